@@ -1,0 +1,38 @@
+# Two commands do all the set-up: `make demo` and `make test`. Python 3.11+, make and pip are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: setup demo test lint audit bench docs clean
+
+setup: $(READY)
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	touch $(READY)
+
+demo: setup            ## the main job on bundled data, with a table and a picture
+	$(BIN)/hedgerow demo
+
+lint: setup            ## style, types, and randomness in one module only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint             ## everything that must hold on every commit
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+audit: setup           ## empirical privacy: long distinguishing tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
+
+bench: setup           ## speed and accuracy, tables and plots into docs/
+	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+
+docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
+	$(BIN)/python docs/reference.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
