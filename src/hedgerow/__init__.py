@@ -1,5 +1,6 @@
 """hedgerow: any number of adaptive questions about a sensitive table under one fixed privacy budget."""
 
+from hedgerow.accounting import Accountant, Budget
 from hedgerow.errors import (
     BudgetExceeded,
     DataUnavailable,
@@ -20,5 +21,6 @@ from hedgerow.queries import (
     parity,
     threshold,
 )
+from hedgerow.session import Answer, Session, open, release
 from hedgerow.universe import OTHER, Categories, Flag, Integers, Range, Universe, isnt
 from hedgerow.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds

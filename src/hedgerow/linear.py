@@ -128,6 +128,16 @@ class Linear:
         return f"Linear({', '.join(self.attributes) or 'constant'})"
 
 
+def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
+    """The cells of a marginal, each as a count of its own, in the order of the flattened table."""
+    one = [np.eye(universe[name].size, dtype=bool) for name in names]
+    shape = universe.sizes(names)
+    return [
+        Linear.product(universe, {n: eye[i] for n, eye, i in zip(names, one, cell, strict=True)})
+        for cell in np.ndindex(shape)
+    ]
+
+
 def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Array:
     """⟨q, marginal⟩ for many queries at once, grouped by attributes so that each marginal is read once."""
     values = np.empty(len(queries))

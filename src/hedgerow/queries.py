@@ -6,7 +6,7 @@ they are the same function of a record (see ``linear``), so that a repeat is rec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -155,6 +155,10 @@ class BoundMarginal:
 
     attributes: tuple[str, ...]
     shape: tuple[int, ...]
+
+    @property
+    def key(self) -> Hashable:
+        return ("marginal", self.attributes)
 
 
 class _Marginal(Query):

@@ -1,0 +1,51 @@
+"""The command line: the demo, and synthetic data from a file in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hedgerow.errors import HedgerowError
+
+app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Option(help="Where the picture is saved.")] = Path("hedgerow-demo"),
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")] = 1.0,
+    questions: Annotated[int, typer.Option(help="How many questions to ask.")] = 5000,
+) -> None:
+    """Ask thousands of questions about bundled real data under one budget."""
+    from hedgerow.demo import run
+
+    run(folder, epsilon=epsilon, how_many=questions)
+
+
+@app.command()
+def release(
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file of integer-coded columns.")],
+    domain: Annotated[Path, typer.Argument(help='Its public domain: a JSON object {"column": size}.')],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")],
+    delta: Annotated[float, typer.Option(help="The privacy budget δ.")],
+    out: Annotated[Path, typer.Option(help="Where the synthetic records go (CSV).")] = Path("synthetic.csv"),
+    rows: Annotated[int | None, typer.Option(help="How many; by default as many as the table has.")] = None,
+    ways: Annotated[int, typer.Option(help="The release keeps all marginals of this many attributes.")] = 3,
+) -> None:
+    """Release synthetic records of a table: all of the budget, at once."""
+    import hedgerow as hr
+
+    try:
+        released = hr.release(
+            table,
+            universe=hr.Universe.from_json(domain),
+            budget=hr.Budget(epsilon, delta),
+            workload=hr.marginals(ways),
+        )
+        released.synthetic(rows).to_csv(out, index=False)
+    except HedgerowError as refused:
+        typer.echo(str(refused), err=True)
+        raise typer.Exit(2) from None
+    typer.echo(f"wrote {out}")

@@ -1,0 +1,255 @@
+"""The practical profile: the same privacy proof as the theory's, every other choice made for accuracy at the user's n.
+
+Before the first question a share of the budget buys noisy marginals chosen for a public workload (``selection``). The
+hypothesis is the log-linear model that fits all released measurements (``fit``). A question is answered from it for
+free, with an error bar from public quantities (``measurements``). The rest of the budget buys, as the stream goes on,
+
+    within=   a direct measurement, exactly when the free bar is wider than the analyst asked for, and
+    a guard   (sparse vector) for questions the measurements do not bound: "wrong" buys a measurement and a refit.
+
+The guard's share follows a public rule, ``planned_guard``: at small n its threshold would be too coarse to help, and it
+gets nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import rows as exact
+from hedgerow import sparse_vector
+from hedgerow.accounting import Accountant, Budget
+from hedgerow.data import PrivateData
+from hedgerow.events import Gaussian, Laplace
+from hedgerow.hypothesis import Hypothesis
+from hedgerow.linear import Linear, answer_all, marginal_cells
+from hedgerow.measurements import ErrorBars, Measurement, Rows
+from hedgerow.noise import Noise
+from hedgerow.queries import BoundMean, Query
+from hedgerow.selection import Learned, Prefit
+from hedgerow.universe import Universe
+from hedgerow.workloads import Workload, marginals
+
+Source = Literal["hypothesis", "measured"]
+Array = NDArray[np.float64]
+REFIT_STEPS = 100
+GUARD_ROUNDS = 8  # ⊤ the guard may answer; each is followed by a measurement and a refit
+GUARD_SHARE = 0.1
+WHOLE_MARGINAL = 4  # a whole marginal is measured when it costs at most this much more than the query alone
+GUARD_HELPS = 0.02  # a guard that cannot promise this much is not bought
+
+
+@dataclass(frozen=True)
+class Guard:
+    """A sparse vector for the stream, and what it promises: after ⊥ the answer is this close."""
+
+    config: sparse_vector.SparseVector
+    promise: float
+    share: float
+
+
+def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share: float | None = None) -> Guard | None:
+    """The guard that this share of the budget buys; None where it would cost more than it gives.
+
+    All k comparisons of c rounds are right to within w = weight·Δ/ε rows (``sparse_vector.comparison_weight``), so with
+    its threshold at 2w it never fires at errors below w, and after ⊥ the error is at most 3w. It is bought when 3w/n is
+    at most 2 %, or when the owner asks for a share.
+    """
+    wanted = GUARD_SHARE if share is None else share
+    if wanted == 0:
+        return None
+    weight, ratio = sparse_vector.comparison_weight(GUARD_ROUNDS, queries, beta)
+    epsilon = sparse_vector.epsilon_of_round(budget, wanted * budget.total / GUARD_ROUNDS)
+    width = weight * budget.linear() / epsilon
+    if share is None and 3 * width > GUARD_HELPS * rows:
+        return None
+    round_ = sparse_vector.guard_round(epsilon, ratio, budget.linear())
+    return Guard(sparse_vector.SparseVector(2 * width, round_, GUARD_ROUNDS), 3 * width / rows, wanted)
+
+
+class Practical:
+    """Answers from a fitted hypothesis; measures, when asked or when the guard says so, and refits."""
+
+    def __init__(
+        self,
+        data: PrivateData,
+        accountant: Accountant,
+        noise: Noise,
+        *,
+        learned: Learned,
+        guard: Guard | None,
+        beta: float,
+    ) -> None:
+        """``beta`` is shared by the error bars and, where there is one, the guard."""
+        self._data, self._accountant, self._noise = data, accountant, noise
+        self._learned, self.guard = learned, guard
+        self._progress = sparse_vector.Progress()
+        self._bars = ErrorBars(data.universe, beta if guard is None else beta / 2)
+        for measurement in learned.measurements:
+            self._bars.add(measurement)
+        self._settle()
+
+    def _settle(self) -> None:
+        """What follows from the measurements so far."""
+        self.hypothesis: Hypothesis = self._learned.model.hypothesis()
+        known = self._data.rows if self._accountant.budget.neighbours == "replace" else None
+        self._rows = self._bars.rows() if known is None else Rows(known, known, known)
+        self._grid = exact.grid_for(self._rows.estimate, self._rows.estimate)
+
+    @property
+    def rows(self) -> float:
+        return self._rows.estimate
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All released measurements: public."""
+        return tuple(self._learned.measurements)
+
+    def answer_free(self, queries: Sequence[Linear]) -> list[tuple[float, float | None]] | None:
+        """Answers that consult nothing private, all at once; None while a guard would have to be asked in order."""
+        if self._guarding:
+            return None
+        values = answer_all(queries, self.hypothesis.marginal)
+        low, high = self._bars.intervals(queries, self._rows)
+        values, errors = _placed(values, low, high, None)
+        return [(v, e if e < 1 else None) for v, e in zip(values.tolist(), errors.tolist(), strict=True)]
+
+    def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
+        value, error = self._free(query, within)
+        if within is not None and error > within:
+            self._measure(query, within)
+            return *self._free(query, within), "measured"
+        if self.guard is not None and self._guarding and error > self.guard.promise:
+            if self._is_wrong(query):
+                target = self.guard.promise / 3
+                self._measure(query, target)
+                return *self._free(query, target), "measured"
+            error = min(error, self.guard.promise + (self._rows.high - self._rows.low) / self._rows.estimate)
+        return value, error if error < 1 else None, "hypothesis"
+
+    def marginal(self, names: tuple[str, ...], within: float | None) -> tuple[Array, float | None, Source]:
+        """The whole table; its bar holds for every cell, and ``within`` buys the table, not its cells."""
+        cells = marginal_cells(self._data.universe, names)
+        source: Source = "hypothesis"
+        values, error = self._table(names, cells, within)
+        if within is not None and error > within:
+            self._learn(names, self._event_for(cells[0], within, alone=False))
+            values, error = self._table(names, cells, within)
+            source = "measured"
+        return values, error if error < 1 else None, source
+
+    def _free(self, query: Linear, within: float | None) -> tuple[float, float]:
+        """The hypothesis' answer inside the interval that is known, and the bar around it."""
+        ends = self._bars.intervals([query], self._rows)
+        value, error = _placed(np.array([self.hypothesis.answer(query)]), *ends, within)
+        return float(value[0]), float(error[0])
+
+    @property
+    def _guarding(self) -> bool:
+        if self.guard is None or self._progress.tops >= self.guard.config.rounds:
+            return False
+        return self._progress.noisy_threshold is not None or self._accountant.affords(self.guard.config.guard)
+
+    def _is_wrong(self, query: Linear) -> bool:
+        """Ask the guard whether the count differs from the hypothesis' by more than its threshold. One bit, billed."""
+        assert self.guard is not None
+        query = exact.on_grid(self._data.universe, query, self._grid)
+        step = exact.step_of(query, self._grid)
+        believed = exact.nearest(self._rows.estimate * self.hypothesis.answer(query), step)
+        gap = abs(query.dot(self._data.marginal(query.attributes)) - believed)
+        outcome, self._progress = sparse_vector.step(
+            self.guard.config, self._progress, gap, self._accountant, self._noise
+        )
+        return outcome.above
+
+    def _measure(self, query: Linear, within: float) -> None:
+        """Buy a bar of ``within`` for a query: by its whole marginal if that costs little more, else by itself."""
+        budget = self._accountant.budget
+        alone = self._event_for(query, within, alone=True)
+        whole = self._event_for(query, within, alone=False)
+        if budget.cost(whole) <= WHOLE_MARGINAL * budget.cost(alone):
+            self._learn(query.attributes, whole)
+        else:
+            self._learn(query.attributes, alone, query)
+
+    def _event_for(self, query: Linear, within: float, *, alone: bool) -> Laplace | Gaussian:
+        """The noise that gives the query a bar of ``within``: bars are proportional to its scale."""
+        budget = self._accountant.budget
+        l1, l2 = (budget.linear(), budget.linear()) if alone else (budget.marginal_l1(), budget.marginal_l2())
+        unit: Laplace | Gaussian = Laplace(l1, 1.0) if budget.pure else Gaussian(l2, 1.0)
+        scale = within * self._rows.low / self._bars.width(query, unit, alone=alone)
+        return Laplace(l1, scale) if budget.pure else Gaussian(l2, scale)
+
+    def _learn(self, names: tuple[str, ...], event: Laplace | Gaussian, query: Linear | None = None) -> None:
+        """Charge, draw, and refit the hypothesis to everything released so far."""
+        if query is not None:
+            query = exact.on_grid(self._data.universe, query, self._grid)
+            event = replace(event, grid=exact.step_of(query, self._grid))
+        self._accountant.charge(event)
+        counts = self._data.marginal(names)
+        drawn = self._noise.add(counts if query is None else query.dot(counts), event)
+        measurement = Measurement(names, np.asarray(drawn, dtype=float), event, query)
+        self._bars.add(measurement)
+        self._learned.add(measurement)
+        self._learned.grow(*(() if query is not None else (names,)), query=query)
+        self._learned.refit(REFIT_STEPS, 0.5)
+        self._settle()
+
+    def _table(self, names: tuple[str, ...], cells: list[Linear], within: float | None) -> tuple[Array, float]:
+        ends = self._bars.intervals(cells, self._rows)
+        values, errors = _placed(self.hypothesis.marginal(names).ravel(), *ends, within)
+        return values.reshape(self._data.universe.sizes(names)), float(errors.max())
+
+
+def _placed(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:
+    """Values moved into their intervals, and the bar around each.
+
+    Where a bar of ``within`` is possible about some value of the interval, the value is moved to have it.
+    """
+    values = np.clip(values, low, high)
+    if within is not None:
+        reachable = high - low <= 2 * within
+        values = np.where(reachable, np.clip(values, high - within, low + within), values)
+    return values, np.maximum(high - values, values - low)
+
+
+def prefitted(
+    data: PrivateData,
+    accountant: Accountant,
+    noise: Noise,
+    *,
+    workload: Workload | Iterable[Query] | None,
+    queries: int,
+    beta: float,
+    guard: float | None,
+    reserve: float,
+    on_progress: Callable[[float], None] = lambda done: None,
+) -> Practical:
+    """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
+    budget = accountant.budget
+    rows = float(data.rows) if budget.neighbours == "replace" else None
+    wanted = attribute_sets(data.universe, workload)
+    planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
+    share = 1 - reserve - (0.0 if planned is None else 2 * planned.share)  # as much again for what the guard finds
+    learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows, on_progress).run()
+    return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta)
+
+
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[tuple[str, ...], float]:
+    """The attribute sets a workload asks about, with how often; all pairs and triples by default."""
+    if workload is None:
+        chosen = [*marginals(2).on(universe), *marginals(3).on(universe)]
+    else:
+        chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
+    sets: dict[tuple[str, ...], float] = {}
+    for query in chosen:
+        bound = query.on(universe)
+        parts = [bound.numerator, bound.denominator] if isinstance(bound, BoundMean) else [bound]
+        for part in parts:
+            if part.attributes:
+                sets[part.attributes] = sets.get(part.attributes, 0.0) + 1.0
+    return sets
