@@ -124,13 +124,13 @@ class Hypothesis:
         weights = {n: v.astype(float) for n, v in zip(names, query.vectors, strict=True)}
         return float(self._tree.eliminate(self._current(), (), weights, memory_limit=self.memory_limit))
 
-    def sample(self, rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Independent records (rows × attributes, as cells), exactly from the distribution."""
+    def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
+        """Records (rows × attributes, as cells): independent, or ``rounded`` so that counts match the distribution."""
         if int(rows) != rows or rows < 0:
             raise InvalidInput(
                 f"rows must be a whole number of at least 0. Found {rows!r}. Give the number of records."
             )
-        return self._tree.sample(self._current(), int(rows), rng)
+        return self._tree.sample(self._current(), int(rows), rng, rounded=rounded)
 
     def copy(self) -> Hypothesis:
         """An independent hypothesis with the same distribution. Arrays are shared until one of the two changes them."""

@@ -168,8 +168,14 @@ class JunctionTree:
                 result = result.times(table, (*result.names, *table.names))
         return result.onto(tuple(keep)).values
 
-    def sample(self, beliefs: Sequence[Array], rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Records (rows × attributes) drawn from the root cliques down, each clique given what is already drawn."""
+    def sample(
+        self, beliefs: Sequence[Array], rows: int, rng: np.random.Generator, *, rounded: bool = False
+    ) -> NDArray[np.int32]:
+        """Records (rows × attributes) drawn from the root cliques down, each clique given what is already drawn.
+
+        ``rounded``: not independently. Within each cell of what is already drawn, records are spread evenly over the
+        cumulative probabilities, in random order: every count is its expectation rounded up or down.
+        """
         codes = np.empty((rows, len(self.sizes)), np.int32, order="F")
         for i in reversed(range(len(self.cliques))):
             names, shared = self.cliques[i], self.separators[i]
@@ -184,7 +190,8 @@ class JunctionTree:
             first, last = given * width, (given + 1) * width - 1
             low = np.where(first > 0, cumulative[first - 1], 0.0)
             high = cumulative[last]
-            target = np.minimum(low + rng.random(rows) * (high - low), np.nextafter(high, -1.0))
+            share = _evenly(given, rng) if rounded else rng.random(rows)
+            target = np.minimum(low + share * (high - low), np.nextafter(high, -1.0))
             cell = np.searchsorted(cumulative, target, side="right")  # never a cell of probability 0
             cell = np.clip(cell, first, last) - first
             for name in reversed(new):
@@ -274,6 +281,15 @@ class JunctionTree:
 
     def __repr__(self) -> str:
         return f"JunctionTree({len(self.sizes)} attributes, {len(self.cliques)} cliques, {self.cells} cells)"
+
+
+def _evenly(groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """For m members of a group the numbers (i + u)/m, i = 0 … m − 1, in random order; u uniform, one for each group."""
+    order = np.lexsort((rng.random(len(groups)), groups))
+    _, first, inverse, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
+    shares = np.empty(len(groups))
+    shares[order] = (np.arange(len(groups)) - first[inverse] + rng.random(len(sizes))[inverse]) / sizes[inverse]
+    return shares
 
 
 def too_large(tree: JunctionTree, memory_limit: float) -> TooLarge:

@@ -181,7 +181,7 @@ class Practical:
         budget = self._accountant.budget
         l1, l2 = (budget.linear(), budget.linear()) if alone else (budget.marginal_l1(), budget.marginal_l2())
         unit: Laplace | Gaussian = Laplace(l1, 1.0) if budget.pure else Gaussian(l2, 1.0)
-        scale = within * self._rows.low / self._bars.width(query, unit, alone=alone)
+        scale = (1 - 1e-9) * within * self._rows.low / self._bars.width(query, unit, alone=alone)  # room for rounding
         return Laplace(l1, scale) if budget.pure else Gaussian(l2, scale)
 
     def _learn(self, names: tuple[str, ...], event: Laplace | Gaussian, query: Linear | None = None) -> None:

@@ -162,13 +162,13 @@ class Session:
         return answers
 
     def synthetic(self, rows: int | None = None) -> pd.DataFrame:
-        """Synthetic records from the hypothesis, free. As many as the table has unless told."""
+        """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told."""
         import pandas as pd
 
         wanted = round(self.rows) if rows is None else rows
         if not isinstance(wanted, int | np.integer) or wanted < 1:
             raise InvalidInput(f"rows must be a whole number of at least 1. Found {rows!r}. Say how many records.")
-        codes = self.hypothesis.sample(int(wanted), self._noise.generator())
+        codes = self.hypothesis.sample(int(wanted), self._noise.generator(), rounded=True)
         return pd.DataFrame(self.universe.decode(codes, numeric=True))
 
     def _batch(self, asked: list[tuple[Query, Any]], advance: Callable[[], None]) -> list[Answer]:

@@ -1,0 +1,317 @@
+"""A session end to end on a real engine: answers, repeats, budgets, bars, refusals, synthetic data."""
+
+from __future__ import annotations
+
+import logging
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hedgerow as hr
+from hedgerow import demo
+from hedgerow.bench import unsafe_answer, unsafe_error
+from hedgerow.data import Histogram, Table
+
+SMALL = hr.Universe(age=hr.Integers(0, 7), sex=hr.Categories(["F", "M"]), smoker=hr.Flag(), region=hr.Integers(0, 3))
+
+
+def frame(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = rng.binomial(7, 0.4, rows)
+    smoker = rng.random(rows) < 0.1 + 0.08 * age
+    return pd.DataFrame(
+        {
+            "age": age,
+            "sex": np.where(rng.random(rows) < 0.5 + 0.05 * smoker, "F", "M"),
+            "smoker": smoker,
+            "region": np.minimum(3, rng.poisson(0.5 + 0.2 * age)),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table() -> Table:
+    return Table(frame(), SMALL)
+
+
+def opened(table, **options) -> hr.Session:
+    options = {"budget": hr.Budget(1.0, 1e-6), "seed": 1, **options}
+    return hr.open(table, universe=SMALL, **options)
+
+
+@pytest.fixture(scope="module")
+def session(table) -> hr.Session:
+    return opened(table)
+
+
+def conjunctions(rng: np.random.Generator, how_many: int, width: tuple[int, int] = (1, 4)) -> list[hr.Query]:
+    found = []
+    for _ in range(how_many):
+        names = rng.choice(SMALL.names, rng.integers(*width), replace=False)
+        found.append(hr.count({str(n): rng.random(SMALL[str(n)].size) < 0.5 for n in names}))
+    return found
+
+
+@pytest.mark.parametrize("profile", ["practical", "theory"])
+def test_a_repeat_is_free_and_equal_however_it_was_written(profile) -> None:
+    data = Histogram(SMALL, np.full(SMALL.size, 10**6))
+    session = opened(data, profile=profile, queries=100)
+    first = session.ask(hr.count(sex="F", smoker=True))
+    again = session.ask(~(~hr.count(smoker=True) | hr.count(sex="M")))
+    assert (again.value, again.source, again.cost) == (first.value, "repeat", 0.0)
+
+
+def test_an_answer_of_zero_is_a_repeat_too(session) -> None:
+    nobody = hr.count(sex="F") & hr.count(sex="M")
+    assert session.ask(nobody).value == 0.0
+    assert session.ask(nobody).source == "repeat"
+
+
+def test_answers_are_near_the_truth_and_inside_their_bars(session, table) -> None:
+    for query in conjunctions(np.random.default_rng(2), 300):
+        answer = session.ask(query)
+        assert abs(answer.value - unsafe_answer(table, query)) <= answer.error
+    assert unsafe_error(session, hr.count(sex="F")) < 0.01
+
+
+def test_asking_all_is_asking_one_by_one(table) -> None:
+    queries = conjunctions(np.random.default_rng(3), 200)
+    queries += [hr.marginal("age", "sex"), hr.mean("age", where=hr.count(sex="F")), queries[0]]
+    one, many = opened(table), opened(table)
+    together = many.ask_all(queries)
+    for query, answer in zip(queries, together, strict=True):
+        alone = one.ask(query)
+        assert np.allclose(alone.value, answer.value, atol=1e-12)
+        assert alone.error == pytest.approx(answer.error, abs=1e-12)
+        assert alone.source == answer.source
+
+
+def test_asking_all_in_the_theory_profile_learns_as_it_goes() -> None:
+    counts = np.zeros(SMALL.shape, int)
+    counts[0, 0, 0, 0] = 10**9
+    session = opened(Histogram(SMALL, counts), profile="theory", queries=100)
+    answers = session.ask_all([hr.count(age=0), hr.count(sex="F"), hr.count(region=0), hr.count(age=0)])
+    assert [a.source for a in answers] == ["measured", "measured", "measured", "repeat"]
+    assert all(abs(a.value - 1) <= a.error for a in answers)
+
+
+def test_the_spend_never_passes_the_budget_and_the_log_adds_up(table) -> None:
+    session = opened(table)
+    session.ask(hr.count(sex="F", age=(1, 3)), within=0.006)
+    assert sum(entry.cost for entry in session.log) == pytest.approx(session.spent, rel=1e-9)
+    assert session.spent + session.remaining == pytest.approx(session.budget.total, rel=1e-9)
+    assert session.spent_epsilon <= session.budget.epsilon * (1 + 1e-6)
+
+
+def test_within_pays_exactly_when_the_free_bar_is_too_wide(table) -> None:
+    session = opened(table, reserve=0.5)
+    query = hr.count(age={1, 3, 6}, sex="F", smoker=True, region={0, 2})
+    free = session.ask(query)
+    assert free.cost == 0.0
+    assert session.ask(query, within=free.error).cost == 0.0
+    paid = session.ask(query, within=free.error / 4)
+    assert paid.source == "measured"
+    assert paid.cost > 0
+    assert paid.error <= free.error / 4 * (1 + 1e-9)
+    assert abs(paid.value - unsafe_answer(table, query)) <= paid.error
+    again = session.ask(query, within=free.error / 4)
+    assert (again.source, again.cost) == ("repeat", 0.0)
+
+
+def test_a_whole_marginal_can_be_bought_to_a_stated_error(table) -> None:
+    session = opened(table, reserve=0.6)
+    answer = session.ask(hr.marginal("age", "region"), within=0.01)
+    assert answer.error <= 0.01 * (1 + 1e-9)
+    assert np.abs(answer.value - unsafe_answer(table, hr.marginal("age", "region"))).max() <= answer.error
+
+
+def test_an_exhausted_session_refuses_with_the_numbers_and_still_answers_for_free(table) -> None:
+    session = opened(table, reserve=0.0)
+    query = hr.count(age=2, sex="F")
+    with pytest.raises(hr.BudgetExceeded, match=r"cost must be at most rho = .* \(what is left of .*\)\. Found"):
+        session.ask(query, within=1e-4)
+    assert session.ask(query).source == "hypothesis"
+    assert session.ask(query).cost == 0.0
+
+
+def test_an_exhausted_theory_session_answers_repeats_and_refuses_the_rest() -> None:
+    counts = np.zeros(SMALL.shape, int)
+    counts[0, 0, 0, 0] = 10**9
+    session = opened(Histogram(SMALL, counts), profile="theory", queries=10_000, alpha=0.2)
+    rng = np.random.default_rng(4)
+    asked = hr.count(age=0)
+    known = session.ask(asked)
+    session._engine._pmw._progress = type(session._engine._pmw._progress)(tops=session._engine._pmw.config.rounds)
+    with pytest.raises(hr.BudgetExceeded, match="Stop here"):
+        session.ask(conjunctions(rng, 1)[0])
+    assert session.ask(asked).value == known.value
+
+
+def test_a_guard_catches_what_the_workload_did_not_foresee() -> None:
+    parity = np.zeros((2,) * 6, int)
+    for cell in np.ndindex(parity.shape):
+        parity[cell] = 10**6 * (sum(cell) % 2)
+    universe = hr.Universe.from_sizes({f"b{i}": 2 for i in range(6)})
+    session = hr.open(Histogram(universe, parity), universe=universe, budget=hr.Budget(1, 1e-6), seed=5)
+    assert session._engine.guard is not None
+    odd = hr.parity(*universe.names)
+    answer = session.ask(odd)
+    assert answer.source == "measured"
+    assert abs(answer.value - 1) <= answer.error < 0.02
+    later = session.ask(hr.count({n: 0 for n in universe.names}))
+    assert abs(later.value) <= later.error  # what the parity taught is in the hypothesis
+    assert later.value < 0.005
+
+
+def test_no_guard_is_bought_where_it_could_not_help(session) -> None:
+    assert session._engine.guard is None
+
+
+def test_a_mean_among_some_has_a_bar(session, table) -> None:
+    query = hr.mean("age", where=hr.count(smoker=True))
+    answer = session.ask(query)
+    assert abs(answer.value - unsafe_answer(table, query)) <= answer.error < 2
+
+
+def test_counts_can_be_asked_in_rows(session) -> None:
+    query = hr.count(sex="F")
+    assert session.ask(query, scale="rows").value == pytest.approx(20_000 * session.ask(query).value)
+
+
+def test_a_marginal_is_an_array_and_a_frame(session) -> None:
+    answer = session.ask(hr.marginal("sex", "age"))
+    assert answer.value.shape == (8, 2)
+    assert answer.value.sum() == pytest.approx(1, abs=1e-6)
+    assert list(answer.frame.columns) == ["age", "sex", "value"]
+    assert len(answer.frame) == 16
+
+
+def test_synthetic_records_follow_the_hypothesis(session) -> None:
+    records = session.synthetic(5000)
+    assert list(records.columns) == list(SMALL.names)
+    counted = Table(records, SMALL)
+    for names in [("age",), ("sex", "smoker"), ("age", "region")]:
+        off = np.abs(counted.marginal(names) - 5000 * session.hypothesis.marginal(names))
+        assert off.max() <= 8  # rounded, not drawn: independent draws would be off by ten times that
+    assert len(session.synthetic()) == 20_000
+
+
+@pytest.mark.parametrize("budget", [hr.Budget(1.0, 0.0), hr.Budget(1.0, 1e-6, neighbours="add-remove")])
+def test_pure_and_add_remove_budgets_answer_inside_their_bars(table, budget) -> None:
+    session = opened(table, budget=budget)
+    for query in conjunctions(np.random.default_rng(6), 100):
+        answer = session.ask(query)
+        assert abs(answer.value - unsafe_answer(table, query)) <= (1.0 if answer.error is None else answer.error)
+    assert abs(session.ask(hr.count(sex="F")).value - unsafe_answer(table, hr.count(sex="F"))) < 0.03
+    assert session.spent <= budget.total * (1 + 1e-9)
+
+
+def test_n_is_only_estimated_under_add_remove(table) -> None:
+    session = opened(table, budget=hr.Budget(1.0, 1e-6, neighbours="add-remove"))
+    assert session.rows != 20_000
+    assert session.rows == pytest.approx(20_000, rel=0.02)
+    theory = hr.open(
+        Histogram(SMALL, np.full(SMALL.size, 10**6)),
+        universe=SMALL,
+        budget=hr.Budget(1.0, 1e-6, neighbours="add-remove"),
+        profile="theory",
+        seed=1,
+    )
+    assert theory.rows != SMALL.size * 10**6
+    assert abs(theory.ask(hr.count(sex="F")).value - 0.5) <= theory.ask(hr.count(sex="F")).error
+
+
+def test_a_release_spends_everything_at_once(table) -> None:
+    released = hr.release(table, universe=SMALL, budget=hr.Budget(1.0, 1e-6), workload=hr.marginals(2), seed=7)
+    assert released.remaining == pytest.approx(0, abs=1e-9)
+    assert unsafe_error(released, hr.marginal("age", "sex")) < 0.01
+
+
+def test_mwem_releases_a_workload_with_its_guarantee() -> None:
+    rng = np.random.default_rng(8)
+    data = Histogram(SMALL, rng.multinomial(10**9, rng.dirichlet(np.ones(SMALL.size))))
+    released = hr.release(data, universe=SMALL, budget=hr.Budget(1.0, 1e-6), workload=hr.marginals(2), method="mwem", seed=9)
+    for query in hr.marginals(2).on(SMALL):
+        answer = released.ask(query)
+        assert np.abs(answer.value - unsafe_answer(data, query)).max() <= answer.error
+    assert released.ask(hr.count(age=1, sex="F", smoker=True)).error is None
+
+
+def test_mwem_says_how_many_rows_it_needs(table) -> None:
+    with pytest.raises(hr.InvalidInput, match=r"rows must be at least \d+ for alpha"):
+        hr.release(table, universe=SMALL, budget=hr.Budget(1e-4, 1e-6), method="mwem", workload=hr.marginals(2))
+
+
+def test_bars_hold_together_on_real_data_in_all_but_beta_of_the_runs() -> None:
+    """20 sessions at β = 0.2: more than 12 failures has probability below 3e-5 if the bars are valid."""
+    data = Table(demo.path(), demo.universe())
+    rng = np.random.default_rng(10)
+    queries = list(demo.questions(400, rng))
+    truth = np.array([unsafe_answer(data, q) for q in queries])
+    failures = 0
+    for seed in range(20):
+        session = hr.open(data, universe=demo.universe(), budget=hr.Budget(1, 1e-6), beta=0.2, seed=seed)
+        answers = session.ask_all(queries)
+        failures += any(
+            abs(a.value - t) > (1.0 if a.error is None else a.error) for a, t in zip(answers, truth, strict=True)
+        )
+    assert failures <= 12
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"profile": "best"}, "profile must be 'practical' or 'theory'. Found 'best'."),
+        ({"queries": 0}, "queries must be a whole number of at least 1. Found 0."),
+        ({"beta": 1.5}, "beta must be between 0 and 1. Found 1.5."),
+        ({"reserve": 0.9, "guard": 0.1}, "reserve + 2·guard below 1"),
+        ({"profile": "theory", "alpha": 1e-6}, "rows must be at least"),
+    ],
+)
+def test_bad_options_are_refused_by_name(table, options, words) -> None:
+    with pytest.raises(hr.InvalidInput, match=re.escape(words)):
+        opened(table, **options)
+
+
+def test_an_empty_table_is_refused() -> None:
+    with pytest.raises(hr.InvalidInput, match="The table must have at least one row. Found 0."):
+        hr.open(frame(0), universe=SMALL, budget=hr.Budget(1, 1e-6))
+
+
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        (lambda s: s.ask("count"), "A question must be made by hr.count"),
+        (lambda s: s.ask(hr.count(sex="F"), within=0), "within must be above 0 and at most 1. Found 0."),
+        (lambda s: s.ask(hr.count(sex="F"), scale="percent"), "scale must be 'fraction' or 'rows'. Found 'percent'."),
+        (lambda s: s.synthetic(0), "rows must be a whole number of at least 1. Found 0."),
+        (lambda s: s.ask_all([hr.count(sex="F"), hr.count(sex="X")]), "Found 'X'"),
+    ],
+)
+def test_a_bad_question_is_refused_and_costs_nothing(session, ask, words) -> None:
+    before = session.spent
+    with pytest.raises(hr.InvalidInput, match=re.escape(words)):
+        ask(session)
+    assert session.spent == before
+
+
+def test_nothing_about_the_rows_is_logged_or_shown(caplog, capsys) -> None:
+    secret = hr.Universe(code=hr.Integers(4000, 5000), flag=hr.Flag())
+    rows = pd.DataFrame({"code": [4711] * 4321, "flag": [True] * 4321})
+    with caplog.at_level(logging.DEBUG):
+        session = hr.open(rows, universe=secret, budget=hr.Budget(1, 1e-6, neighbours="add-remove"))
+        session.ask(hr.count(code=4711))
+    shown = caplog.text + "".join(capsys.readouterr()) + repr(session) + repr(session._data) + repr(session._engine)
+    assert "4711" not in shown
+    assert "4321" not in shown
+
+
+def test_a_seed_repeats_and_warns(table) -> None:
+    with pytest.warns(hr.NotPrivateWarning):
+        first = opened(table, seed=11)
+    second, other = opened(table, seed=11), opened(table, seed=12)
+    query = hr.count(age=3, region=1)
+    assert first.ask(query).value == second.ask(query).value != other.ask(query).value
+    assert "not private" in repr(first._noise).lower()
