@@ -29,7 +29,7 @@ from hedgerow.universe import Universe
 
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
-MEMORY = 10  # pairs L-BFGS keeps
+MEMORY = 20  # pairs L-BFGS keeps
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +60,7 @@ class LogLinear:
         self._shapes = shapes
         self.theta = np.zeros(self._cuts[-1])
         self._beliefs: list[Array] | None = None  # of the parameters evaluated last
+        self._settled = False  # whether those are ``theta``
 
     def _part(self, names: Names) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """The top set that holds these names, their shape along its axes, and its axes to sum away."""
@@ -89,12 +90,15 @@ class LogLinear:
 
     def evaluate(self, flat: Array) -> tuple[float, Array]:
         """log Z and the expected statistics (the marginals on every set, then the answers to every query)."""
-        potentials = np.zeros(self.tree.cells)
-        cliques = self.tree.split(potentials)
+        self._settled = False
+        if self._beliefs is None:
+            self._buffer = np.empty(self.tree.cells)  # reused: fresh memory of this size would cost more than the sums
+            self._beliefs = self.tree.split(self._buffer)
+        potentials, cliques = self._buffer, self._beliefs
+        potentials.fill(0.0)
         for (home, fold), table in zip(self._plans, self._tables(flat), strict=True):
             fold.add(cliques[home], table)
         log_partition = self.tree.calibrate_flat(potentials)
-        self._beliefs = cliques
         tops = [fold.sum(cliques[home]) for home, fold in self._plans]
         means = np.empty_like(flat)
         for mean, (home, _, away) in zip(self.split(means), self._parts, strict=False):
@@ -118,12 +122,13 @@ class LogLinear:
 
     def settle(self, flat: Array) -> None:
         """Take these parameters."""
-        self.theta, self._beliefs = flat, None
+        self.theta, self._settled = flat, False
 
     def marginal(self, names: Names) -> Array:
         """What the model believes, now."""
-        if self._beliefs is None:
+        if not self._settled:
             self.evaluate(self.theta)
+            self._settled = True
         assert self._beliefs is not None
         return self.tree.marginal(self._beliefs, names)
 

@@ -36,7 +36,7 @@ from hedgerow.workloads import Workload, marginals
 
 Source = Literal["hypothesis", "measured"]
 Array = NDArray[np.float64]
-REFIT_STEPS = 100
+REFIT_STEPS = 200
 GUARD_ROUNDS = 8  # ⊤ the guard may answer; each is followed by a measurement and a refit
 GUARD_SHARE = 0.1
 WHOLE_MARGINAL = 4  # a whole marginal is measured when it costs at most this much more than the query alone
@@ -196,7 +196,7 @@ class Practical:
         self._bars.add(measurement)
         self._learned.add(measurement)
         self._learned.grow(*(() if query is not None else (names,)), query=query)
-        self._learned.refit(REFIT_STEPS, 0.5)
+        self._learned.refit(REFIT_STEPS)
         self._settle()
 
     def _table(self, names: tuple[str, ...], cells: list[Linear], within: float | None) -> tuple[Array, float]:
