@@ -24,7 +24,7 @@ from hedgerow import experts, rows, sparse_vector
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.bounds import smallest_alpha
 from hedgerow.data import PrivateData
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.experts import Step
 from hedgerow.hypothesis import Hypothesis
@@ -173,6 +173,7 @@ class OnlinePMW:
         self._data, self._accountant, self._noise = data, accountant, noise
         self._guard, self._grid = config.sparse_vector, config.grid
         self._progress = sparse_vector.Progress()
+        self._measurements = {step: replace(config.measurement, grid=step) for step in (1.0, self._grid)}
 
     def ask(self, query: Linear) -> PMWAnswer:
         query = rows.on_grid(self.hypothesis.universe, query, self._grid)
@@ -180,17 +181,26 @@ class OnlinePMW:
         self.hypothesis.require(query.attributes)  # and what its update could not hold
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self._accountant, self._noise)
         step = rows.step_of(query, self._grid)
+        measurement = self._measurements[step]
+        self._require_afforded(measurement)
         N = query.dot(self._data.marginal(query.attributes))
         gap = abs(N - rows.nearest(self.config.scale * believed, step))
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self._accountant, self._noise)
         if not outcome.above:
             return PMWAnswer(believed, "hypothesis", opening)
-        measurement = replace(self.config.measurement, grid=step)
         self._accountant.charge(measurement)
         measured = float(self._noise.add(N, measurement))
         cost = opening + self._accountant.budget.cost(measurement)
         self._learn(query, measured, believed)
         return PMWAnswer(min(1.0, max(0.0, measured / self.config.scale)), "measured", cost, measured)
+
+    def _require_afforded(self, measurement: Laplace | Gaussian) -> None:
+        """Refuse before the guard is asked, so that a refusal says nothing of what it would have answered."""
+        if not self._accountant.affords(measurement):
+            raise BudgetExceeded(
+                f"The budget must afford a measurement of {self._accountant.budget.cost(measurement):.4g}. "
+                f"Found {self._accountant.remaining:.4g} left. Stop here."
+            )
 
     def _learn(self, query: Linear, measured: float, believed: float) -> None:
         overshoots = measured < self.config.scale * believed

@@ -1,0 +1,96 @@
+"""Empirical privacy: a lower bound on ε from runs on two neighbours, and how many runs a claim about a rate takes.
+
+Papers: Ding et al., *Detecting violations of differential privacy*; Jagielski, Ullman & Oprea, *Auditing differentially
+private machine learning*; Clopper & Pearson, *The use of confidence or fiducial limits*.
+
+Symbols: for an (ε, δ)-private M, neighbours D, D′ and any event S, P[M(D) ∈ S] ≤ e^ε·P[M(D′) ∈ S] + δ. So
+ln((p − δ)/q) is a lower bound on ε, with p bounded from below and q from above by Clopper–Pearson.
+
+A bound above the claim refutes it, at the stated confidence. A bound below it proves nothing, for another event or
+another pair of neighbours may be worse: the proofs are in docs/proofs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable
+
+from scipy.special import bdtr, bdtrc, betaincinv
+
+from hedgerow.errors import InvalidInput
+
+
+def epsilon_lower_bound(
+    run: Callable[[], Hashable],
+    run_neighbour: Callable[[], Hashable],
+    runs: int,
+    *,
+    confidence: float = 0.999,
+    delta: float = 0.0,
+) -> float:
+    """What ε must at least be, at the confidence, from ``runs`` outputs on each of two neighbours.
+
+    The first half of the runs chooses, in either direction, the event that tells the neighbours apart best: the outputs
+    whose likelihood ratio is highest. The second half, independent of the choice, bounds its two probabilities.
+    Outputs should be few: discretise what is continuous.
+    """
+    half = runs // 2
+    if half < 1 or not 0 < confidence < 1 or not 0 <= delta < 1:
+        raise InvalidInput(
+            "runs must be at least 2, confidence between 0 and 1 and delta at least 0 and below 1. "
+            f"Found {runs!r}, {confidence!r} and {delta!r}. Correct them."
+        )
+    seen, other = Counter(run() for _ in range(half)), Counter(run_neighbour() for _ in range(half))
+    events = [_best_event(seen, other, half, delta), _best_event(other, seen, half, delta)]
+    seen, other = Counter(run() for _ in range(half)), Counter(run_neighbour() for _ in range(half))
+    error = (1 - confidence) / 4  # two directions, two probabilities each
+    forward = _bound(_hits(seen, events[0]), _hits(other, events[0]), half, delta, error)
+    backward = _bound(_hits(other, events[1]), _hits(seen, events[1]), half, delta, error)
+    return max(0.0, forward, backward)
+
+
+def clopper_pearson(hits: int, runs: int, error: float) -> tuple[float, float]:
+    """Bounds on a probability from its frequency, each wrong with probability at most ``error``."""
+    low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, error))
+    high = 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - error))
+    return low, high
+
+
+def runs_to_tell(rate: float, worse: float, false_fail: float, false_pass: float) -> tuple[int, int]:
+    """(runs, allowed failures) of the smallest test that tells failure rates ≤ ``rate`` from rates ≥ ``worse``.
+
+    More than ``allowed`` failures among ``runs`` happen with probability at most ``false_fail`` at the one, and no more
+    than ``allowed`` with probability at most ``false_pass`` at the other.
+    """
+    if not (0 <= rate < worse <= 1 and 0 < false_fail < 1 and 0 < false_pass < 1):
+        raise InvalidInput(
+            "rate must be below worse, and both error rates between 0 and 1. "
+            f"Found {rate!r}, {worse!r}, {false_fail!r}, {false_pass!r}. Correct them."
+        )
+    runs = 0
+    while True:
+        runs += 1
+        allowed = next(f for f in range(runs + 1) if f == runs or bdtrc(f, runs, rate) <= false_fail)
+        if allowed < runs and bdtr(allowed, runs, worse) <= false_pass:
+            return runs, allowed
+
+
+def _bound(hits: int, hits_neighbour: int, runs: int, delta: float, error: float) -> float:
+    p, q = clopper_pearson(hits, runs, error)[0], clopper_pearson(hits_neighbour, runs, error)[1]
+    return math.log((p - delta) / q) if p > delta else -math.inf
+
+
+def _best_event(seen: Counter[Hashable], other: Counter[Hashable], runs: int, delta: float) -> frozenset[Hashable]:
+    ranked = sorted(seen | other, key=lambda z: (seen[z] + 0.5) / (other[z] + 0.5), reverse=True)
+    best, chosen, hits, hits_other = -math.inf, 0, 0, 0
+    for size, z in enumerate(ranked, start=1):
+        hits, hits_other = hits + seen[z], hits_other + other[z]
+        bound = _bound(hits, hits_other, runs, delta, 0.01)
+        if bound > best:
+            best, chosen = bound, size
+    return frozenset(ranked[:chosen])
+
+
+def _hits(counts: Counter[Hashable], event: frozenset[Hashable]) -> int:
+    return sum(counts[z] for z in event)
