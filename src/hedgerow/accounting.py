@@ -17,8 +17,10 @@ from __future__ import annotations
 import dataclasses
 import functools
 import importlib
+import itertools
 import math
 import threading
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any, Literal, get_args
 
@@ -109,6 +111,22 @@ class Budget:
     def marginal_l2(self) -> float:
         """A whole table of counts, each row in one cell; ℓ2."""
         return math.sqrt(2.0) if self.neighbours == "replace" else 1.0
+
+    def residual_l2(self, sizes: Sequence[int]) -> float:
+        """The centred table of counts on attributes of these sizes (docs/proofs/residuals.md); ℓ2.
+
+        A row is a tensor product of centred unit vectors: norm² Π(1 − 1/m). Two rows have the inner product
+        Π(1 − 1/m) over attributes on which they agree times Π(−1/m) over those on which they differ.
+        """
+        own = math.prod(1 - 1 / m for m in sizes)
+        if self.neighbours == "add-remove":
+            return math.sqrt(own)
+        least = min(
+            math.prod(-1 / m if differs else 1 - 1 / m for m, differs in zip(sizes, which, strict=True))
+            for which in itertools.product((False, True), repeat=len(sizes))
+            if any(which)
+        )
+        return math.sqrt(2 * (own - least))
 
     def marginal_distance(self) -> float:
         """The ℓ1 distance of a table of counts to a fixed one."""
@@ -275,3 +293,29 @@ def _largest_rho(epsilon: float, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (middle, high) if _epsilon_of_rho(middle, delta) <= epsilon else (low, middle)
     return low * (1 - 1e-11)  # below the root by more than the conversion's rounding and the tolerance of a fit
+
+
+@functools.lru_cache(maxsize=64)
+def subsampled_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The least σ/Δ at which `steps` Gaussian releases are (epsilon, delta)-private, each of a sum over a fresh Poisson
+    sample at the rate, where neighbours add or remove one row that moves the sum by at most Δ; rounded up.
+
+    By the Rényi divergence of the subsampled Gaussian (Mironov, Talwar & Zhang), composed over the steps.
+    """
+    dp = _dp_accounting()
+    orders = (*range(2, 33), *range(34, 64, 2), 72, 80, 96, 112, 128, 160, 192, 256, 384, 512)  # whole: others are slow
+
+    def reached(multiplier: float) -> float:
+        sampled = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
+        return float(dp.rdp.RdpAccountant(orders).compose(sampled, steps).get_epsilon(delta))
+
+    high = 1.0
+    while reached(high) > epsilon:
+        high *= 2
+    low = high / 2
+    while reached(low) <= epsilon:
+        low, high = low / 2, low
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if reached(middle) <= epsilon else (middle, high)
+    return high

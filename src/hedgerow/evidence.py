@@ -15,10 +15,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.linear import Linear
 from hedgerow.measurements import Measurement
 from hedgerow.universe import Universe
 
@@ -31,29 +35,65 @@ def subsets(names: Names, least: int = 0) -> list[Names]:
     return [s for k in range(least, len(names) + 1) for s in itertools.combinations(names, k)]
 
 
+def centred(table: Array) -> Array:
+    """The table minus its means along every axis: its residual."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def coordinates(counts: NDArray[Any]) -> Array:
+    """The residual of a table in an orthonormal basis: Π(m − 1) numbers in place of Π m that depend on each other."""
+    values = np.asarray(counts, dtype=float)
+    for axis, m in enumerate(values.shape):
+        values = np.moveaxis(np.tensordot(_contrasts(m), values, axes=(1, axis)), 0, axis)
+    return values
+
+
+def from_coordinates(values: Array) -> Array:
+    """The centred table with these coordinates."""
+    for axis, m in enumerate(values.shape):
+        values = np.moveaxis(np.tensordot(_contrasts(m + 1).T, values, axes=(1, axis)), 0, axis)
+    return values
+
+
+@lru_cache(maxsize=256)
+def _contrasts(m: int) -> Array:
+    """Helmert's: m − 1 orthonormal rows, each of sum 0."""
+    rows = np.tril(np.ones((m - 1, m)))
+    rows[np.arange(m - 1), np.arange(1, m)] = -np.arange(1, m)
+    contrasts: Array = np.tril(rows, 1) / np.sqrt(np.arange(1, m) * np.arange(2, m + 1))[:, None]
+    return contrasts
+
+
 class Evidence:
     """What has been measured so far, as residuals. Public."""
 
-    def __init__(self, universe: Universe) -> None:
+    def __init__(self, universe: Universe, rows: float | None = None) -> None:
+        """``rows``: n where it is public, and then exact."""
         self._universe = universe
         self._residuals: dict[Names, Array] = {}
         self._precisions: dict[Names, float] = {}
+        if rows is not None:
+            self._residuals[()], self._precisions[()] = np.asarray(rows), math.inf
 
     def add(self, measurement: Measurement) -> None:
         names, cells = measurement.attributes, self._universe.cells
-        for s in subsets(names):
-            residual = measurement.onto(s)
-            for axis in range(len(s)):
-                residual = residual - residual.mean(axis=axis, keepdims=True)
+        for s in [names] if measurement.residual else subsets(names):
             precision = cells(s) / (measurement.variance * cells(names))
-            known = self._precisions.get(s, 0.0)
-            if known:
-                residual = (known * self._residuals[s] + precision * residual) / (known + precision)
-            self._residuals[s], self._precisions[s] = residual, known + precision
+            self._combine(s, centred(measurement.onto(s)), precision)
+
+    def _combine(self, names: Names, residual: Array, precision: float) -> None:
+        known = self._precisions.get(names, 0.0)
+        if known == math.inf:
+            return
+        if known:
+            residual = (known * self._residuals[names] + precision * residual) / (known + precision)
+        self._residuals[names], self._precisions[names] = residual, known + precision
 
     def __contains__(self, names: Names) -> bool:
         """Whether the table on these attributes can be estimated without a model."""
-        return names in self._precisions
+        return all(s in self._precisions for s in subsets(names))
 
     @property
     def total(self) -> tuple[float, float]:
@@ -71,3 +111,53 @@ class Evidence:
             freedom = math.prod(1 - 1 / size for size in universe.sizes(s))
             variance += freedom / (self._precisions[s] * spread**2)
         return counts, variance
+
+
+class Overview:
+    """Residuals of a whole family of sets, measured together before anything else: one Gaussian mechanism.
+
+    A query q on A has the components q_s, the means of q over A∖s centred along s, and
+    ⟨q, counts⟩ = Σ_{s⊆A} ⟨q_s, z_s⟩, so its estimate has the variance Σ σ_s²‖q_s‖²: independent, jointly Gaussian noise.
+    """
+
+    def __init__(self, universe: Universe, measurements: Sequence[Measurement], rows: float | None) -> None:
+        self.universe = universe
+        self._evidence = Evidence(universe, rows)
+        self._variances = {m.attributes: m.variance for m in measurements}
+        if rows is not None:
+            self._variances[()] = 0.0
+        for measurement in measurements:
+            self._evidence.add(measurement)
+        self.sets = [s for s in self._variances if s in self._evidence]
+        self._tables: dict[Names, Array] = {}
+
+    def covers(self, names: Names) -> bool:
+        return names in self._evidence
+
+    def onto(self, names: Names) -> Array:
+        """The estimated counts on ``names``."""
+        if names not in self._tables:
+            self._tables[names] = self._evidence.estimate(names)[0]
+        return self._tables[names]
+
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """The standard deviation of the estimate of each query on ``names``, in rows."""
+        sizes = self.universe.sizes(names)
+        products = [q for q in queries if q.vectors and q.is_count]
+        if len(products) == len(queries):
+            true = np.array([[np.count_nonzero(v) for v in q.vectors or ()] for q in queries], dtype=float)
+            share = true / np.array(sizes)
+            inside, outside = true * (1 - share), share**2  # ‖centred mask‖², and the squared mean of a mask
+            variance = np.zeros(len(queries))
+            for s in subsets(names):
+                factors = [inside[:, i] if n in s else outside[:, i] for i, n in enumerate(names)]
+                variance += self._variances[s] * math.prod(factors, start=np.ones(len(queries)))
+            return np.sqrt(variance)
+        return np.array([self._deviation(names, q) for q in queries])
+
+    def _deviation(self, names: Names, query: Linear) -> float:
+        variance = 0.0
+        for s in subsets(names):
+            away = tuple(i for i, n in enumerate(names) if n not in s)
+            variance += self._variances[s] * float((centred(query.table.mean(axis=away)) ** 2).sum())
+        return math.sqrt(variance)

@@ -15,7 +15,7 @@ Everything here is post-processing of released values.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -138,7 +138,38 @@ class LogLinear:
         return made
 
 
-def minimise(model: LogLinear, targets: list[Target], rows: float, *, steps: int, tolerance: float) -> None:
+class Local:
+    """p(x) ∝ base(x)·exp(Σ_s θ_s(x_s)) on the cells of a few attributes: corrects what a larger model says of them."""
+
+    def __init__(self, names: Names, base: Array, sets: Sequence[Names]) -> None:
+        self._base = np.maximum(base, 1e-12 / base.size)
+        self._wide = [tuple(m if n in s else 1 for n, m in zip(names, base.shape, strict=True)) for s in sets]
+        self._away = [tuple(i for i, n in enumerate(names) if n not in s) for s in sets]
+        self._cuts = np.cumsum([0, *(math.prod(w) for w in self._wide)])
+        self.theta = np.zeros(self._cuts[-1])
+
+    def table(self) -> Array:
+        weights = self._weights(self.theta)[0]
+        return np.asarray(weights / weights.sum())
+
+    def settle(self, flat: Array) -> None:
+        self.theta = flat
+
+    def evaluate(self, flat: Array) -> tuple[float, Array]:
+        weights, top = self._weights(flat)
+        total = float(weights.sum())
+        means = [np.asarray(weights.sum(axis=away)).ravel() for away in self._away]
+        return math.log(total) + top, np.concatenate(means) / total
+
+    def _weights(self, flat: Array) -> tuple[Array, float]:
+        logs = np.log(self._base)
+        for a, b, wide in zip(self._cuts[:-1], self._cuts[1:], self._wide, strict=True):
+            logs = logs + flat[a:b].reshape(wide)
+        top = float(logs.max())
+        return np.exp(logs - top), top
+
+
+def minimise(model: LogLinear | Local, targets: Sequence[Target], rows: float, *, steps: int, tolerance: float) -> None:
     """Fit ``model.theta`` in place, from where it is, until the decrement ⟨g, P g⟩ is below the tolerance (in nats)."""
     y = np.concatenate([t.counts.ravel() for t in targets])
     a = np.concatenate([np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets])

@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +36,16 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them."""
+    """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them.
+
+    ``residual``: the counts are centred along every attribute and say nothing of smaller tables (``evidence``).
+    """
 
     attributes: Names
     values: Array
     event: Laplace | Gaussian
     query: Linear | None = None
+    residual: bool = False
     _projected: dict[Names, Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -67,6 +72,18 @@ class Rows:
     high: float
 
 
+class JointEstimate(Protocol):
+    """Estimates of all tables of a family from one jointly Gaussian release (``evidence.Overview``)."""
+
+    sets: list[Names]
+
+    def covers(self, names: Names) -> bool: ...
+
+    def onto(self, names: Names) -> Array: ...
+
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array: ...
+
+
 class ErrorBars:
     """Intervals for the true fraction of any query, from all measurements so far, valid together at 1 − β."""
 
@@ -75,14 +92,23 @@ class ErrorBars:
         self._tables: list[tuple[Measurement, float]] = []  # with its ln(1/β_j)
         self._queries: dict[object, list[tuple[Measurement, float]]] = {}
         self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
+        self._numbers = 0
+        self._overview: JointEstimate | None = None
+        self._overview_doubt = 0.0
 
     @property
     def _doubt(self) -> float:
         """ln(1/β_j) of the next measurement."""
-        j = 1 + len(self._tables) + sum(map(len, self._queries.values()))
+        j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers
         return math.log(math.pi**2 * j**2 / (6 * self._beta))
 
+    def add_overview(self, overview: JointEstimate) -> None:
+        """A whole family measured at once, with one share of β for all its tables. Before any other measurement."""
+        self._overview, self._overview_doubt = overview, self._doubt
+        self._numbers += 1
+
     def add(self, measurement: Measurement) -> None:
+        """One more table or query. Residuals are part of an overview and are not added here."""
         doubt = self._doubt
         if measurement.query is not None:
             self._queries.setdefault(measurement.query.key, []).append((measurement, doubt))
@@ -99,6 +125,25 @@ class ErrorBars:
         norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0))
         imagined = Measurement(query.attributes, np.empty(0), event)
         return float(self._width(imagined, self._doubt, [query], norm, cells)[0])
+
+    def number(self, event: Laplace | Gaussian) -> float:
+        """The half-width in rows that the next measurement would give a number that is no count."""
+        return float(_tail(event, np.ones(()), math.log(2) + self._doubt))
+
+    def add_number(self) -> None:
+        """One such number was released: it takes its share of β as any measurement does."""
+        self._numbers += 1
+
+    def distance(self, names: Names, believed: Array, rows: Rows) -> float:
+        """How far in ℓ2 the true fractions on these attributes may be from those believed; infinite if never measured."""
+        least, cells = math.inf, self._universe.cells(names)
+        for measurement, doubt in self._supporting(names):
+            measured = self._universe.cells(measurement.attributes)
+            noise = _table_norm(measurement, doubt, measured, cells)
+            unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
+            off = float(np.linalg.norm(measurement.onto(names) - rows.estimate * believed))
+            least = min(least, (off + noise + unknown) / rows.low)
+        return least
 
     def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
         """Lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
@@ -123,6 +168,12 @@ class ErrorBars:
     def rows(self) -> Rows:
         """n from the totals of the tables: every one is a noisy count of all rows."""
         low, high, weighted, weights = 1.0, math.inf, 0.0, 0.0
+        if self._overview is not None:
+            everyone = [Linear((), (), (), np.array(1.0), True)]
+            total, width = float(self._overview.onto(())), float(self._joint_width((), everyone)[0])
+            low, high = max(low, total - width), total + width
+            weights = 1 / float(self._overview.deviations((), everyone)[0]) ** 2
+            weighted = total * weights
         for measurement, doubt in self._tables:
             cells = self._universe.cells(measurement.attributes)
             total = float(measurement.onto(()))
@@ -136,13 +187,20 @@ class ErrorBars:
 
     def _group(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
         support = self._supporting(names)
-        if not support:
+        overview = self._overview if self._overview is not None and self._overview.covers(names) else None
+        if not support and overview is None:
             return self._from_parts(names, asked, rows)
         cells = self._universe.cells(names)
         total, squares = _sums(asked)
         c = total / cells
         norm = np.sqrt(np.maximum(squares - total * c, 0.0))
         low, high = np.zeros(len(asked)), np.ones(len(asked))
+        if overview is not None:
+            y = overview.onto(names)
+            off = answer_all(asked, lambda _: y) - c * y.sum()
+            width = self._joint_width(names, asked)
+            low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
+            high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
         for measurement, doubt in support:
             y = measurement.onto(names)
             merged = self._universe.cells(measurement.attributes) / cells  # measured cells in each cell of A
@@ -151,6 +209,22 @@ class ErrorBars:
             low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
             high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
         return low, np.maximum(low, high)
+
+    def _joint_width(self, names: Names, asked: list[Linear]) -> Array:
+        """How far the overview's estimate may be off, by the smallest class the query belongs to.
+
+        The centring by c changes only the component on no attributes, which the deviation counts in any case.
+        """
+        assert self._overview is not None
+        base = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
+        sizes = self._universe.sizes(names)
+        runs = base + sum(math.log(m * (m + 1)) for m in sizes)
+        products = base + sum(sizes) * math.log(2)
+        table = (math.sqrt(math.prod(sizes)) + math.sqrt(2 * base)) ** 2 / 2
+        width: Array = self._overview.deviations(names, asked) * np.sqrt(
+            2 * np.choose(_kinds(asked), [runs, products, table])
+        )
+        return width
 
     def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
         """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
@@ -203,8 +277,17 @@ class ErrorBars:
 
     def _parts(self, names: Names) -> list[Names]:
         wanted = set(names)
-        parts = {self._universe.order(wanted & set(m.attributes)) for m, _ in self._tables} - {()}
+        measured = [m.attributes for m, _ in self._tables] + list(self._overview.sets if self._overview else ())
+        parts = {self._universe.order(wanted & set(m)) for m in measured} - {()}
         return sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=lambda p: (-len(p), p))
+
+
+def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int) -> float:
+    """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells: as for the class of all tables."""
+    event, x = measurement.event, doubt + math.log(6) + len(measurement.attributes) * math.log(2)
+    if isinstance(event, Gaussian):
+        return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
+    return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
 
 
 def _piece(query: Linear, names: Names) -> Linear:

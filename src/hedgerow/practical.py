@@ -28,7 +28,9 @@ from hedgerow.events import Gaussian, Laplace
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.linear import Linear, answer_all, marginal_cells
 from hedgerow.measurements import ErrorBars, Measurement, Rows
+from hedgerow.minimize import BoundMinimize
 from hedgerow.noise import Noise
+from hedgerow.practical_convex import Convex
 from hedgerow.queries import BoundMean, Query
 from hedgerow.selection import Learned, Prefit
 from hedgerow.universe import Universe
@@ -89,8 +91,11 @@ class Practical:
         self._learned, self.guard = learned, guard
         self._progress = sparse_vector.Progress()
         self._bars = ErrorBars(data.universe, beta if guard is None else beta / 2)
+        if learned.overview is not None:
+            self._bars.add_overview(learned.overview)
         for measurement in learned.measurements:
-            self._bars.add(measurement)
+            if not measurement.residual:
+                self._bars.add(measurement)
         self._settle()
 
     def _settle(self) -> None:
@@ -113,7 +118,7 @@ class Practical:
         """Answers that consult nothing private, all at once; None while a guard would have to be asked in order."""
         if self._guarding:
             return None
-        values = answer_all(queries, self.hypothesis.marginal)
+        values = answer_all(queries, self._believed)
         low, high = self._bars.intervals(queries, self._rows)
         values, errors = _placed(values, low, high, None)
         return [(v, e if e < 1 else None) for v, e in zip(values.tolist(), errors.tolist(), strict=True)]
@@ -142,24 +147,37 @@ class Practical:
             source = "measured"
         return values, error if error < 1 else None, source
 
+    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[Array, float | None, Source]:
+        """θ and a bound on its excess risk; ``within`` buys a better one (``practical_convex``)."""
+        return Convex(self).answer(query, within)
+
     def _free(self, query: Linear, within: float | None) -> tuple[float, float]:
         """The hypothesis' answer inside the interval that is known, and the bar around it."""
         ends = self._bars.intervals([query], self._rows)
-        value, error = _placed(np.array([self.hypothesis.answer(query)]), *ends, within)
+        value, error = _placed(np.array([self._answer(query)]), *ends, within)
         return float(value[0]), float(error[0])
+
+    def _believed(self, names: tuple[str, ...]) -> Array:
+        """The hypothesis' marginal, corrected by measurements that were too large for it."""
+        corrected = self._learned.corrected(names)
+        return self.hypothesis.marginal(names) if corrected is None else corrected
+
+    def _answer(self, query: Linear) -> float:
+        corrected = self._learned.corrected(query.attributes)
+        return self.hypothesis.answer(query) if corrected is None else query.dot(corrected)
 
     @property
     def _guarding(self) -> bool:
         if self.guard is None or self._progress.tops >= self.guard.config.rounds:
             return False
-        return self._progress.noisy_threshold is not None or self._accountant.affords(self.guard.config.guard)
+        return self._progress.is_open or self._accountant.affords(self.guard.config.guard)
 
     def _is_wrong(self, query: Linear) -> bool:
         """Ask the guard whether the count differs from the hypothesis' by more than its threshold. One bit, billed."""
         assert self.guard is not None
         query = exact.on_grid(self._data.universe, query, self._grid)
         step = exact.step_of(query, self._grid)
-        believed = exact.nearest(self._rows.estimate * self.hypothesis.answer(query), step)
+        believed = exact.nearest(self._rows.estimate * self._answer(query), step)
         gap = abs(query.dot(self._data.marginal(query.attributes)) - believed)
         outcome, self._progress = sparse_vector.step(
             self.guard.config, self._progress, gap, self._accountant, self._noise
@@ -196,12 +214,12 @@ class Practical:
         self._bars.add(measurement)
         self._learned.add(measurement)
         self._learned.grow(*(() if query is not None else (names,)), query=query)
-        self._learned.refit(REFIT_STEPS)
+        self._learned.refit(REFIT_STEPS, 0.1)
         self._settle()
 
     def _table(self, names: tuple[str, ...], cells: list[Linear], within: float | None) -> tuple[Array, float]:
         ends = self._bars.intervals(cells, self._rows)
-        values, errors = _placed(self.hypothesis.marginal(names).ravel(), *ends, within)
+        values, errors = _placed(self._believed(names).ravel(), *ends, within)
         return values.reshape(self._data.universe.sizes(names)), float(errors.max())
 
 
@@ -227,6 +245,7 @@ def prefitted(
     beta: float,
     guard: float | None,
     reserve: float,
+    everything: bool = False,
     on_progress: Callable[[float], None] = lambda done: None,
 ) -> Practical:
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
@@ -235,7 +254,9 @@ def prefitted(
     wanted = attribute_sets(data.universe, workload)
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
     share = 1 - reserve - (0.0 if planned is None else 2 * planned.share)  # as much again for what the guard finds
-    learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows, on_progress).run()
+    learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows, on_progress).run(
+        everything=everything
+    )
     return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta)
 
 

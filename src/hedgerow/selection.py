@@ -1,16 +1,19 @@
 """Which marginals to measure: the prefit of the practical profile, and the offline release.
 
-McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022), whose frame
-this keeps: all one-way marginals first, then rounds of the exponential mechanism and a measurement, with a larger share
-of the budget once a round taught little.
+Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and pairs
+(of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals cost
+less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Otherwise all one-way marginals come
+first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once a round taught
+little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022).
 
-Differs from AIM:
-- the hypothesis is fitted to least-squares estimates of everything measured (``evidence``, ``fit``), not to raw tables;
-- one-way marginals share their budget by (cells × workload marginals that contain them)^⅔, which is what the sum of
-  their errors in the workload asks for;
-- the noise expected in a cell counts against a candidate only up to what the hypothesis believes is there:
-  Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the hypothesis cannot add more error than that;
-- where the whole workload can be measured with little noise, it is, without choosing (``measure_all``).
+Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``evidence``, ``fit``);
+one-way marginals share their budget by (cells × workload)^⅔; the noise expected in a cell counts against a candidate
+only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the hypothesis
+cannot add more error than that.
+
+Overview shares. A workload table on t asked for a random count (each value in it with probability f = ⅓) has the
+variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} m_a·f(1−f)·Π_{a∈t∖s} f². The sum over the workload is least, for a given
+cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)).
 
 Privacy. Everything measured is charged before it is drawn. A score is w·(‖M D − round(n·h)‖₁ − discount), w ≤ 1 and the
 rest public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
@@ -29,8 +32,8 @@ from numpy.typing import NDArray
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.data import PrivateData
 from hedgerow.events import Exponential, Gaussian, Laplace
-from hedgerow.evidence import Evidence, subsets
-from hedgerow.fit import LogLinear, Target, minimise
+from hedgerow.evidence import Evidence, Overview, coordinates, from_coordinates, subsets
+from hedgerow.fit import Local, LogLinear, Target, minimise
 from hedgerow.junction_tree import junction_cells
 from hedgerow.linear import Linear
 from hedgerow.measurements import Measurement
@@ -40,17 +43,24 @@ from hedgerow.universe import Universe
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
 
-ONE_WAY_SHARE = 0.3
+ONE_WAY_SHARE = 0.1
+MORE_ONE_WAY = 0.25  # measured again with this share where the first measurements would be mostly noise,
+NOISY = 0.05  # which is when their expected total variation distance exceeds this
+OVERVIEW_SHARE = 0.8
+OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
+OVERVIEW_ROUNDS = 3
+MASK = 1 / 3  # of an attribute's values are in a typical count
 CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
-ROUNDS_PER_ATTRIBUTE = 16  # the first rounds are this fraction of the budget; they grow as they teach less
+ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
 FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-ROUND_STEPS, FINAL_STEPS = 20, 150
+DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
+ROUND_STEPS, FINAL_STEPS, LOCAL_STEPS = 40, 300, 40
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
-RIDGE_FLOOR = 0.1
-PRECISION = 1e-3
+RIDGE_FLOOR = 0.2
+GRID = 2.0**-20  # of residuals' coordinates
 
 
 @dataclass
@@ -61,17 +71,24 @@ class Learned:
     evidence: Evidence
     model: LogLinear
     rows: float
+    overview: Overview | None = None
     measurements: list[Measurement] = field(default_factory=list)
+    _public_rows: float | None = None
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
+    _local: dict[Names, Array] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def nothing(cls, universe: Universe) -> Learned:
-        return cls(universe, Evidence(universe), LogLinear(universe, ()), 1.0)
+    def nothing(cls, universe: Universe, rows: float | None = None) -> Learned:
+        """``rows``: n where it is public."""
+        return cls(universe, Evidence(universe, rows), LogLinear(universe, ()), rows or 1.0, _public_rows=rows)
 
     def add(self, measurement: Measurement) -> None:
         self.measurements.append(measurement)
+        self._local = {}
         if measurement.query is None:
             self.evidence.add(measurement)
+            if self._public_rows is None:
+                self.rows = max(1.0, self.evidence.total[0])
 
     def grow(self, *sets: Names, query: Linear | None = None) -> None:
         """Give the model these sets; what it believes of them now is the prior of their tables."""
@@ -86,25 +103,44 @@ class Learned:
                 self._priors[key] = np.asarray(q.dot(self.model.marginal(q.attributes)))
         self.model = larger
 
-    def refit(self, steps: int) -> None:
-        """Fit the model to all measurements, from where it is, to within a thousandth of a nat per parameter.
-
-        The noise of the measurements moves the optimum by about half a nat per parameter: nearer is not better.
-        """
+    def refit(self, steps: int, tolerance: float = 1.0) -> None:
+        """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats."""
         targets = [self._target(s) for s in self.model.sets]
         single = {m.query.key: m for m in self.measurements if m.query is not None}
         targets += [
-            Target(single[key].values, self._ridge(key, single[key].variance, 1.0)) for key in self.model.queries
+            Target(single[key].values, self._ridge(self._priors[key], single[key].variance, 1.0))
+            for key in self.model.queries
         ]
-        minimise(self.model, targets, self.rows, steps=steps, tolerance=PRECISION * len(self.model.theta))
+        minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
+        self._local = {}
+
+    def corrected(self, names: Names) -> Array | None:
+        """The model's marginal fitted to what was measured on ``names`` but did not fit the model; None if nothing was."""
+        if names in self.model.sets or len(names) < 2 or names not in self.evidence:
+            return None
+        if names not in self._local:
+            table = self.model.marginal(names)
+            for order in range(2, len(names) + 1):
+                sets = [s for s in subsets(names, order) if len(s) == order and s not in self.model.sets]
+                if not sets:
+                    continue
+                local, targets = Local(names, table, sets), []
+                for s in sets:
+                    counts, variance = self.evidence.estimate(s)
+                    prior = table.sum(axis=tuple(i for i, n in enumerate(names) if n not in s))
+                    targets.append(Target(counts, self._ridge(prior, variance, 1.0)))
+                minimise(local, targets, self.rows, steps=LOCAL_STEPS, tolerance=0.5)
+                table = local.table()
+            self._local[names] = table
+        return self._local[names]
 
     def _target(self, names: Names) -> Target:
         counts, variance = self.evidence.estimate(names)
-        return Target(counts, self._ridge(names, variance, ONE_WAY_TRUST if len(names) == 1 else 1.0))
+        return Target(counts, self._ridge(self._priors[names], variance, ONE_WAY_TRUST if len(names) == 1 else 1.0))
 
-    def _ridge(self, key: object, variance: float, trust: float) -> Array:
+    def _ridge(self, prior: Array, variance: float, trust: float) -> Array:
         sd = math.sqrt(variance)
-        believed = np.maximum(self.rows * self._priors[key], 0.01 * sd)
+        believed = np.maximum(self.rows * prior, 0.01 * sd)
         return np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd)
 
 
@@ -126,14 +162,31 @@ class Prefit:
         self._budget, self._universe = accountant.budget, data.universe
         self._allowance = self._left = allowance
         self._public_rows, self._on_progress = rows, on_progress
-        self.learned = Learned.nothing(data.universe)
+        self.learned = Learned.nothing(data.universe, rows)
 
-    def run(self) -> Learned:
-        self._one_way_marginals()
-        self._rounds()
-        self.learned.refit(FINAL_STEPS)
+    def run(self, *, everything: bool = False) -> Learned:
+        """``everything``: measure the whole workload without choosing, where the noise allows it."""
+        pairs = self._closure(2, 2)
+        fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
+        if fits and not everything:
+            self._overview([*self._closure(1, 1), *pairs], OVERVIEW_SHARE * self._allowance)
+            self.learned.grow(*pairs)
+            self._rounds(OVERVIEW_ROUNDS)
+        else:
+            self._one_way_marginals()
+            if everything and self._noise_of_everything() <= DIRECT:
+                self._measure_everything()
+            else:
+                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
+        self.learned.refit(FINAL_STEPS, 0.1)
         self._on_progress(1.0)
         return self.learned
+
+    def _closure(self, least: int, most: int) -> list[Names]:
+        """The attribute sets of these sizes inside the workload's; single attributes always all."""
+        found = {s for t in self._workload for s in subsets(t, least) if len(s) <= most}
+        found |= {(name,) for name in self._universe.names} if least == 1 else set()
+        return sorted(found, key=lambda s: (len(s), s))
 
     def _measure(self, names: Names, cost: float) -> None:
         event = measurement_for(self._budget, cost)
@@ -141,27 +194,90 @@ class Prefit:
         self._left -= cost
         values = self._noise.add(self._data.marginal(names), event)
         self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
-        known = self._public_rows
-        self.learned.rows = max(1.0, self.learned.evidence.total[0]) if known is None else known
 
-    def _one_way_marginals(self) -> None:
-        universe, share = self._universe, ONE_WAY_SHARE * self._allowance
-        demand = np.array(
-            [universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in universe.names]
-        )
-        demand = np.maximum(demand, 0.05 * demand.max()) ** (2 / 3)
-        for name, part in zip(universe.names, demand / demand.sum(), strict=True):
-            self._measure((name,), share * float(part))
-        self.learned.grow(*((name,) for name in universe.names))
+    def _overview(self, sets: list[Names], share: float) -> None:
+        """Residuals of all sets at once, and of n where it is private, each with its share by the rule above."""
+        universe = self._universe
+        measured = sets if self._public_rows is not None else [(), *sets]
+        demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
+        found = []
+        for s, part in zip(measured, demand, strict=True):
+            cost = share * part / sum(demand)
+            dimensions = math.prod(m - 1 for m in universe.sizes(s))
+            # rounding to the grid moves each coordinate by up to a step, and float64 by far less than another
+            sensitivity = self._budget.residual_l2(universe.sizes(s)) + 2 * GRID * math.sqrt(dimensions)
+            event = Gaussian(sensitivity, sensitivity / math.sqrt(2 * cost), GRID)
+            self._accountant.charge(event)
+            self._left -= cost
+            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s)), event), dtype=float)
+            found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
+        for measurement in found:
+            self.learned.add(measurement)
+        self.learned.overview = Overview(universe, found, self._public_rows)
+        self.learned.grow(*self._closure(1, 1))
         self.learned.refit(50)
 
-    def _rounds(self) -> None:
-        candidates = sorted({s for t in self._workload for s in subsets(t, 2)}, key=lambda s: (len(s), s))
+    def _count_variance(self, s: Names) -> float:
+        """Σ_t w_t·c_s(t): how much the residual's noise adds to random counts of the workload."""
+        sizes, total = self._universe.sizes(s), 0.0
+        for t, weight in self._workload.items():
+            if set(s) <= set(t):
+                total += weight * math.prod(m * MASK * (1 - MASK) for m in sizes) * MASK ** (2 * (len(t) - len(s)))
+        return max(total, 1e-9)
+
+    def _one_way_marginals(self) -> None:
+        universe, names = self._universe, self._universe.names
+        demand = np.array([universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in names])
+        demand = np.maximum(demand, 0.05 * demand.max()) ** (2 / 3)
+        parts = self._allowance * demand / demand.sum()
+        for name, part in zip(names, parts, strict=True):
+            self._measure((name,), ONE_WAY_SHARE * float(part))
+        noise = [_mean_absolute(measurement_for(self._budget, ONE_WAY_SHARE * float(p))) for p in parts]
+        if 0.5 * np.mean(np.array(noise) * universe.shape) > NOISY * self.learned.rows:
+            for name, part in zip(names, parts, strict=True):
+                self._measure((name,), MORE_ONE_WAY * float(part))
+        self.learned.grow(*self._closure(1, 1))
+        self.learned.refit(50)
+
+    def _noise_of_everything(self) -> float:
+        """The expected total variation distance of the workload's tables if all were measured alike."""
+        cells = [self._universe.cells(t) for t in self._workload]
+        each = _mean_absolute(measurement_for(self._budget, self._left / len(cells)))
+        return 0.5 * each * float(np.mean(cells)) / self.learned.rows
+
+    def _measure_everything(self) -> None:
+        """All tables of the workload; then, at no cost, the model takes those it can hold, the most surprising first."""
+        learned, universe = self.learned, self._universe
+        tables = sorted(self._workload)
+        demand = np.array([universe.cells(t) for t in tables], dtype=float) ** (2 / 3)
+        for names, part in zip(tables, self._left * demand / demand.sum(), strict=True):
+            self._measure(names, float(part))
+        learned.refit(50)
+        while True:
+            waiting = [c for c in self._closure(2, len(universe.names)) if c not in learned.model.sets]
+            gains = []
+            for c, believed in zip(waiting, self._beliefs(waiting), strict=True):
+                counts, variance = learned.evidence.estimate(c)
+                noise = math.sqrt(2 * variance / math.pi) * counts.size
+                gains.append(float(np.abs(counts - learned.rows * believed).sum()) - noise)
+            chosen: list[Names] = []
+            for i in np.argsort(gains)[::-1]:
+                if gains[i] <= 0 or len(chosen) == 4:
+                    break
+                if junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= LARGEST_MODEL_CELLS:
+                    chosen.append(waiting[i])
+            if not chosen:
+                return
+            learned.grow(*chosen)
+            learned.refit(ROUND_STEPS)
+
+    def _rounds(self, rounds: int) -> None:
+        candidates = self._closure(2, len(self._universe.names))
         if not candidates:
             return
         demand = np.array([sum(w * len({*c} & {*t}) for t, w in self._workload.items()) for c in candidates])
         weights = demand / demand.max()
-        cost = self._left / (ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
+        cost = self._left / rounds
         last = False
         while not last:
             last = self._left < 2 * cost

@@ -85,11 +85,6 @@ class Progress:
         """Whether a round is open, so that a value below the threshold costs nothing."""
         return self.threshold_noise is not None
 
-    @property
-    def noisy_threshold(self) -> float | None:
-        """Another name for the secret of an open round."""
-        return self.threshold_noise
-
 
 @final
 @dataclass(frozen=True)
