@@ -185,6 +185,31 @@ class ErrorBars:
         high = max(low, high)
         return Rows(min(high, max(low, weighted / weights)), low, high)
 
+    def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
+        """Lower and upper ends for every cell of a marginal, as for its cells asked one by one."""
+        shape = self._universe.sizes(names)
+        one = [Linear.product(self._universe, {n: np.arange(m) == 0 for n, m in zip(names, shape, strict=True)})]
+        low, high = np.zeros(shape), np.ones(shape)
+        cells = math.prod(shape)
+        known: list[tuple[Array, float]] = []
+        if one[0].attributes != names:  # an attribute with one value: no cell is a query of its own
+            return low, high
+        if self._overview is not None and self._overview.covers(names):
+            known.append((self._overview.onto(names), float(self._joint_width(names, one)[0])))
+        for measurement, doubt in self._supporting(names):
+            merged = self._universe.cells(measurement.attributes) / cells
+            norm = np.array([math.sqrt((1 - 1 / cells) * merged)])
+            known.append((measurement.onto(names), float(self._width(measurement, doubt, one, norm, cells)[0])))
+        for y, width in known:
+            off = y - y.sum() / cells
+            low = np.maximum(low, 1 / cells + _over(off - width, rows.high, rows.low))
+            high = np.minimum(high, 1 / cells + _over(off + width, rows.low, rows.high))
+        if not known:
+            for part in self._parts(names):
+                wide = [m if n in part else 1 for n, m in zip(names, shape, strict=True)]
+                high = np.minimum(high, self.cell_intervals(part, rows)[1].reshape(wide))
+        return low, np.maximum(low, high)
+
     def _group(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
         support = self._supporting(names)
         overview = self._overview if self._overview is not None and self._overview.covers(names) else None

@@ -26,7 +26,7 @@ from hedgerow.accounting import Accountant, Budget
 from hedgerow.data import PrivateData
 from hedgerow.events import Gaussian, Laplace
 from hedgerow.hypothesis import Hypothesis
-from hedgerow.linear import Linear, answer_all, marginal_cells
+from hedgerow.linear import Linear, answer_all
 from hedgerow.measurements import ErrorBars, Measurement, Rows
 from hedgerow.minimize import BoundMinimize
 from hedgerow.noise import Noise
@@ -138,12 +138,11 @@ class Practical:
 
     def marginal(self, names: tuple[str, ...], within: float | None) -> tuple[Array, float | None, Source]:
         """The whole table; its bar holds for every cell, and ``within`` buys the table, not its cells."""
-        cells = marginal_cells(self._data.universe, names)
         source: Source = "hypothesis"
-        values, error = self._table(names, cells, within)
+        values, error = self._table(names, within)
         if within is not None and error > within:
-            self._learn(names, self._event_for(cells[0], within, alone=False))
-            values, error = self._table(names, cells, within)
+            self._learn(names, self._event_for(self._a_cell(names), within, alone=False))
+            values, error = self._table(names, within)
             source = "measured"
         return values, error if error < 1 else None, source
 
@@ -217,10 +216,13 @@ class Practical:
         self._learned.refit(REFIT_STEPS, 0.1)
         self._settle()
 
-    def _table(self, names: tuple[str, ...], cells: list[Linear], within: float | None) -> tuple[Array, float]:
-        ends = self._bars.intervals(cells, self._rows)
-        values, errors = _placed(self._believed(names).ravel(), *ends, within)
-        return values.reshape(self._data.universe.sizes(names)), float(errors.max())
+    def _a_cell(self, names: tuple[str, ...]) -> Linear:
+        universe = self._data.universe
+        return Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
+
+    def _table(self, names: tuple[str, ...], within: float | None) -> tuple[Array, float]:
+        values, errors = _placed(self._believed(names), *self._bars.cell_intervals(names, self._rows), within)
+        return values, float(errors.max())
 
 
 def _placed(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:
