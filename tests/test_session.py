@@ -232,7 +232,9 @@ def test_a_release_spends_everything_at_once(table) -> None:
 def test_mwem_releases_a_workload_with_its_guarantee() -> None:
     rng = np.random.default_rng(8)
     data = Histogram(SMALL, rng.multinomial(10**9, rng.dirichlet(np.ones(SMALL.size))))
-    released = hr.release(data, universe=SMALL, budget=hr.Budget(1.0, 1e-6), workload=hr.marginals(2), method="mwem", seed=9)
+    released = hr.release(
+        data, universe=SMALL, budget=hr.Budget(1.0, 1e-6), workload=hr.marginals(2), method="mwem", seed=9
+    )
     for query in hr.marginals(2).on(SMALL):
         answer = released.ask(query)
         assert np.abs(answer.value - unsafe_answer(data, query)).max() <= answer.error
@@ -276,7 +278,7 @@ def test_bad_options_are_refused_by_name(table, options, words) -> None:
 
 
 def test_an_empty_table_is_refused() -> None:
-    with pytest.raises(hr.InvalidInput, match="The table must have at least one row. Found 0."):
+    with pytest.raises(hr.InvalidInput, match=r"The table must have at least one row\. Found 0\."):
         hr.open(frame(0), universe=SMALL, budget=hr.Budget(1, 1e-6))
 
 

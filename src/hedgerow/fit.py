@@ -209,6 +209,7 @@ def minimise(model: LogLinear | Local, targets: Sequence[Target], rows: float, *
             pairs = [*pairs, (s, v, 1 / curvature)][-MEMORY:]
         x, value, gradient, means = moved, new_value, new_gradient, new_means
     model.settle(x)
+    return value
 
 
 def _lbfgs(gradient: Array, precondition: Array, pairs: list[tuple[Array, Array, float]]) -> Array:

@@ -103,16 +103,16 @@ class Learned:
                 self._priors[key] = np.asarray(q.dot(self.model.marginal(q.attributes)))
         self.model = larger
 
-    def refit(self, steps: int, tolerance: float = 1.0) -> None:
-        """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats."""
+    def refit(self, steps: int, tolerance: float = 1.0) -> float:
+        """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats; the objective."""
         targets = [self._target(s) for s in self.model.sets]
         single = {m.query.key: m for m in self.measurements if m.query is not None}
         targets += [
             Target(single[key].values, self._ridge(self._priors[key], single[key].variance, 1.0))
             for key in self.model.queries
         ]
-        minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
         self._local = {}
+        return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
 
     def corrected(self, names: Names) -> Array | None:
         """The model's marginal fitted to what was measured on ``names`` but did not fit the model; None if nothing was."""
