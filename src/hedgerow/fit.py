@@ -169,8 +169,13 @@ class Local:
         return np.exp(logs - top), top
 
 
-def minimise(model: LogLinear | Local, targets: Sequence[Target], rows: float, *, steps: int, tolerance: float) -> None:
-    """Fit ``model.theta`` in place, from where it is, until the decrement ⟨g, P g⟩ is below the tolerance (in nats)."""
+def minimise(
+    model: LogLinear | Local, targets: Sequence[Target], rows: float, *, steps: int, tolerance: float
+) -> float:
+    """Fit ``model.theta`` in place, from where it is, until the decrement ⟨g, P g⟩ is below the tolerance (in nats).
+
+    Returns the objective.
+    """
     y = np.concatenate([t.counts.ravel() for t in targets])
     a = np.concatenate([np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets])
 

@@ -65,7 +65,9 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
 
     console = Console()
     budget = Budget(epsilon, delta)
-    console.print(f"[bold]hedgerow[/] · RAND Health Insurance Experiment · {universe().size:,} cells · ε = {epsilon:g}, δ = {delta:g}")
+    console.print(
+        f"[bold]hedgerow[/] · RAND Health Insurance Experiment · {universe().size:,} cells · ε = {epsilon:g}, δ = {delta:g}"
+    )
     with console.status("learning a private hypothesis of the data"):
         session = open_session(path(), universe=universe(), budget=budget, queries=how_many)
     asked = list(questions(how_many, Noise().generator()))
@@ -73,7 +75,9 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
     truth = np.array([unsafe_answer(session._data, query) for query in asked])
     values = np.array([answer.value for answer in answers])
     console.print(_table(asked, answers, truth))
-    covered = np.mean([abs(a.value - t) <= (1.0 if a.error is None else a.error) for a, t in zip(answers, truth, strict=True)])
+    covered = np.mean(
+        [abs(a.value - t) <= (1.0 if a.error is None else a.error) for a, t in zip(answers, truth, strict=True)]
+    )
     console.print(
         f"{how_many:,} questions · mean error {np.abs(values - truth).mean():.4%} · worst {np.abs(values - truth).max():.3%} · "
         f"{covered:.1%} inside their error bars\n"
