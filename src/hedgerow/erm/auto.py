@@ -1,0 +1,89 @@
+"""Which solver: the one whose theorem promises the least risk for this set, loss and budget, from public quantities.
+
+Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
+Constraint Set Geometry*, Table 1: mirror descent follows the Gaussian width, Frank–Wolfe the logarithm of the vertices.
+
+Every solver here has a bound, with constants, on the expected excess of the average loss: mirror descent that of many
+steps, Frank–Wolfe that of its own schedule, output perturbation, with a ridge, that of its noise. Where nothing bounds θ only the
+dimension-free regularised output perturbation can run. Mirror descent stands for objective perturbation and noisy SGD too,
+whose bounds are never smaller by more than a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from hedgerow.accounting import Accountant, Budget
+from hedgerow.convex_set import ConvexSet, VertexSet
+from hedgerow.erm.contract import Norm, Problem, Result, prepared
+from hedgerow.erm.frank_wolfe import frank_wolfe, planned_steps
+from hedgerow.erm.frank_wolfe_general import frank_wolfe_general, schedule
+from hedgerow.erm.mirror_descent import mirror_descent
+from hedgerow.erm.mirror_descent import risk_bound as descent_bound
+from hedgerow.erm.output_perturbation import output_perturbation, regularised_output_perturbation, risk_bound
+from hedgerow.errors import InvalidInput
+from hedgerow.losses import Loss
+from hedgerow.potentials import Euclidean
+
+Solver = Callable[..., Result]
+
+SOLVERS: dict[str, Solver] = {
+    "mirror_descent": mirror_descent,
+    "frank_wolfe": frank_wolfe,
+    "frank_wolfe_general": frank_wolfe_general,
+    "output_perturbation": output_perturbation,
+    "regularised_output_perturbation": regularised_output_perturbation,
+}
+
+
+def auto(
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: Loss,
+    over: ConvexSet,
+    budget: Budget | Accountant,
+    row_bound: float = 1.0,
+    norm: Norm = "l2",
+    label_bound: float | None = None,
+    rows: int | None = None,
+    seed: int | None = None,
+    spend: float | None = None,
+    progress: bool = False,
+) -> Result:
+    """Run the solver of the least predicted risk. The choice sees n, p, the bounds and the budget, and no row."""
+    stated: dict[str, Any] = dict(row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows)
+    if isinstance(over, ConvexSet) and not over.is_bounded:
+        name = "regularised_output_perturbation"
+    else:
+        problem = prepared(X, y, loss, over, budget, spend=spend, **stated)
+        name = min((bounds := predicted(problem)), key=lambda name: bounds[name])
+    return SOLVERS[name](X, y, loss=loss, over=over, budget=budget, seed=seed, spend=spend, progress=progress, **stated)
+
+
+def predicted(problem: Problem) -> dict[str, float]:
+    """The solvers that can run, by name, with the risk each promises."""
+    over, loss, payment = problem.over, problem.loss, problem.payment
+    promises: dict[str, float] = {}
+    if loss.is_smooth and isinstance(over, VertexSet):
+        promises["frank_wolfe"] = planned_steps(problem, over)[2]
+    if not payment.budget.pure:
+        Ψ = over.potential(problem.p)
+        ridge = loss.ridge if isinstance(Ψ, Euclidean) else 0.0  # only there do its steps make use of it
+        promises["mirror_descent"] = descent_bound(
+            problem.n, payment.mu, problem.lipschitz, Ψ, sensitivity=problem.budget.gradient(1.0), ridge=ridge
+        )
+        if loss.is_smooth:
+            if loss.ridge > 0:
+                σ = problem.gaussian(1).sigma / (loss.ridge * problem.n)
+                promises["output_perturbation"] = risk_bound(problem, σ)
+            promises["frank_wolfe_general"] = schedule(problem).risk_bound
+    if not promises:
+        raise InvalidInput(
+            f"With delta = 0 the set must have vertices and the loss must be smooth. Found {type(over).__name__} and "
+            f"{type(loss).__name__}. Give a delta above 0, or an L1Ball and a smooth loss."
+        )
+    return promises

@@ -1,0 +1,239 @@
+"""Private linear models with scikit-learn's interface: ``fit`` pays, ``predict`` is free.
+
+Every estimator takes a ``budget`` for one fit, the public bounds to which rows and targets are clipped, and ``radius``, the
+largest norm of the coefficients. scikit-learn is an optional dependency: ``pip install hedgerow[sklearn]``.
+
+What is public: the number of rows (when neighbours replace one), the number of features, and the set of class labels,
+which is read off y unless ``classes`` states it. ``random_state`` makes the noise repeatable, and so not private.
+
+An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
+bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Accountant is
+not accepted: scikit-learn copies parameters, and a copied account would be spent twice.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from hedgerow.accounting import Accountant, Budget
+from hedgerow.convex_set import ConvexSet
+from hedgerow.erm.auto import auto
+from hedgerow.erm.contract import Result
+from hedgerow.erm.lasso import lasso
+from hedgerow.errors import InvalidInput
+from hedgerow.geometry import L2Ball
+from hedgerow.losses import Hinge, Huber, Logistic, Loss, Squared
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as missing:  # pragma: no cover
+    raise ImportError(
+        "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
+    ) from missing
+
+Array = NDArray[np.float64]
+
+
+class _Linear(BaseEstimator):  # type: ignore[misc]
+    """⟨x, coef⟩ + intercept, fitted by a private solver."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _read(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
+        if not isinstance(self.budget, Budget):
+            raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
+        return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **how)  # type: ignore[no-any-return]
+
+    def _solve(
+        self, X: Any, y: Array, loss: Loss, over: ConvexSet, budget: Budget | Accountant, **choices: Any
+    ) -> Result:
+        seed = None if self.random_state is None else int(self.random_state)
+        bound = self.row_bound * (math.sqrt(2) if self.fit_intercept else 1.0)
+        return auto(
+            self._with_intercept(X), y, loss=loss, over=over, budget=budget, row_bound=bound, rows=self.rows, seed=seed,
+            **choices,
+        )  # fmt: skip
+
+    def _with_intercept(self, X: Any) -> Any:
+        if not self.fit_intercept:
+            return X
+        column = np.full((X.shape[0], 1), float(self.row_bound))
+        return sp.csr_array(sp.hstack([X, column])) if sp.issparse(X) else np.hstack([X, column])
+
+    def _split(self, theta: Array) -> tuple[Array, float]:
+        return (theta[:-1], float(theta[-1]) * self.row_bound) if self.fit_intercept else (theta, 0.0)
+
+    def _scores(self, X: Any) -> Array:
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
+        return scores
+
+
+class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    def __init__(
+        self, budget: Budget, *, radius: float = 30.0, row_bound: float = 1.0, fit_intercept: bool = True,
+        classes: Any = None, rows: int | None = None, random_state: int | None = None,
+    ) -> None:  # fmt: skip
+        self.budget = budget
+        self.radius = radius
+        self.row_bound = row_bound
+        self.fit_intercept = fit_intercept
+        self.classes = classes
+        self.rows = rows
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = True  # on scikit-learn's tiny tables the noise is all there is
+        return tags
+
+    def _loss(self) -> Loss:
+        raise NotImplementedError
+
+    def fit(self, X: Any, y: Any) -> Self:
+        X, y = self._read(X, y)
+        check_classification_targets(y)
+        self.classes_ = np.unique(y) if self.classes is None else np.unique(self.classes)
+        if self.classes_.size < 2:
+            raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
+        positives = self.classes_[1:] if self.classes_.size == 2 else self.classes_
+        loss, over = self._loss(), L2Ball(self.radius)
+        payer = Accountant(self.budget) if positives.size > 1 else self.budget
+        choices = {"spend": payer.remaining / positives.size} if isinstance(payer, Accountant) else {}
+        fits = [self._solve(X, (y == label).astype(float), loss, over, payer, **choices) for label in positives]
+        parts = [self._split(fit.theta) for fit in fits]
+        self.coef_ = np.vstack([coefficients for coefficients, _ in parts])
+        self.intercept_ = np.array([intercept for _, intercept in parts])
+        self.results_ = tuple(fits)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        """The score of the second class, or of every class where there are more than two."""
+        scores = self._scores(X)
+        return scores.ravel() if scores.shape[1] == 1 else scores
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        scores = self.decision_function(X)
+        best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
+        return np.asarray(self.classes_[best])
+
+
+class LogisticRegression(_Classifier):
+    """Logistic regression with ‖coef‖₂ ≤ radius."""
+
+    def _loss(self) -> Loss:
+        return Logistic()
+
+    def predict_proba(self, X: Any) -> Array:
+        scores = self.decision_function(X)
+        if scores.ndim == 1:
+            p = 1 / (1 + np.exp(-np.clip(scores, -700, 700)))
+            return np.column_stack([1 - p, p])
+        each = 1 / (1 + np.exp(-np.clip(scores, -700, 700)))
+        return np.asarray(each / each.sum(axis=1, keepdims=True))
+
+
+class LinearSVC(_Classifier):
+    """The support vector machine (hinge loss) with ‖coef‖₂ ≤ radius."""
+
+    def _loss(self) -> Loss:
+        return Hinge()
+
+
+class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
+    """Targets are clipped to [−label_bound, label_bound], and scaled by it, so that ``radius`` has no units of y."""
+
+    def __init__(
+        self, budget: Budget, *, radius: float = 1.0, row_bound: float = 1.0, label_bound: float = 1.0,
+        fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+    ) -> None:  # fmt: skip
+        self.budget = budget
+        self.radius = radius
+        self.row_bound = row_bound
+        self.label_bound = label_bound
+        self.fit_intercept = fit_intercept
+        self.rows = rows
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _loss(self, n: int) -> Loss:
+        return Squared()
+
+    def fit(self, X: Any, y: Any) -> Self:
+        X, y = self._read(X, y, y_numeric=True)
+        n = X.shape[0] if self.rows is None else self.rows
+        found = self._found(X, np.asarray(y, dtype=np.float64) / self.label_bound, n)
+        coefficients, intercept = self._split(found.theta)
+        self.coef_, self.intercept_ = coefficients * self.label_bound, intercept * self.label_bound
+        self.result_ = found
+        return self
+
+    def _found(self, X: Any, y: Array, n: int) -> Result:
+        return self._solve(X, y, self._loss(n), L2Ball(self.radius / self.row_bound), self.budget, label_bound=1.0)
+
+    def predict(self, X: Any) -> Array:
+        return self._scores(X)
+
+
+class LinearRegression(_Regressor):
+    """Least squares with ‖coef‖₂·row_bound ≤ radius·label_bound."""
+
+
+class Ridge(_Regressor):
+    """Least squares with the penalty alpha·‖coef‖² on the sum of squares, as in scikit-learn, within the radius."""
+
+    def __init__(
+        self, budget: Budget, *, alpha: float = 1.0, radius: float = 1.0, row_bound: float = 1.0,
+        label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, rows=rows,
+            random_state=random_state,
+        )  # fmt: skip
+        self.alpha = alpha
+
+    def _loss(self, n: int) -> Loss:
+        return Squared(ridge=self.alpha / n)
+
+
+class HuberRegressor(_Regressor):
+    """Regression robust to outliers: residuals beyond ``width`` (in units of label_bound) count linearly."""
+
+    def __init__(
+        self, budget: Budget, *, width: float = 0.5, radius: float = 1.0, row_bound: float = 1.0,
+        label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, rows=rows,
+            random_state=random_state,
+        )  # fmt: skip
+        self.width = width
+
+    def _loss(self, n: int) -> Loss:
+        return Huber(width=self.width)
+
+
+class Lasso(_Regressor):
+    """Least squares with ‖coef‖₁·row_bound ≤ radius·label_bound; ``row_bound`` bounds every entry, not the row's norm."""
+
+    def _found(self, X: Any, y: Array, n: int) -> Result:
+        seed = None if self.random_state is None else int(self.random_state)
+        return lasso(
+            self._with_intercept(X), y, budget=self.budget, radius=self.radius / self.row_bound,
+            row_bound=self.row_bound, rows=self.rows, seed=seed,
+        )  # fmt: skip

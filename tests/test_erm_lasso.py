@@ -1,0 +1,136 @@
+"""The private lasso, its refit, and the scaled-down hard instance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from hedgerow import errors, events
+from hedgerow.accounting import Budget
+from hedgerow.erm.hard_instance import hard_instance
+from hedgerow.erm.lasso import lasso
+from hedgerow.erm.refit import moments_event
+
+
+def sparse_regression(n: int, p: int, s: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X, theta = rng.choice([-1.0, 1.0], (n, p)), np.zeros(p)
+    theta[:s] = rng.choice([-1.0, 1.0], s) / s
+    return X, np.clip(X @ theta + 0.1 * rng.normal(size=n), -1, 1), theta
+
+
+def risk(X, y, theta) -> float:
+    return float(np.mean((X @ theta - y) ** 2)) / 2
+
+
+def test_the_refit_beats_the_steps_of_frank_wolfe_at_the_same_budget() -> None:
+    X, y, theta = sparse_regression(20_000, 50)
+    excess = {
+        refit: np.mean([risk(X, y, lasso(X, y, budget=Budget(1.0, 1e-6), refit=refit, seed=s).theta) for s in range(3)])
+        - risk(X, y, theta)
+        for refit in (False, True)
+    }
+    assert excess[True] < excess[False] / 3
+
+
+@pytest.mark.parametrize("refit", [False, True])
+def test_the_excess_risk_is_within_the_bound(refit) -> None:
+    X, y, theta = sparse_regression(5000, 30)
+    for seed in range(3):
+        found = lasso(X, y, budget=Budget(1.0, 1e-6), refit=refit, seed=seed)
+        assert risk(X, y, found.theta) - risk(X, y, theta) <= found.risk_bound
+        assert np.abs(found.theta).sum() <= 1 + 1e-9
+
+
+def test_the_refit_is_one_gaussian_event_fixed_beforehand_and_fits_the_budget() -> None:
+    X, y, _ = sparse_regression(2000, 20)
+    budget = Budget(1.0, 1e-6)
+    runs = [lasso(X, y, budget=budget, seed=seed) for seed in range(3)]
+    assert len({run.events for run in runs}) == 1  # the features chosen differ, the events do not
+    assert isinstance(runs[0].events[-1], events.Gaussian)
+    assert 0.999 * budget.total < sum(map(budget.cost, runs[0].events)) <= budget.total
+
+
+def test_one_row_moves_the_scaled_moments_by_no_more_than_the_event_says() -> None:
+    """The products of rows at the bounds, the longest there are: √q each, so 1 after scaling, 2 when one is replaced."""
+    from hedgerow.erm.contract import prepared
+    from hedgerow.erm.refit import _moments
+    from hedgerow.geometry import L1Ball
+    from hedgerow.losses import Squared
+
+    m = 4
+    rng = np.random.default_rng(0)
+    X, y = rng.choice([-1.0, 1.0], (6, m)), rng.choice([-1.0, 1.0], 6)
+    values = []
+    for first in ((np.ones(m), 1.0), (-np.ones(m), 1.0), (np.array([1.0, -1, 1, -1]), -1.0)):
+        X[0], y[0] = first
+        problem = prepared(X, y, Squared(), L1Ball(1.0), Budget(1.0, 1e-6), norm="linf", seed=0)
+        gram, cross = _moments(problem, np.arange(m), 1.0)
+        values.append(np.concatenate([gram[np.triu_indices(m)], cross]) / np.sqrt(m * (m + 1) / 2 + m))
+    event = moments_event(problem, 4, 0.1)
+    moved = max(float(np.linalg.norm(a - b)) for a in values for b in values)
+    assert 1 < moved <= event.sensitivity
+
+
+def test_a_pure_budget_runs_without_a_refit_and_refuses_one() -> None:
+    X, y, _ = sparse_regression(500, 20)
+    found = lasso(X, y, budget=Budget(1.0, 0.0), seed=0)
+    assert all(isinstance(event, events.Exponential) for event in found.events)
+    with pytest.raises(errors.InvalidInput, match="delta"):
+        lasso(X, y, budget=Budget(1.0, 0.0), refit=True)
+
+
+def test_units_of_features_and_targets_do_not_matter() -> None:
+    X, y, _ = sparse_regression(2000, 20)
+    plain = lasso(X, y, budget=Budget(3.0, 1e-6), seed=1).theta
+    scaled = lasso(8 * X, 4 * y, budget=Budget(3.0, 1e-6), row_bound=8.0, label_bound=4.0, radius=0.5, seed=1).theta
+    assert np.allclose(scaled * 2, plain, atol=1e-6)
+
+
+def test_sparse_rows_give_the_same_answer() -> None:
+    X, y, _ = sparse_regression(1000, 20)
+    X[:, 10:] = 0
+    both = [lasso(rows, y, budget=Budget(3.0, 1e-6), seed=1).theta for rows in (X, sp.csr_array(X))]
+    assert np.allclose(both[0], both[1], atol=1e-12)
+
+
+# The hard instance
+
+
+def test_the_hard_instance_says_that_it_is_scaled_down() -> None:
+    made = hard_instance(11, 64, generator=np.random.default_rng(0))
+    assert "scaled-down" in made.label
+
+
+def test_its_rows_are_codewords_over_orthogonal_rows() -> None:
+    made = hard_instance(11, 128, generator=np.random.default_rng(0))
+    k = int((made.y == 0).sum())
+    Y = made.X[:k]
+    assert np.array_equal(Y.T @ Y, k * np.eye(128))
+    assert set(np.unique(made.X)) == {-1.0, 1.0}
+    assert (made.y == 1).sum() == 10
+    assert np.mean(made.signs != 0) >= 1 - made.code_share
+
+
+def test_its_reference_has_the_risk_of_the_papers_equation_23() -> None:
+    made = hard_instance(11, 256, generator=np.random.default_rng(1), code_share=0.1)
+    k, w, τ = int((made.y == 0).sum()), 10, 0.1
+    total = float(np.sum((made.X @ made.reference() - made.y) ** 2))
+    assert total <= w * (2 * τ) ** 2 + k / 256
+
+
+def test_a_good_answer_carries_the_signs_of_the_consensus_columns() -> None:
+    """Lemma 5.10 at its constants' scale: the minimum over the ℓ1 ball agrees on more than ¾ of the columns."""
+    made = hard_instance(11, 64, generator=np.random.default_rng(2))
+    good = lasso(made.X, made.y, budget=Budget(1e7, 1e-6), refit=False, iterations=2000, seed=0).theta
+    assert made.agreement(made.reference()) >= 0.9
+    assert made.agreement(good) >= 0.75
+
+
+@pytest.mark.parametrize(
+    "words, features, share, left_out", [(1, 8, 0.1, 0), (4, 1, 0.1, 0), (4, 8, 1.0, 0), (4, 8, 0.1, 4)]
+)
+def test_a_hard_instance_that_cannot_be_built_is_refused(words, features, share, left_out) -> None:
+    with pytest.raises(errors.InvalidInput):
+        hard_instance(words, features, generator=np.random.default_rng(0), code_share=share, left_out=left_out)
