@@ -1,0 +1,138 @@
+"""Offline convex minimization: all losses are known, and the one on which the hypothesis does worst is learned each round.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §1.2. Symbols: see ``convex_pmw``. Proof:
+docs/proofs/convex_pmw.md.
+
+Differs: the paper names the exponential mechanism and leaves the end open. Here the error of the chosen loss is measured,
+and the loop ends at ⅝α: the choice is right to within α/4 and the measurement to within α/8, so then every loss is within
+α, and until then every update has err ≥ α/2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.accounting import Accountant, Budget
+from hedgerow.convex_pmw import (
+    NUMERICAL,
+    ORACLE,
+    ConvexPMWConfig,
+    error_in_rows,
+    log_factor,
+    minimiser_on,
+    reach_of,
+    require_family,
+    require_parameters,
+    require_rows,
+    update_bound,
+)
+from hedgerow.convex_set import ConvexSet
+from hedgerow.data import PrivateData
+from hedgerow.errors import InvalidInput
+from hedgerow.events import AboveThreshold, Exponential, Gaussian
+from hedgerow.experts import Step
+from hedgerow.hypothesis import Hypothesis
+from hedgerow.noise import Noise
+from hedgerow.oracles import Oracle
+from hedgerow.risk import Risk
+
+Array = NDArray[np.float64]
+
+
+@final
+@dataclass(frozen=True)
+class OfflineConfig:
+    """A round: a choice right to within α/4, its error measured to within α/8, and A′ where that is above ⅝α."""
+
+    online: ConvexPMWConfig
+    choice: Exponential
+    measurement: Gaussian
+
+
+def configure(
+    budget: Budget,
+    *,
+    cells: int,
+    rows: float,
+    queries: int,
+    beta: float,
+    scale_S: float,
+    oracle: Oracle,
+    alpha: float,
+    step: Step = "hoeffding",
+) -> OfflineConfig:
+    """Calibrate to the whole budget; β is split over choices, measurements and oracle."""
+    require_parameters(budget, cells, rows, queries, beta, scale_S, step)
+    S = float(scale_S)
+    T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
+    Δ, w = budget.bounded(S) + 2 * NUMERICAL * S, alpha * rows - 8 * NUMERICAL * S
+    if w > 0:
+        choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
+        σ = w / 8 / math.sqrt(2 * math.log(6 * T / beta))
+        left = budget.total / T - choice.rho - (Δ / σ) ** 2 / 2
+        if left > 0:
+            plan = oracle.plan(budget, left, rows, beta / (3 * T), ORACLE * alpha)
+            if plan is not None and plan.error + plan.deficit <= ORACLE * alpha:
+                guard = AboveThreshold(Δ, 1.0, 1.0)  # never drawn from
+                online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan)
+                return OfflineConfig(online, choice, Gaussian(Δ, σ, online.grid))
+    raise InvalidInput(
+        f"rows must be more for alpha = {alpha:g}. Found {rows:g}. Use more rows, a larger budget, or a larger alpha."
+    )
+
+
+@final
+@dataclass(frozen=True)
+class OfflineRelease:
+    """A public hypothesis whose minimisers answer all the losses, and whether the stop was met."""
+
+    hypothesis: Hypothesis
+    answers: tuple[Array, ...]
+    updates: int
+    stopped: bool
+
+
+def release(
+    config: OfflineConfig,
+    losses: Sequence[tuple[Risk, ConvexSet]],
+    data: PrivateData,
+    accountant: Accountant,
+    noise: Noise,
+    hypothesis: Hypothesis | None = None,
+) -> OfflineRelease:
+    """What an early stop leaves of the budget stays in the accountant."""
+    if not losses:
+        raise InvalidInput("The workload must have at least one loss. Found none. List the losses to learn.")
+    online = config.online
+    require_rows(online, data, accountant)
+    hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
+    for risk, over in losses:
+        require_family(online, risk, over)
+        hypothesis.require(risk.attributes)
+    updates, stopped = 0, False
+    believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
+    while updates < online.rounds and not stopped:
+        accountant.charge(config.choice)
+        errors = np.array(
+            [
+                error_in_rows(online, risk, over, found.theta, data.marginal(risk.attributes))
+                for (risk, over), found in zip(losses, believed, strict=True)
+            ]
+        )
+        worst = noise.choose(errors, config.choice)
+        risk, over = losses[worst]
+        accountant.charge(config.measurement)
+        stopped = noise.add(float(errors[worst]), config.measurement) <= 0.625 * online.alpha * online.scale
+        if not stopped:
+            accountant.charge(online.plan.event)
+            theta = online.oracle.answer(online.plan, risk, over, data.marginal(risk.attributes), noise)
+            hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))
+            believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
+            updates += 1
+    return OfflineRelease(hypothesis, tuple(found.theta for found in believed), updates, stopped)

@@ -1,0 +1,259 @@
+"""The minimiser of a convex loss over weighted cells, not private, with a proven bound on how far it is from the least.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3 (θ̂ and err). Methods: proximal Newton on
+constrained sets (Lee, Sun & Saunders 2014), FISTA (Beck & Teboulle 2009), the level bundle method (Lemaréchal,
+Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
+
+Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, C the set, g a (sub)gradient, σ the strong convexity, β the smoothness, h the half
+width over which a kink is rounded, e(x) ≥ 0 by how much a slope misses being a subgradient of φ at the cell's predictor.
+
+The bounds are in ``certificate``, the loss as a function in ``weighted``, methods by subgradients in ``first_order``. A
+loss with kinks is rounded over ever smaller h.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, lsq_linear
+
+from hedgerow.certificate import ROUNDING, Best, scale_of
+from hedgerow.convex_set import ConvexSet
+from hedgerow.events import positive
+from hedgerow.first_order import accelerated, bundle, ellipsoid, ellipsoid_steps, fista_steps
+from hedgerow.geometry import Box, L2Ball
+from hedgerow.risk import GlmRisk, Risk
+from hedgerow.weighted import KINKS, Function, Rounded, Smooth, listed, rounded_smoothness
+
+Array = NDArray[np.float64]
+NEWTON_STEPS, QUICK_STEPS, MOST_DAMPING = 60, 3000, 8
+MOST_WORK = 3 * 10**8  # cells × steps that a last resort may take
+NARROWEST = 1e-13  # half width below which a kink is not rounded
+NARROWER = 0.2
+CHECKED = 10  # steps for the quadratic model between two looks at its gap
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Minimum:
+    """θ, its value Σ m(x)ℓ_x(θ), and ``gap`` ≥ value − least value, both in units of the marginal. No repr: data."""
+
+    theta: Array
+    value: float
+    gap: float
+    width: float = 0.0
+    """Predictors this close to a kink are at it: the ``tolerance`` of ``Risk.directional`` at this θ."""
+
+
+def minimised(
+    risk: Risk, marginal: NDArray[Any], over: ConvexSet, tolerance: float = 1e-8, *, stationary: bool = False
+) -> Minimum:
+    """The least of Σ m(x)ℓ_x over the set, to within ``tolerance`` per unit of mass where that can be proven.
+
+    ``stationary``: over a bounded set the gap is also one of slopes, Σ m(x)·ℓ′_x(θ; θ′ − θ) ≥ −gap for every θ′ of it.
+    Deterministic, and silent about what the marginal holds: where the bound is not reached, ``gap`` says so.
+    """
+    p, tolerance = over.require(risk.dimension), positive("tolerance", tolerance)
+    objective: Any = risk.objective(marginal)
+    start = over.project(np.zeros(p))
+    if not objective.mass > 0:
+        return Minimum(start, 0.0, 0.0)
+    objective = listed(risk, objective)
+    best = Best(objective, over, ROUNDING * scale_of(risk, over), tolerance, stationary)
+    if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
+        _continued(risk, objective, over, best, start, tolerance)
+    elif not risk.is_smooth:
+        bundle(Smooth(risk, objective, over), over, best, start, tolerance)
+    elif isinstance(risk, GlmRisk):
+        _newton(Smooth(risk, objective, over), over, best, start, tolerance)
+    if best.gap > tolerance:
+        _last_resort(risk, objective, over, best, tolerance)
+    assert best.theta is not None
+    return Minimum(best.theta, best.value * objective.mass, best.gap * objective.mass, best.width)
+
+
+def guaranteed(risk: Risk, over: ConvexSet, tolerance: float) -> bool:
+    """Whether ``minimised`` reaches the tolerance for every marginal: a public fact about the loss and the set."""
+    if not over.is_bounded:
+        return False
+    return min(fista_steps(risk, over, tolerance), ellipsoid_steps(risk, over, tolerance)) <= _most_steps(risk)
+
+
+def located(
+    risk: Risk, marginal: NDArray[Any], over: ConvexSet, strong_convexity: float, distance: float, width: float = 0.0
+) -> tuple[Array, float]:
+    """The minimiser of a σ-strongly convex smooth loss, and a proven bound on its distance, ``distance`` if it can be.
+
+    A loss with kinks is first rounded over ``width``. For y = P_C(θ − g(θ)/β), ξ = g(y) − g(θ) + β(θ − y) makes y the
+    minimiser of f − ⟨ξ, ·⟩ over C, so ‖y − θ*‖ ≤ ‖ξ‖/σ. Plain steps alone would reach it: see ``locatable``.
+    """
+    objective: Any = risk.objective(marginal)
+    theta = over.project(np.zeros(risk.dimension))
+    if not objective.mass > 0:
+        return theta, 0.0
+    objective = listed(risk, objective)
+    f: Smooth = Smooth(risk, objective, over)
+    if width > 0 and isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
+        f = Rounded(risk, objective, over, width)
+    β, best, bound, stalled = f.smoothness, theta, math.inf, False
+    v, steps = theta, _most_steps(risk)
+    momentum = (math.sqrt(β) - math.sqrt(strong_convexity)) / (math.sqrt(β) + math.sqrt(strong_convexity))
+    theta = _newton(f, over, Best(objective, over, 0.0), theta, strong_convexity * distance**2 / 2)
+    for k in range(steps):
+        g = f.gradient(theta)
+        y = over.project(theta - g / β)
+        at_y = f.gradient(y)
+        found = float(np.linalg.norm(at_y - g + β * (theta - y))) / strong_convexity
+        if found < bound:
+            best, bound, stalled = y, found, False
+        elif k < NEWTON_STEPS:
+            stalled = True
+        if bound <= distance:
+            break
+        if isinstance(risk, GlmRisk) and not stalled and k < NEWTON_STEPS:
+            theta = v = over.project(
+                _model_minimiser(over, y, at_y, f.hessian(y), found, strong_convexity * distance**2)
+            )
+        else:
+            theta, v = y + momentum * (y - v), y
+    return best, bound
+
+
+def locatable(risk: Risk, over: ConvexSet, strong_convexity: float, distance: float, width: float = 0.0) -> bool:
+    """Whether ``located`` reaches the distance for every marginal: FISTA's ½‖·‖² falls by 1 − √(σ/β) a step."""
+    β = rounded_smoothness(risk, width) if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS else risk.smoothness
+    if not (math.isfinite(β) and over.is_bounded):
+        return False
+    κ, far = β / strong_convexity, over.diameter_l2(risk.dimension)
+    steps = 2 * math.sqrt(κ) * math.log(4 * κ**2 * far / distance + 2)
+    return steps <= _most_steps(risk) and distance >= ROUNDING * risk.scale(over) / far / strong_convexity
+
+
+# Smooth losses: proximal Newton
+
+
+def _newton(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> Array:
+    """Steps to the least point of the quadratic model over C, shortened until f falls. The last θ, for a warm start."""
+    value, damping = f.value(theta), 0
+    g = f.gradient(theta)
+    for _ in range(NEWTON_STEPS):
+        H = f.hessian(theta, damping)
+        gap = best.offer(f, theta, g, H if damping == 0 else None)
+        if gap <= tolerance:
+            break
+        step = _model_minimiser(over, theta, g, H, gap, tolerance) - theta
+        t, ahead, found = _shortened(f, over, theta, value, step, float(g @ step))
+        if not found < value:  # at the level of rounding, or the model is too bold
+            full = over.project(theta + step)
+            if best.offer(f, full, f.gradient(full)) <= tolerance or damping >= MOST_DAMPING:
+                break
+            damping += 2
+            continue
+        damping = damping + 1 if t < 0.2 else max(0, damping - (t >= 1))
+        theta, value = ahead, found
+        g = f.gradient(theta)
+    return theta
+
+
+def _shortened(
+    f: Function, over: ConvexSet, theta: Array, value: float, step: Array, slope: float
+) -> tuple[float, Array, float]:
+    """How much of the step makes f fall by a tenth of what its slope promises, where that leads, and f there.
+
+    A rounded loss is straight between its kinks, where steps by its curvature are too short: there more than the step.
+    """
+    t = 1.0
+    while slope < 0 and t > 1e-7:
+        ahead = over.project(theta + t * step)
+        found = f.value(ahead)
+        if found <= value + 0.1 * t * slope:
+            while t >= 1 and f.width > 0:
+                farther = over.project(theta + 4 * t * step)
+                lower = f.value(farther)
+                if not lower < min(found, value + 0.4 * t * slope):
+                    break
+                t, ahead, found = 4 * t, farther, lower
+            return t, ahead, found
+        t *= max(0.1, min(0.7, -slope * t / (2 * max(found - value - slope * t, 1e-300))))  # the parabola's least
+    return t, theta, value
+
+
+def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: float, tolerance: float) -> Array:
+    """argmin over C of ⟨g, v − θ⟩ + ½⟨v − θ, H(v − θ)⟩, closely enough for Newton's rate."""
+    λ, V = np.linalg.eigh(H)
+    if not λ[-1] > 0:
+        return over.minimise(g) if over.is_bounded else theta - g
+    λ = np.maximum(λ, 0.0) + 1e-12 * float(λ[-1])
+    free: Array = theta - V @ ((V.T @ g) / λ)
+    if np.isfinite(free).all() and over.contains(free, 0.0):
+        return free
+    if isinstance(over, L2Ball):  # (H + νI)v = Hθ − g with ν ≥ 0 such that ‖v‖ = radius
+        b = λ * (V.T @ theta) - V.T @ g
+        longest = float(np.linalg.norm(b)) / over.radius
+        found = brentq(
+            lambda ν: float(np.linalg.norm(b / (λ + ν))) - over.radius, 0.0, longest, xtol=1e-300, rtol=1e-14
+        )
+        return over.project(V @ (b / (λ + float(found))))
+    if isinstance(over, Box):  # ‖√λ Vᵀv − b‖² with bounds
+        root, (low, high) = np.sqrt(λ), over._ends(len(theta))
+        b = root * (V.T @ theta) - (V.T @ g) / root
+        spread = np.maximum(high - low, 1e-12)
+        return over.project(lsq_linear(root[:, None] * V.T, b, (low, low + spread), method="bvls").x)
+    β, v, ahead, momentum = float(λ[-1]), theta, theta, 1.0
+    wanted = max(min(0.1, gap) * gap, tolerance / 10)
+    for k in range(600):
+        slope = g + H @ (ahead - theta)
+        new = over.project(ahead - slope / β)
+        if (ahead - new) @ (new - v) > 0:  # the momentum points uphill: start again without it
+            momentum = 1.0
+        faster = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = new + (momentum - 1) / faster * (new - v)
+        v, momentum = new, faster
+        if k % CHECKED == CHECKED - 1 and over.is_bounded:
+            slope = g + H @ (v - theta)
+            if float(slope @ (v - over.minimise(slope))) <= wanted:
+                break
+    return v
+
+
+def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
+    """Losses with kinks: Newton on ever narrower roundings, each from the last one's minimiser.
+
+    On to h ≤ tolerance even where a wider one has proven enough: on other data its slopes may be no subgradients.
+    """
+    h, before = 1.0, theta
+    while h > NARROWEST:
+        start = over.project(theta + NARROWER * (theta - before))  # near the end the minimisers lie on a line in h
+        before = theta
+        theta = _newton(Rounded(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
+        if h <= tolerance and (best.gap <= tolerance or not over.is_bounded):
+            return
+        h *= NARROWER
+
+
+# Last resort: methods whose rate is proven, whatever the data. FISTA for smooth losses, ellipsoids for the others
+
+
+def _last_resort(risk: Risk, objective: Any, over: ConvexSet, best: Best, tolerance: float) -> None:
+    f = Smooth(risk, objective, over)
+    start = over.project(np.zeros(risk.dimension)) if best.theta is None else best.theta
+    if not over.is_bounded and f.strong == 0 and not math.isfinite(f.third()):
+        best.offer(f, start, f.gradient(start))  # nothing would prove that more steps help
+        return
+    if risk.is_smooth:
+        accelerated(f, over, best, start, tolerance, min(_most_steps(risk), QUICK_STEPS), restart=True)
+    if best.gap <= tolerance or not over.is_bounded:
+        return
+    by_fista, by_ellipsoids = fista_steps(risk, over, tolerance), ellipsoid_steps(risk, over, tolerance)
+    if by_fista <= by_ellipsoids:
+        accelerated(f, over, best, start, tolerance, int(min(_most_steps(risk), by_fista)), restart=False)
+    else:
+        ellipsoid(f, over, best, start, tolerance, int(min(_most_steps(risk), by_ellipsoids)), risk.scale(over))
+
+
+def _most_steps(risk: Risk) -> int:
+    return max(100, MOST_WORK // math.prod(risk.shape))
