@@ -242,7 +242,7 @@ def refit() -> tuple[float, float]:
         learned.add(Measurement(names, np.asarray(noise.add(data.marginal(names), event), dtype=float), event))
         learned.grow(names)
         began = time.process_time()
-        reached = learned.refit(500)
+        reached = learned.refit(500, 3.0)
         seconds = time.process_time() - began
     return seconds, reached / learned.refit(5000, 1e-6) - 1
 

@@ -13,12 +13,13 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
 LAYERS = [
     {"errors", "universe", "linear", "queries", "workloads", "experts"}
-    | {"convex_set", "norm_balls", "potentials", "geometry", "features", "glm", "custom", "risk", "losses"},
+    | {"convex_set", "norm_balls", "potentials", "geometry", "features", "glm", "custom", "risk", "losses", "minimize"},
     {"noise", "uniforms", "events", "accounting", "bounds"},
-    {"hypothesis", "junction_tree", "triangulation", "folds", "kernels", "data"},
+    {"hypothesis", "junction_tree", "triangulation", "folds", "kernels", "data", "coding"},
     {"sparse_vector", "rows", "pmw", "theory", "mwem", "small_db", "games", "solver", "oracles", "convex_pmw", "erm"}
-    | {"measurements", "evidence", "fit", "selection", "practical"},
-    {"session"},
+    | {"weighted", "certificate", "first_order", "convex_offline"}
+    | {"measurements", "evidence", "fit", "selection", "practical", "practical_convex"},
+    {"session", "estimators"},
     {"demo", "cli"},
 ]
 BESIDE = {"audit", "bench", "__init__", "__main__"}

@@ -1,5 +1,9 @@
 """hedgerow: any number of adaptive questions about a sensitive table under one fixed privacy budget."""
 
+import importlib
+from typing import Any
+
+from hedgerow import losses
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.errors import (
     BudgetExceeded,
@@ -9,6 +13,8 @@ from hedgerow.errors import (
     NotPrivateWarning,
     TooLarge,
 )
+from hedgerow.geometry import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
+from hedgerow.minimize import minimize
 from hedgerow.queries import (
     Query,
     any_of,
@@ -24,3 +30,59 @@ from hedgerow.queries import (
 from hedgerow.session import Answer, Session, open, release
 from hedgerow.universe import OTHER, Categories, Flag, Integers, Range, Universe, isnt
 from hedgerow.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+
+__all__ = [
+    "OTHER",
+    "Accountant",
+    "Answer",
+    "Box",
+    "Budget",
+    "BudgetExceeded",
+    "Categories",
+    "DataUnavailable",
+    "Flag",
+    "GroupL1Ball",
+    "HedgerowError",
+    "Integers",
+    "InvalidInput",
+    "L1Ball",
+    "L2Ball",
+    "NotPrivateWarning",
+    "Polytope",
+    "Query",
+    "Range",
+    "Session",
+    "Simplex",
+    "TooLarge",
+    "Unconstrained",
+    "Universe",
+    "Workload",
+    "any_of",
+    "conjunction",
+    "conjunctions",
+    "count",
+    "interval",
+    "intervals",
+    "isnt",
+    "linear",
+    "losses",
+    "marginal",
+    "marginals",
+    "mean",
+    "minimize",
+    "open",
+    "parities",
+    "parity",
+    "release",
+    "threshold",
+    "thresholds",
+]
+
+_ON_DEMAND = ("bench", "erm", "estimators")
+
+
+def __getattr__(name: str) -> Any:
+    """Modules that are loaded when first named: what they import is heavy, or optional."""
+    if name in _ON_DEMAND:
+        return importlib.import_module(f"hedgerow.{name}")
+    raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")

@@ -8,11 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hedgerow.data import PrivateData, Table
+from hedgerow.errors import InvalidInput
 from hedgerow.linear import Linear
+from hedgerow.minimize import BoundMinimize
 from hedgerow.queries import BoundMarginal, BoundMean, Query
+from hedgerow.solver import minimised
 from hedgerow.universe import Universe
 
 if TYPE_CHECKING:
@@ -23,6 +26,8 @@ def unsafe_answer(source: Any, query: Query, universe: Universe | None = None) -
     """The true value of a query on the table, with no noise."""
     data = source if isinstance(source, PrivateData) else Table(source, _declared(source, universe))
     bound, rows = query.on(data.universe), data.rows
+    if isinstance(bound, BoundMinimize):
+        return minimised(bound.risk, data.marginal(bound.attributes), bound.over).theta
     if isinstance(bound, BoundMarginal):
         return np.asarray(data.marginal(bound.attributes) / rows)
     if isinstance(bound, BoundMean):
@@ -30,6 +35,19 @@ def unsafe_answer(source: Any, query: Query, universe: Universe | None = None) -
         share = _fraction(data, bound.numerator) / among if among else 0.0
         return bound.low + (bound.high - bound.low) * share
     return _fraction(data, bound)
+
+
+def unsafe_excess_risk(
+    source: Any, query: Query, theta: ArrayLike, universe: Universe | None = None, *, tolerance: float = 1e-8
+) -> float:
+    """err(D, θ): how much larger the average loss of θ on the table is than the least over the query's set."""
+    data = source if isinstance(source, PrivateData) else Table(source, _declared(source, universe))
+    bound = query.on(data.universe)
+    if not isinstance(bound, BoundMinimize):
+        raise InvalidInput(f"The query must be made by hr.minimize. Found {query!r}. Use unsafe_error for others.")
+    counts = data.marginal(bound.attributes)
+    least = minimised(bound.risk, counts, bound.over, tolerance)
+    return (bound.risk.objective(counts).value(np.asarray(theta, dtype=float)) - least.value) / data.rows
 
 
 def unsafe_error(session: Session, query: Query) -> float:

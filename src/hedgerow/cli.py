@@ -24,6 +24,18 @@ def demo(
     run(folder, epsilon=epsilon, how_many=questions)
 
 
+@app.command("demo-convex")
+def demo_convex(
+    folder: Annotated[Path, typer.Option(help="Where the picture is saved.")] = Path("hedgerow-demo"),
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")] = 1.0,
+    models: Annotated[int, typer.Option(help="How many models to fit.")] = 1000,
+) -> None:
+    """Fit a thousand adaptively chosen regressions and classifiers on bundled real data under one budget."""
+    from hedgerow.demo.convex import run
+
+    run(folder, epsilon=epsilon, how_many=models)
+
+
 @app.command()
 def release(
     table: Annotated[Path, typer.Argument(help="A CSV or Parquet file of integer-coded columns.")],

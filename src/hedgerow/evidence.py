@@ -155,6 +155,11 @@ class Overview:
             return np.sqrt(variance)
         return np.array([self._deviation(names, q) for q in queries])
 
+    def widest(self, names: Names) -> float:
+        """The largest deviation of a table of norm 1 on ``names``: of one that varies along some s ⊆ A alone."""
+        cells = self.universe.cells
+        return max(math.sqrt(self._variances[s] * cells(s) / cells(names)) for s in subsets(names))
+
     def _deviation(self, names: Names, query: Linear) -> float:
         variance = 0.0
         for s in subsets(names):

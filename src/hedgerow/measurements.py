@@ -83,6 +83,8 @@ class JointEstimate(Protocol):
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array: ...
 
+    def widest(self, names: Names) -> float: ...
+
 
 class ErrorBars:
     """Intervals for the true fraction of any query, from all measurements so far, valid together at 1 − β."""
@@ -136,14 +138,18 @@ class ErrorBars:
 
     def distance(self, names: Names, believed: Array, rows: Rows) -> float:
         """How far in ℓ2 the true fractions on these attributes may be from those believed; infinite if never measured."""
-        least, cells = math.inf, self._universe.cells(names)
-        for measurement, doubt in self._supporting(names):
-            measured = self._universe.cells(measurement.attributes)
-            noise = _table_norm(measurement, doubt, measured, cells)
-            unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
-            off = float(np.linalg.norm(measurement.onto(names) - rows.estimate * believed))
-            least = min(least, (off + noise + unknown) / rows.low)
-        return least
+        cells = self._universe.cells(names)
+        known = [
+            (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells))
+            for m, doubt in self._supporting(names)
+        ]
+        if self._overview is not None and self._overview.covers(names):
+            x = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
+            noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x))
+            known.append((self._overview.onto(names), noise))
+        unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
+        off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]
+        return min(off, default=math.inf) / rows.low
 
     def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
         """Lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""

@@ -22,11 +22,12 @@ from hedgerow.errors import InvalidInput
 from hedgerow.events import Event, Gaussian, Laplace
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.linear import Linear, marginal_cells
+from hedgerow.minimize import BoundMinimize
 from hedgerow.noise import Noise, Seeded
 from hedgerow.pmw import OnlinePMW, configure
 from hedgerow.practical import Practical, prefitted
 from hedgerow.queries import BoundMarginal, BoundMean, Query
-from hedgerow.theory import Offline, Theory
+from hedgerow.theory import Offline, Theory, convex_pmw, part_of
 from hedgerow.universe import Universe
 from hedgerow.workloads import Workload, marginals
 
@@ -41,7 +42,9 @@ Source = Literal["hypothesis", "measured", "repeat"]
 class Answer:
     """A private answer. ``error`` is a half-width that holds for all answers of the session at once with 1 − β.
 
-    ``error`` is None where nothing public bounds it. ``cost`` is in the budget's currency: ε when δ = 0, else ρ.
+    Of a convex question ``value`` is θ and ``error`` a bound on its excess risk: how much larger its average loss on the
+    table may be than the least of the set. ``error`` is None where nothing public bounds it. ``cost`` is in the budget's
+    currency: ε when δ = 0, else ρ.
     """
 
     query: Query
@@ -126,7 +129,10 @@ class Session:
     def ask(
         self, query: Query, *, within: float | None = None, scale: Literal["fraction", "rows"] = "fraction"
     ) -> Answer:
-        """A private answer. ``within`` pays for a direct measurement exactly when the free bound is not that good."""
+        """A private answer. ``within`` pays for a direct measurement exactly when the free bound is not that good.
+
+        Of a convex question it pays until the bound is that good or nothing is left: the bar says which.
+        """
         _require_query(query)
         _require_scale(scale)
         if within is not None and not 0 < within <= 1:
@@ -190,7 +196,7 @@ class Session:
     def _bound(self, query: Query, bound: Any, within: float | None) -> Answer:
         return self._mean(query, bound, within) if isinstance(bound, BoundMean) else self._asked(query, bound, within)
 
-    def _asked(self, query: Query, bound: Linear | BoundMarginal, within: float | None) -> Answer:
+    def _asked(self, query: Query, bound: Linear | BoundMarginal | BoundMinimize, within: float | None) -> Answer:
         known = self._answered.get(bound.key)
         if known is not None and (within is None or (known.error is not None and known.error <= within)):
             return replace(known, query=query, source="repeat", cost=0.0)
@@ -199,6 +205,8 @@ class Session:
         value: Any
         if isinstance(bound, Linear):
             value, error, source = self._engine.answer(bound, within)
+        elif isinstance(bound, BoundMinimize):
+            value, error, source = self._engine.minimise(bound, within)
         else:
             value, error, source = self._engine.marginal(bound.attributes, within)
             labels = tuple((name, self.universe[name].labels) for name in bound.attributes)
@@ -222,10 +230,14 @@ class Session:
         return Answer(query, bound.low + width * share, error, source, top.cost + bottom.cost)
 
     def _scaled(self, answer: Answer, bound: Any, scale: str) -> Answer:
-        if scale == "fraction" or isinstance(bound, BoundMean):
+        if scale == "fraction" or isinstance(bound, BoundMean | BoundMinimize):
             return answer
         error = None if answer.error is None else answer.error * self.rows
         return replace(answer, value=answer.value * self.rows, error=error)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
+        """Itself: a copied account would be spent twice."""
+        return self
 
     def __repr__(self) -> str:
         return f"Session({self.universe!r}, {self.budget!r}, spent {self.spent:.4g} of {self.budget.total:.4g} {self.budget.currency})"
@@ -251,7 +263,8 @@ def open(
     ``source``: a CSV or Parquet path, a pandas, polars or Arrow frame, an Ibis table, or a database URL with ``table``.
     ``profile``: "practical" spends most of the budget on a hypothesis before the first question; "theory" is the
     textbook mechanism with its guarantee, for which ``queries``, ``beta`` and ``alpha`` are the theorem's k, β and α.
-    ``workload``: what the practical hypothesis should know best; all pairs and triples by default.
+    ``workload``: what the practical hypothesis should know best; all pairs and triples by default. In the theory
+    profile, the convex questions in it state the largest constants of the losses that will be asked.
     ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
     ``reserve``: the share kept for ``ask(within=…)``.
     ``seed``: repeatable, and therefore not private: for tests.
@@ -264,14 +277,35 @@ def open(
             share, event = 0.99, _counting(budget, 0.01 * budget.total)
             accountant.charge(event)
             scale = max(1.0, float(noise.add(data.rows, event)))
+        convex = _convex_questions(universe, workload)
+        split = 2 if convex else 1  # budget and β: half for each kind of question
         config = configure(
-            budget, cells=universe.size, scale=scale, queries=queries, beta=beta, alpha=alpha, share=share
+            budget,
+            cells=universe.size,
+            scale=scale,
+            queries=queries,
+            beta=beta / split,
+            alpha=alpha,
+            share=share / split,
         )
-        return Session(data, accountant, noise, Theory(OnlinePMW(config, data, accountant, noise)))
+        pmw = OnlinePMW(config, data, accountant, noise)
+        if not convex:
+            return Session(data, accountant, noise, Theory(pmw))
+        beside = convex_pmw(
+            convex, part_of(budget, share / split), data, accountant, noise,
+            hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split,
+        )  # fmt: skip
+        return Session(data, accountant, noise, Theory(pmw, beside))
     engine = prefitted(
         data, accountant, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve
     )
     return Session(data, accountant, noise, engine)
+
+
+def _convex_questions(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:
+    asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
+    bound = [query.on(universe) for query in asked]
+    return [question for question in bound if isinstance(question, BoundMinimize)]
 
 
 def _linear_queries(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[Linear]:
@@ -279,6 +313,10 @@ def _linear_queries(universe: Universe, workload: Workload | Iterable[Query] | N
     asked = workload.on(universe) if isinstance(workload, Workload) else list(workload or marginals(2).on(universe))
     found: list[Linear] = []
     for bound in (query.on(universe) for query in asked):
+        if isinstance(bound, BoundMinimize):
+            raise InvalidInput(
+                "The workload of method='mwem' must be of linear questions. Found a convex one. Use method='adaptive'."
+            )
         if isinstance(bound, BoundMarginal):
             found += marginal_cells(universe, bound.attributes)
         else:
@@ -344,7 +382,9 @@ def release(
         config = mwem.configure(budget, cells=universe.size, scale=float(data.rows), queries=len(queries), beta=beta)
         offline = Offline(mwem.release(config, queries, data, accountant, noise), config, queries)
         return Session(data, accountant, noise, offline)
-    engine = prefitted(data, accountant, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0)
+    engine = prefitted(
+        data, accountant, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0, everything=True
+    )
     return Session(data, accountant, noise, engine)
 
 

@@ -1,31 +1,43 @@
 """The theory profile: textbook private multiplicative weights, online or offline, with the guarantee of the theorem.
 
-Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). At small n this says little;
-the practical profile makes every other choice for accuracy.
+Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). Convex questions are answered
+within an α of their own (``convex_pmw``), by the same hypothesis. At small n this says little; the practical profile
+makes every other choice for accuracy.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.accounting import Accountant, Budget
+from hedgerow.convex_pmw import OnlineConvexPMW, configure
+from hedgerow.data import PrivateData
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.linear import Linear, marginal_cells
+from hedgerow.minimize import BoundMinimize
 from hedgerow.mwem import MWEMConfig, MWEMRelease
+from hedgerow.noise import Noise
+from hedgerow.oracles import NoisyGradientDescent
 from hedgerow.pmw import OnlinePMW
+from hedgerow.practical_convex import fitted
 
 Source = Literal["hypothesis", "measured"]
+ROOM = 1.25  # times the least α of the convex theorem: at the least itself the oracle takes ten times the steps
 
 
 class Theory:
     """Online PMW behind the interface that a session asks."""
 
-    def __init__(self, pmw: OnlinePMW) -> None:
-        self._pmw = pmw
+    def __init__(self, pmw: OnlinePMW, convex: OnlineConvexPMW | None = None) -> None:
+        """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused."""
+        self._pmw, self._convex = pmw, convex
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -54,12 +66,68 @@ class Theory:
         source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
         return values, self._pmw.config.error, source
 
-    def _require_reach(self, within: float | None) -> None:
-        if within is not None and within < self._pmw.config.error:
+    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
+        """θ within the convex theorem's α of the best, by the same hypothesis and from the same budget."""
+        if self._convex is None:
             raise InvalidInput(
-                f"within must be at least 3·alpha = {self._pmw.config.error:.4g} in the theory profile. Found {within:g}. "
+                "The theory profile must know the losses it will be asked, for their constants calibrate it. Found none. "
+                'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
+            )
+        self._require_reach(within, self._convex.config.alpha, "alpha")
+        answer = self._convex.ask(query.risk, query.over)
+        return answer.theta, self._convex.config.alpha, "hypothesis" if answer.source == "hypothesis" else "measured"
+
+    def _require_reach(self, within: float | None, reach: float | None = None, called: str = "3·alpha") -> None:
+        reach = self._pmw.config.error if reach is None else reach
+        if within is not None and within < reach:
+            raise InvalidInput(
+                f"within must be at least {called} = {reach:.4g} in the theory profile. Found {within:g}. "
                 'Open the session with profile="practical", or with a smaller alpha.'
             )
+
+
+def convex_pmw(
+    questions: Sequence[BoundMinimize],
+    part: Budget,
+    data: PrivateData,
+    accountant: Accountant,
+    noise: Noise,
+    *,
+    hypothesis: Hypothesis,
+    rows: float,
+    queries: int,
+    beta: float,
+) -> OnlineConvexPMW:
+    """The convex mechanism for losses with constants up to those of the questions, on a hypothesis shared with counts.
+
+    An update of either kind lowers KL(D ‖ D̂) ≤ ln|X| by what its own theorem says, so both bounds on updates hold.
+    """
+    scales = [question.scale for question in questions]
+    if None in scales:
+        raise InvalidInput(
+            "Convex questions of the theory profile must be over bounded sets. Found one that is not. Give L2Ball(radius)."
+        )
+    oracle = NoisyGradientDescent(
+        lipschitz=max(q.risk.lipschitz(q.over) for q in questions),
+        diameter=max(q.over.diameter_l2(q.risk.dimension) for q in questions),
+        dimension=max(q.risk.dimension for q in questions),
+    )
+    S = max(scale for scale in scales if scale is not None)
+    calibrated = partial(
+        configure, part, cells=data.universe.size, rows=rows, queries=queries, beta=beta, scale_S=S, oracle=oracle
+    )
+    config = calibrated(alpha=min(S, ROOM * calibrated().alpha))
+    return OnlineConvexPMW(config, data, accountant, noise, hypothesis)
+
+
+def part_of(budget: Budget, share: float) -> Budget:
+    """A budget of the same δ and neighbours whose total is at most this share of the other's."""
+    low, high = 0.0, budget.epsilon
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        fits = replace(budget, epsilon=middle).total <= share * budget.total
+        low, high = (middle, high) if fits else (low, middle)
+    return replace(budget, epsilon=low)
 
 
 class Offline:
@@ -87,3 +155,12 @@ class Offline:
         errors = [self.answer(cell, within)[1] for cell in marginal_cells(self.hypothesis.universe, names)]
         error = None if None in errors else self._error
         return self.hypothesis.marginal(names), error, "hypothesis"
+
+    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
+        """θ of the released hypothesis; a release promises nothing about it."""
+        if within is not None:
+            raise BudgetExceeded(
+                f"within must be left out of a convex question to a release, whose whole budget is spent. Found {within:g}. "
+                "Open a session instead."
+            )
+        return fitted(self.hypothesis, query)[0].theta, None, "hypothesis"

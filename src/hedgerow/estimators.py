@@ -1,0 +1,376 @@
+"""scikit-learn's linear models bound to a session: ``fit`` names columns, ``predict`` and ``score`` take your own frame.
+
+    model = hr.estimators.LogisticRegression(session, target="smoker", features=["age", "sex"]).fit()
+    model.predict(my_frame), model.coef_, model.error_bound_
+
+``fit`` asks the session a convex question (``minimize``), so it is free unless ``within`` asks for a tighter bound, and
+fitting again costs nothing. ``fit(["age"], "smoker")`` names other columns. Features are the universe's: numbers by
+their bin's representative, standardised by public bounds to [−1, 1]; categories, and the attributes named in ``onehot``,
+one column a value. ``coef_`` refers to those columns, listed in ``coef_names_``; predictions are in the target's units.
+
+After ``fit``: ``coef_``, ``intercept_``, ``error_bound_`` (a bound on the excess risk at the session's 1 − β, None where
+nothing public bounds it), ``source_`` and ``cost_`` as in the answer.
+
+scikit-learn's checks of parameters, cloning, tags and repr apply. Those that fit on arrays do not: the data are the
+session's, and ``fit`` never sees a row. A clone has the same session: its budget is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+
+from hedgerow.coding import cells_of, coded, column_of, numbers
+from hedgerow.convex_set import ConvexSet
+from hedgerow.errors import InvalidInput
+from hedgerow.features import standardisation
+from hedgerow.geometry import Box, L1Ball, L2Ball, Unconstrained
+from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
+from hedgerow.minimize import minimize
+from hedgerow.queries import Query
+from hedgerow.session import Answer, Session
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.metrics import d2_tweedie_score, r2_score
+    from sklearn.utils.validation import check_is_fitted
+except ImportError as missing:  # pragma: no cover
+    raise ImportError(
+        "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
+    ) from missing
+
+Array = NDArray[np.float64]
+Names = Sequence[str]
+
+__all__ = [
+    "HuberRegressor",
+    "Lasso",
+    "LinearRegression",
+    "LinearSVC",
+    "LogisticRegression",
+    "Median",
+    "PoissonRegressor",
+    "Quantile",
+    "QuantileRegressor",
+    "Ridge",
+]
+
+
+class _Bound(BaseEstimator):  # type: ignore[misc]
+    """What is asked of a session, and what it answered."""
+
+    session: Session
+    within: float | None
+
+    def _require_session(self) -> None:
+        if not isinstance(self.session, Session):
+            raise InvalidInput(
+                f"session must be a Session. Found a {type(self.session).__name__}. Open one with hr.open."
+            )
+
+    def _ask(self, loss: Loss, over: ConvexSet) -> Answer:
+        answer = self.session.ask(minimize(loss, over), within=self.within)
+        self.error_bound_, self.source_, self.cost_ = answer.error, answer.source, answer.cost
+        return answer
+
+
+class _Linear(_Bound):
+    """z = ⟨x, coef⟩ + intercept on the universe's features."""
+
+    def __init__(
+        self, session: Session, *, target: str | None = None, features: Names = (), radius: float | None = 5.0,
+        fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (), where: Query | None = None,
+        within: float | None = None,
+    ) -> None:  # fmt: skip
+        """``radius``: the largest norm of the coefficients, the intercept's with them; None for no bound."""
+        self.session = session
+        self.target = target
+        self.features = features
+        self.radius = radius
+        self.fit_intercept = fit_intercept
+        self.onehot = onehot
+        self.interactions = interactions
+        self.where = where
+        self.within = within
+
+    def _loss(self, **about: Any) -> Loss:
+        raise NotImplementedError
+
+    def _over(self) -> ConvexSet:
+        return Unconstrained() if self.radius is None else L2Ball(self.radius)
+
+    def fit(self, X: Names | None = None, y: str | None = None) -> Self:
+        """Fit on the columns named at construction, or here: ``X`` the features' names, ``y`` the target's."""
+        self._require_session()
+        features, target = self.features if X is None else _names(X), self.target if y is None else y
+        if not isinstance(target, str):
+            raise InvalidInput(
+                f"The target must be a column's name. Found {type(target).__name__}. The rows are the session's: name "
+                'the columns, as in fit(["age", "sex"], "smoker").'
+            )
+        about = {"target": target, "features": features, "interactions": self.interactions, "where": self.where}
+        loss = self._loss(intercept=self.fit_intercept, onehot=self.onehot, **about)
+        answer = self._ask(loss, self._over())
+        self._risk = loss.on(self.session.universe)
+        self.target_ = target
+        self.feature_names_in_ = np.array(self._risk.features.attributes, dtype=object)
+        self.n_features_in_ = len(self.feature_names_in_)
+        self.coef_names_ = self._risk.features.feature_names[: -1 if self.fit_intercept else None]
+        theta = answer.value.reshape((-1, *self._risk.outputs))
+        self._theta = theta
+        self.coef_ = theta[:-1].T if self.fit_intercept else theta.T
+        self.intercept_ = theta[-1] if self.fit_intercept else np.zeros(self._risk.outputs)[()]
+        return self
+
+    def _scores(self, X: Any) -> Array:
+        """z for every row of a frame."""
+        check_is_fitted(self, "coef_")
+        names = self._risk.features.attributes
+        cells = {name: cells_of(self.session.universe, name, X) for name in names}
+        rows = self._risk.features.rows(cells)
+        if not names:  # a constant
+            rows = np.repeat(rows, _length(X), axis=0)
+        return np.asarray(rows @ self._theta)
+
+    def _labels(self, X: Any, y: Any) -> NDArray[Any]:
+        return column_of(X, self.target_) if y is None else np.asarray(y)
+
+
+class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    def fit(self, X: Names | None = None, y: str | None = None) -> Self:
+        super().fit(X, y)
+        self.classes_ = _array(self.session.universe[self.target_].labels)
+        if not self._risk.outputs:  # as scikit-learn: one row of coefficients for two classes
+            self.coef_, self.intercept_ = self.coef_[None, :], np.atleast_1d(self.intercept_)
+        return self
+
+    def decision_function(self, X: Any) -> Array:
+        return self._scores(X)
+
+    def _predicted_cells(self, X: Any) -> NDArray[np.int64]:
+        z = self._scores(X)
+        return z.argmax(axis=1) if self._risk.outputs else (z > 0).astype(np.int64)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The more likely value of the target, one of ``classes_``."""
+        cells = self._predicted_cells(X)
+        return self.classes_[cells]
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy on your own frame; its target column is the truth unless ``y`` is given."""
+        right = self._predicted_cells(X) == coded(self.session.universe[self.target_], self._labels(X, y))
+        return float(np.average(right, weights=sample_weight))
+
+
+class LogisticRegression(_Classifier):
+    """P(target = second value) = 1/(1 + e^−z); one score a class where the target has more than two values."""
+
+    def _loss(self, **about: Any) -> Loss:
+        several = self.session.universe[about["target"]].size > 2
+        return MultinomialLogistic(**about) if several else Logistic(**about)
+
+    def predict_proba(self, X: Any) -> Array:
+        z = self._scores(X)
+        if self._risk.outputs:
+            return np.asarray(softmax(z, axis=1))
+        return np.column_stack([expit(-z), expit(z)])
+
+    def predict_log_proba(self, X: Any) -> Array:
+        return np.log(self.predict_proba(X))
+
+
+class LinearSVC(_Classifier):
+    """The linear support vector machine: the hinge loss, for a two-valued target."""
+
+    def _loss(self, **about: Any) -> Loss:
+        return Hinge(**about)
+
+
+class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
+    def predict(self, X: Any) -> Array:
+        """In the target's own units."""
+        z = self._scores(X)
+        declared = self.session.universe[self.target_]
+        if declared.values is None:
+            return z
+        centre, half = standardisation(declared)
+        return centre + half * z
+
+    def _truth(self, X: Any, y: Any) -> Array:
+        declared, given = self.session.universe[self.target_], self._labels(X, y)
+        numeric = declared.values is not None and declared.ordered
+        return numbers(given) if numeric else coded(declared, given).astype(float)
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """R² on your own frame; its target column is the truth unless ``y`` is given."""
+        return float(r2_score(self._truth(X, y), self.predict(X), sample_weight=sample_weight))
+
+
+class LinearRegression(_Regressor):
+    """Least squares."""
+
+    def _loss(self, **about: Any) -> Loss:
+        return Squared(**about)
+
+
+class Ridge(_Regressor):
+    """Least squares with (alpha/2)·‖θ‖² added to the average of ½(z − y)²; the intercept is penalised with the rest."""
+
+    def __init__(
+        self, session: Session, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
+        radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
+        where: Query | None = None, within: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
+            interactions=interactions, where=where, within=within,
+        )  # fmt: skip
+        self.alpha = alpha
+
+    def _loss(self, **about: Any) -> Loss:
+        return Squared(ridge=self.alpha, **about)
+
+
+class Lasso(_Regressor):
+    """Least squares over {‖θ‖₁ ≤ radius}: each penalty weight of the penalised form is some radius."""
+
+    def _loss(self, **about: Any) -> Loss:
+        return Squared(**about)
+
+    def _over(self) -> ConvexSet:
+        return Unconstrained() if self.radius is None else L1Ball(self.radius)
+
+
+class HuberRegressor(_Regressor):
+    """Robust regression: squared up to residuals of ``width`` (in units of half the target's range), linear beyond."""
+
+    def __init__(
+        self, session: Session, *, width: float = 0.2, target: str | None = None, features: Names = (),
+        radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
+        where: Query | None = None, within: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
+            interactions=interactions, where=where, within=within,
+        )  # fmt: skip
+        self.width = width
+
+    def _loss(self, **about: Any) -> Loss:
+        return Huber(self.width, **about)
+
+
+class QuantileRegressor(_Regressor):
+    """The quantile of the target given the features; the median by default."""
+
+    def __init__(
+        self, session: Session, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
+        radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
+        where: Query | None = None, within: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
+            interactions=interactions, where=where, within=within,
+        )  # fmt: skip
+        self.quantile = quantile
+
+    def _loss(self, **about: Any) -> Loss:
+        return Pinball(self.quantile, **about)
+
+
+class PoissonRegressor(_Regressor):
+    """Counts with mean e^z, predicted means above e^clip cut off."""
+
+    def __init__(
+        self, session: Session, *, clip: float = 3.0, target: str | None = None, features: Names = (),
+        radius: float | None = 5.0, fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (),
+        where: Query | None = None, within: float | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            session, target=target, features=features, radius=radius, fit_intercept=fit_intercept, onehot=onehot,
+            interactions=interactions, where=where, within=within,
+        )  # fmt: skip
+        self.clip = clip
+
+    def _loss(self, **about: Any) -> Loss:
+        return Poisson(self.clip, **about)
+
+    def predict(self, X: Any) -> Array:
+        return np.exp(np.minimum(self._scores(X), self.clip))
+
+    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
+        """D², the share of the Poisson deviance explained, on your own frame."""
+        return float(d2_tweedie_score(self._truth(X, y), self.predict(X), power=1, sample_weight=sample_weight))
+
+
+class Quantile(_Bound):
+    """A quantile of one numeric attribute, by the representatives of its bins: ``value_`` after ``fit``."""
+
+    def __init__(
+        self, session: Session, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
+        within: float | None = None,
+    ) -> None:  # fmt: skip
+        self.session = session
+        self.attribute = attribute
+        self.quantile = quantile
+        self.where = where
+        self.within = within
+
+    def fit(self, X: str | None = None, y: None = None) -> Self:
+        """``X`` may name another attribute."""
+        self._require_session()
+        name = self.attribute if X is None else X
+        if not isinstance(name, str) or self.session.universe[name].values is None:
+            raise InvalidInput(
+                f"A quantile must be of a numeric attribute. Found {name!r}. Name a Range, Integers or Flag."
+            )
+        loss = Pinball(self.quantile, target=name, where=self.where)
+        z = float(self._ask(loss, Box(-1.0, 1.0)).value[0])
+        centre, half = standardisation(self.session.universe[name])
+        self.value_ = centre + half * z
+        return self
+
+    def predict(self, X: Any) -> Array:
+        """The value, once for every row of a frame."""
+        check_is_fitted(self, "value_")
+        return np.full(_length(X), self.value_)
+
+
+class Median(Quantile):
+    """The median of one numeric attribute."""
+
+    def __init__(
+        self, session: Session, attribute: str | None = None, *, where: Query | None = None, within: float | None = None
+    ) -> None:
+        self.session = session
+        self.attribute = attribute
+        self.where = where
+        self.within = within
+
+    quantile = 0.5
+
+
+def _names(X: Any) -> tuple[str, ...]:
+    if not isinstance(X, list | tuple) or not all(isinstance(name, str) for name in X):
+        raise InvalidInput(
+            f"X must be a list of column names. Found a {type(X).__name__}. The rows are the session's: name the "
+            'columns, as in fit(["age", "sex"], "smoker").'
+        )
+    return tuple(X)
+
+
+def _length(frame: Any) -> int:
+    return len(next(iter(frame.values()))) if isinstance(frame, dict) else len(frame)
+
+
+def _array(labels: tuple[Any, ...]) -> NDArray[Any]:
+    """Labels as an array of their common type."""
+    kinds = {type(label) for label in labels}
+    if len(kinds) == 1 and kinds <= {bool, int, float, str}:
+        return np.array(labels)
+    array: NDArray[Any] = np.empty(len(labels), dtype=object)
+    array[:] = labels
+    return array
