@@ -301,3 +301,13 @@ def test_linear_queries_of_one_value_attributes_need_no_bar() -> None:
     assert session.ask(hr.count(only=0)).value == 1.0
     assert session.ask(hr.marginal("only", "x")).value.shape == (1, 3)
     assert isinstance(hr.count(x=1).on(universe), Linear)
+
+
+def test_a_measurement_too_large_for_the_model_still_answers_its_own_question(monkeypatch) -> None:
+    monkeypatch.setattr(selection, "ROOM", 10)
+    data = Histogram(UNIVERSE, counts(16, 50_000))
+    session = hr.open(data, universe=UNIVERSE, budget=hr.Budget(1, 1e-6), reserve=0.4, seed=17)
+    query = hr.count(a=1, b={0, 2}, c={1, 3})
+    answer = session.ask(query, within=session.ask(query).error / 3)
+    assert answer.source == "measured"
+    assert abs(answer.value - hr.bench.unsafe_answer(data, query)) <= answer.error

@@ -43,11 +43,14 @@ def centred(table: Array) -> Array:
 
 
 def coordinates(counts: NDArray[Any]) -> Array:
-    """The residual of a table in an orthonormal basis: Π(m − 1) numbers in place of Π m that depend on each other."""
-    values = np.asarray(counts, dtype=float)
+    """The residual of a table in an orthonormal basis: Π(m − 1) numbers in place of Π m that depend on each other.
+
+    Summed in extended precision: rounding must stay far below the grid of the noise that follows.
+    """
+    values = np.asarray(counts, dtype=np.longdouble)
     for axis, m in enumerate(values.shape):
-        values = np.moveaxis(np.tensordot(_contrasts(m), values, axes=(1, axis)), 0, axis)
-    return values
+        values = np.moveaxis(np.tensordot(_contrasts(m).astype(np.longdouble), values, axes=(1, axis)), 0, axis)
+    return values.astype(float)
 
 
 def from_coordinates(values: Array) -> Array:

@@ -212,8 +212,9 @@ class Practical:
         measurement = Measurement(names, np.asarray(drawn, dtype=float), event, query)
         self._bars.add(measurement)
         self._learned.add(measurement)
-        self._learned.grow(*(() if query is not None else (names,)), query=query)
-        self._learned.refit(REFIT_STEPS, 0.1)
+        if self._learned.has_room(names):  # otherwise the measurement still bounds and corrects its own answers
+            self._learned.grow(*(() if query is not None else (names,)), query=query)
+            self._learned.refit(REFIT_STEPS, 0.1)
         self._settle()
 
     def _a_cell(self, names: tuple[str, ...]) -> Linear:

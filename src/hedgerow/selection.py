@@ -56,11 +56,12 @@ FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
+ROOM = 4_000_000  # for what a session measures later
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
 ROUND_STEPS, FINAL_STEPS, LOCAL_STEPS = 40, 300, 40
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 RIDGE_FLOOR = 0.2
-GRID = 2.0**-20  # of residuals' coordinates
+GRID = 2.0**-14  # of residuals' coordinates: far above the rounding of sums over up to 2^36 rows
 
 
 @dataclass
@@ -89,6 +90,10 @@ class Learned:
             self.evidence.add(measurement)
             if self._public_rows is None:
                 self.rows = max(1.0, self.evidence.total[0])
+
+    def has_room(self, names: Names) -> bool:
+        """Whether the model can take these attributes into one clique: a public fact."""
+        return junction_cells(self.universe, [*self.model.tops, names]) <= ROOM
 
     def grow(self, *sets: Names, query: Linear | None = None) -> None:
         """Give the model these sets; what it believes of them now is the prior of their tables."""
@@ -303,6 +308,8 @@ class Prefit:
             i for i, c in enumerate(candidates) if junction_cells(universe, [*learned.model.tops, c]) <= limit
         ] or [int(np.argmin([universe.cells(c) for c in candidates]))]
         event = choice_for(self._budget, choice)
+        self._accountant.charge(event)
+        self._left -= choice
         noise = _mean_absolute(measurement_for(self._budget, measured))
         beliefs = self._beliefs([candidates[i] for i in allowed])
         scores, discounts = np.empty(len(allowed)), np.empty(len(allowed))
@@ -311,8 +318,6 @@ class Prefit:
             discounts[j] = np.minimum(noise, SHRINKS * expected).sum()
             distance = np.abs(self._data.marginal(candidates[i]) - np.round(expected)).sum()
             scores[j] = weights[i] * (distance - discounts[j])
-        self._accountant.charge(event)
-        self._left -= choice
         j = self._noise.choose(scores, event)
         return candidates[allowed[j]], beliefs[j], float(discounts[j])
 
