@@ -24,6 +24,7 @@ from hedgerow import rows as exact
 from hedgerow import sparse_vector
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.data import PrivateData
+from hedgerow.errors import BudgetExceeded
 from hedgerow.events import Gaussian, Laplace
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.linear import Linear, answer_all
@@ -125,13 +126,16 @@ class Practical:
 
     def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
         value, error = self._free(query, within)
-        if within is not None and error > within:
+        if within is not None and error > within * (1 + 1e-9):
             self._measure(query, within)
             return *self._free(query, within), "measured"
         if self.guard is not None and self._guarding and error > self.guard.promise:
             if self._is_wrong(query):
                 target = self.guard.promise / 3
-                self._measure(query, target)
+                try:
+                    self._measure(query, target)
+                except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
+                    return value, error if error < 1 else None, "hypothesis"
                 return *self._free(query, target), "measured"
             error = min(error, self.guard.promise + (self._rows.high - self._rows.low) / self._rows.estimate)
         return value, error if error < 1 else None, "hypothesis"
@@ -140,7 +144,7 @@ class Practical:
         """The whole table; its bar holds for every cell, and ``within`` buys the table, not its cells."""
         source: Source = "hypothesis"
         values, error = self._table(names, within)
-        if within is not None and error > within:
+        if within is not None and error > within * (1 + 1e-9):
             self._learn(names, self._event_for(self._a_cell(names), within, alone=False))
             values, error = self._table(names, within)
             source = "measured"
@@ -256,10 +260,13 @@ def prefitted(
     rows = float(data.rows) if budget.neighbours == "replace" else None
     wanted = attribute_sets(data.universe, workload)
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
-    share = 1 - reserve - (0.0 if planned is None else 2 * planned.share)  # as much again for what the guard finds
+    kept = (guard or 0.0) if planned is None else planned.share
+    share = 1 - reserve - 2 * kept  # as much again for what the guard finds
     learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows, on_progress).run(
         everything=everything
     )
+    if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
+        planned = planned_guard(budget, learned.rows, queries, beta / 2, guard)
     return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta)
 
 

@@ -198,7 +198,7 @@ class Session:
 
     def _asked(self, query: Query, bound: Linear | BoundMarginal | BoundMinimize, within: float | None) -> Answer:
         known = self._answered.get(bound.key)
-        if known is not None and (within is None or (known.error is not None and known.error <= within)):
+        if known is not None and (within is None or (known.error is not None and known.error <= within * (1 + 1e-9))):
             return replace(known, query=query, source="repeat", cost=0.0)
         before = self.spent
         labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
