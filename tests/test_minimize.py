@@ -306,13 +306,14 @@ def test_the_guard_finds_a_regression_that_the_hypothesis_gets_wrong() -> None:
     assert session.ask(unrelated).source == "hypothesis"
 
 
-def test_below_the_guard_the_bar_is_what_it_promises() -> None:
-    session = ignorant(large(1000), guard=0.1, reserve=0.2)
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_below_the_guard_the_bar_is_what_it_promises(neighbours) -> None:
+    budget = hr.Budget(1.0, 1e-6, neighbours)
+    session = ignorant(large(1000), guard=0.1, reserve=0.2, budget=budget)
     question = hr.minimize(Squared(target="sex", features=["region"]), hr.L2Ball(1.0))
     answer = session.ask(question)
-    S = question.on(SMALL).scale
     assert answer.source == "hypothesis"
-    assert answer.error <= 1.1 * session._engine.guard.promise * 2 * S
+    assert answer.error <= 1.1 * session._engine.guard.promise * budget.bounded(question.on(SMALL).scale)
     assert unsafe_excess_risk(session._data, question, answer.value) <= answer.error
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import logging
+import pickle
 import re
 
 import numpy as np
@@ -317,3 +319,9 @@ def test_a_seed_repeats_and_warns(table) -> None:
     query = hr.count(age=3, region=1)
     assert first.ask(query).value == second.ask(query).value != other.ask(query).value
     assert "not private" in repr(first._noise).lower()
+
+
+def test_a_session_cannot_be_copied_into_a_second_budget(session) -> None:
+    assert copy.deepcopy(session) is session
+    with pytest.raises(hr.InvalidInput, match="must stay in its process"):
+        pickle.dumps(session)

@@ -255,3 +255,15 @@ def test_a_set_of_another_dimension_or_a_tolerance_of_zero_is_refused():
         solver.minimised(risk, marginal, Box([0, 0], [1, 1]))
     with pytest.raises(InvalidInput, match="tolerance must be a finite number above 0"):
         solver.minimised(risk, marginal, L2Ball(1.0), 0.0)
+
+
+@pytest.mark.parametrize("length", [1.0, 1 + 2**-52, 1 - 2**-53, 1 + 1e-12])
+def test_a_newton_step_to_the_very_edge_of_a_ball_is_no_error(length) -> None:
+    """The quadratic model's minimiser at the radius up to rounding, on either side."""
+    from hedgerow.solver import _model_minimiser
+
+    target = length * np.array([0.6, 0.8])
+    H = np.array([[2.0, 0.5], [0.5, 1.0]])
+    found = _model_minimiser(L2Ball(1.0), np.zeros(2), -H @ target, H, 1.0, 1e-9)
+    assert np.linalg.norm(found) <= 1 + 1e-12
+    assert np.allclose(found, target, atol=1e-9)

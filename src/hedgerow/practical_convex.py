@@ -118,7 +118,8 @@ class Convex:
             guard.config, engine._progress, value, engine._accountant, engine._noise
         )
         if not outcome.above:
-            promised = (guard.promise + sparse_vector.FINEST / engine._rows.low) * unit + gap / engine._rows.low
+            most = 1.5 * guard.config.threshold + 3 * sparse_vector.FINEST  # 3w, the threshold being 2w on the grid
+            promised = (most * unit + gap) / engine._rows.low
             return theta, _stated(min(error, promised)), "hypothesis"
         allowance = min(guard.share * engine._accountant.budget.total / guard.config.rounds, self._left())
         if allowance > 0:

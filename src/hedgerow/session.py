@@ -235,6 +235,11 @@ class Session:
         error = None if answer.error is None else answer.error * self.rows
         return replace(answer, value=answer.value * self.rows, error=error)
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        raise InvalidInput(
+            "A session must stay in its process. Found an attempt to pickle it. Pass its answers instead."
+        )
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Session:
         """Itself: a copied account would be spent twice."""
         return self

@@ -193,10 +193,14 @@ def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: flo
         return free
     if isinstance(over, L2Ball):  # (H + νI)v = Hθ − g with ν ≥ 0 such that ‖v‖ = radius
         b = λ * (V.T @ theta) - V.T @ g
-        longest = float(np.linalg.norm(b)) / over.radius
-        found = brentq(
-            lambda ν: float(np.linalg.norm(b / (λ + ν))) - over.radius, 0.0, longest, xtol=1e-300, rtol=1e-14
-        )
+
+        def excess(ν: float) -> float:
+            return float(np.linalg.norm(b / (λ + ν))) - over.radius
+
+        longest = float(np.linalg.norm(b)) / over.radius * (1 + 1e-9)
+        if not (excess(0.0) > 0 > excess(longest)):  # inside but for rounding, which brentq would refuse
+            return over.project(V @ (b / λ))
+        found = brentq(excess, 0.0, longest, xtol=1e-300, rtol=1e-14)
         return over.project(V @ (b / (λ + float(found))))
     if isinstance(over, Box):  # ‖√λ Vᵀv − b‖² with bounds
         root, (low, high) = np.sqrt(λ), over._ends(len(theta))
