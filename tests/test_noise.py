@@ -11,7 +11,6 @@ import math
 import pickle
 import subprocess
 import sys
-import time
 import warnings
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -229,14 +228,6 @@ def test_each_event_is_drawn_by_its_own_method_only(source) -> None:
         source.add(1.0, Exponential(1, 1))
     with pytest.raises(errors.InvalidInput, match=r"event must be Exponential\. Found Laplace"):
         source.choose(np.zeros(3), Laplace(1, 1))
-
-
-def test_a_million_cells_take_less_than_a_second_of_work() -> None:
-    cells = np.zeros(10**6, dtype=np.int64)
-    for event in (Gaussian(1, 25.0), Laplace(1, 25.0)):
-        start = time.process_time()
-        Noise().add(cells, event)
-        assert time.process_time() - start < 1.0
 
 
 # The fast path against the certain one
