@@ -13,6 +13,7 @@ gets nothing.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -35,7 +36,7 @@ from hedgerow.practical_convex import Convex
 from hedgerow.queries import BoundMean, Query
 from hedgerow.selection import Learned, Prefit
 from hedgerow.universe import Universe
-from hedgerow.workloads import Workload, marginals
+from hedgerow.workloads import Workload
 
 Source = Literal["hypothesis", "measured"]
 Array = NDArray[np.float64]
@@ -271,11 +272,14 @@ def prefitted(
 
 
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[tuple[str, ...], float]:
-    """The attribute sets a workload asks about, with how often; all pairs and triples by default."""
+    """The attribute sets a workload asks about, with how often.
+
+    By default all sets of up to three attributes, weighted so that questions about one, two and three are asked alike.
+    """
     if workload is None:
-        chosen = [*marginals(2).on(universe), *marginals(3).on(universe)]
-    else:
-        chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
+        orders = [list(itertools.combinations(universe.names, k)) for k in (1, 2, 3)]
+        return {names: 1 / len(sets) for sets in orders for names in sets}
+    chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[tuple[str, ...], float] = {}
     for query in chosen:
         bound = query.on(universe)

@@ -268,7 +268,7 @@ def open(
     ``source``: a CSV or Parquet path, a pandas, polars or Arrow frame, an Ibis table, or a database URL with ``table``.
     ``profile``: "practical" spends most of the budget on a hypothesis before the first question; "theory" is the
     textbook mechanism with its guarantee, for which ``queries``, ``beta`` and ``alpha`` are the theorem's k, β and α.
-    ``workload``: what the practical hypothesis should know best; all pairs and triples by default. In the theory
+    ``workload``: what the practical hypothesis should know best; all sets of up to three attributes by default. In the theory
     profile, the convex questions in it state the largest constants of the losses that will be asked.
     ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
     ``reserve``: the share kept for ``ask(within=…)``.
