@@ -14,7 +14,7 @@ gets nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -254,7 +254,6 @@ def prefitted(
     guard: float | None,
     reserve: float,
     everything: bool = False,
-    on_progress: Callable[[float], None] = lambda done: None,
 ) -> Practical:
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
     budget = accountant.budget
@@ -263,9 +262,7 @@ def prefitted(
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
     kept = (guard or 0.0) if planned is None else planned.share
     share = 1 - reserve - 2 * kept  # as much again for what the guard finds
-    learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows, on_progress).run(
-        everything=everything
-    )
+    learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows).run(everything=everything)
     if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
         planned = planned_guard(budget, learned.rows, queries, beta / 2, guard)
     return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta)

@@ -23,7 +23,6 @@ another down. All parameters are constants or functions of public sizes, the bud
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -160,13 +159,12 @@ class Prefit:
         workload: dict[Names, float],
         allowance: float,
         rows: float | None,
-        on_progress: Callable[[float], None] = lambda done: None,
     ) -> None:
         """``rows``: n where it is public. ``allowance``: how much may be spent, in the currency."""
         self._data, self._accountant, self._noise, self._workload = data, accountant, noise, workload
         self._budget, self._universe = accountant.budget, data.universe
         self._allowance = self._left = allowance
-        self._public_rows, self._on_progress = rows, on_progress
+        self._public_rows = rows
         self.learned = Learned.nothing(data.universe, rows)
 
     def run(self, *, everything: bool = False) -> Learned:
@@ -184,7 +182,6 @@ class Prefit:
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
         self.learned.refit(FINAL_STEPS, 0.1)
-        self._on_progress(1.0)
         return self.learned
 
     def _closure(self, least: int, most: int) -> list[Names]:
@@ -295,7 +292,6 @@ class Prefit:
             change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())
             if change <= discount:
                 cost *= FACTOR
-            self._on_progress(1 - self._left / self._allowance)
 
     def _choose(
         self, candidates: list[Names], weights: Array, choice: float, measured: float
