@@ -10,7 +10,7 @@ from hedgerow.accounting import Accountant, Budget
 from hedgerow.erm.auto import SOLVERS, predicted
 from hedgerow.erm.contract import prepared
 from hedgerow.geometry import L1Ball, L2Ball, Simplex, Unconstrained
-from hedgerow.losses import Hinge, Logistic, Squared
+from hedgerow.losses import Absolute, Hinge, Logistic, Squared
 
 BUDGET = Budget(1.0, 1e-6)
 
@@ -52,11 +52,40 @@ def test_the_promise_of_every_solver_named_is_positive_and_shrinks_with_the_rows
     assert all(0 < many[name] < few[name] for name in few)
 
 
-def test_it_runs_the_solver_of_the_least_promise() -> None:
+def test_by_theory_it_runs_the_solver_of_the_least_promise() -> None:
     X, y = table()
     for over, loss in ((L2Ball(1.0), Logistic()), (L1Ball(1.0), Logistic())):
         found = promises(over, loss)
-        assert erm.auto(X, y, loss=loss, over=over, budget=BUDGET, seed=0).solver == min(found, key=found.get)
+        result = erm.auto(X, y, loss=loss, over=over, budget=BUDGET, seed=0, profile="theory")
+        assert result.solver == min(found, key=found.get)
+        assert result.risk_bound is not None
+
+
+@pytest.mark.parametrize(
+    ("over", "loss", "solver"),
+    [
+        (L2Ball(1.0), Logistic(), "whitened_descent"),
+        (Unconstrained(), Squared(), "whitened_descent"),
+        (L2Ball(1.0), Hinge(), "whitened_descent"),
+        (L2Ball(1.0), Absolute(), "mirror_descent"),
+        (L1Ball(1.0), Logistic(), "mirror_descent"),
+    ],
+    ids=["classes", "numbers", "hinge", "kinks", "vertices"],
+)
+def test_in_practice_features_are_whitened_where_that_can_be_done(over, loss, solver) -> None:
+    X, y = table()
+    assert erm.auto(X, y, loss=loss, over=over, budget=BUDGET, seed=0).solver == solver
+
+
+def test_many_features_are_not_whitened() -> None:
+    X, y = table(50, 501)
+    assert erm.auto(X, y, loss=Logistic(), over=L2Ball(1.0), budget=BUDGET, seed=0).solver == "mirror_descent"
+
+
+def test_an_unknown_profile_is_refused() -> None:
+    X, y = table(50)
+    with pytest.raises(errors.InvalidInput, match="profile must be"):
+        erm.auto(X, y, loss=Logistic(), over=L2Ball(1.0), budget=BUDGET, profile="best")
 
 
 def test_the_choice_sees_no_row() -> None:
@@ -68,9 +97,9 @@ def test_the_choice_sees_no_row() -> None:
     assert len(solvers) == 1
 
 
-def test_without_a_constraint_the_dimension_free_solver_runs() -> None:
+def test_by_theory_and_without_a_constraint_the_dimension_free_solver_runs() -> None:
     X, y = table()
-    found = erm.auto(X, y, loss=Logistic(), over=Unconstrained(), budget=BUDGET, seed=0)
+    found = erm.auto(X, y, loss=Logistic(), over=Unconstrained(), budget=BUDGET, seed=0, profile="theory")
     assert found.solver == "regularised_output_perturbation"
 
 

@@ -16,6 +16,7 @@ from hedgerow.geometry import Box, L1Ball, L2Ball, Unconstrained
 SCALAR = [
     losses.Squared(),
     losses.Logistic(),
+    losses.BoundedLogistic(),
     losses.Hinge(),
     losses.SmoothedHinge(0.4),
     losses.Huber(0.7),
@@ -441,3 +442,15 @@ def test_the_check_reads_labels_and_missing_values_as_documented():
     assert set(seen["region"]) == {"north", "south", "east", "(other)"}
     assert np.isnan(seen["age"]).sum() == 4
     assert np.isclose(loss.on(UNIVERSE).directional(np.array([1.0]), np.array([0.0])).min(), -2.0)
+
+
+@pytest.mark.parametrize("z", [-3.0, -0.5, 0.0, 0.7, 4.0])
+def test_the_bounded_logistic_loss_has_its_minimum_at_the_log_odds_at_half_the_slope(z) -> None:
+    p, loss = 1 / (1 + math.exp(-z)), losses.BoundedLogistic()
+    zero, one = (float(loss.derivative(np.array(z), np.array(y))) for y in (0.0, 1.0))
+    assert p * one + (1 - p) * zero == pytest.approx(0, abs=1e-12)
+    assert loss.lipschitz() == 0.5
+    curved = p * loss.curvature(np.array(z), np.array(1.0)) + (1 - p) * loss.curvature(np.array(z), np.array(0.0))
+    if z != 0:  # where both halves meet, each has its curvature on one side only
+        assert curved == pytest.approx(min(p, 1 - p) / 2)
+    assert curved <= loss.mean_smoothness

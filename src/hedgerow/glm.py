@@ -77,6 +77,11 @@ class Loss(ABC):
         return math.inf
 
     @property
+    def mean_smoothness(self) -> float:
+        """sup over z of the mean of φ″(z, y) over labels as likely as z says they are."""
+        return self.smoothness
+
+    @property
     def is_smooth(self) -> bool:
         return math.isfinite(self.smoothness)
 

@@ -35,6 +35,7 @@ from hedgerow.glm import Array, Interval, Labels, Loss, ends_of
 
 __all__ = [
     "Absolute",
+    "BoundedLogistic",
     "Custom",
     "Hinge",
     "Huber",
@@ -92,6 +93,37 @@ class Logistic(Loss):
     def curvature_floor(self, z: Interval) -> float:
         widest = float(np.abs(ends_of(z)).max())
         return float(expit(widest) * expit(-widest))
+
+
+@dataclass(frozen=True)
+class BoundedLogistic(Loss):
+    """½e^(−m) for margins m = (2y − 1)z > 0, and its tangent ½(1 − m) below: log-odds, like the logistic loss, at half its slope.
+
+    Where y = 1 has probability p the mean slope is 0 at z = ln(p/(1 − p)), as for ``Logistic``: (1 − p)·½ = p·½e^(−z) if
+    p ≥ ½. No such loss with slopes within ±½ has more curvature at any z (docs/proofs/erm_whitened_descent.md).
+    """
+
+    labels: ClassVar[Labels] = "binary"
+
+    @property
+    def smoothness(self) -> float:
+        return 0.5
+
+    @property
+    def mean_smoothness(self) -> float:
+        return 0.25  # p·½e^(−z) = (1 − p)/2 for p ≥ ½
+
+    def value(self, z: Array, y: Array) -> Array:
+        margin = (2 * y - 1) * z
+        return np.exp(-np.maximum(margin, 0.0)) / 2 - np.minimum(margin, 0.0) / 2
+
+    def slopes(self, z: Array, y: Array, tolerance: float = 0.0) -> tuple[Array, Array]:
+        s = 2 * y - 1
+        return (slope := -s * np.exp(-np.maximum(s * z, 0.0)) / 2), slope
+
+    def curvature(self, z: Array, y: Array) -> Array:
+        margin = (2 * y - 1) * z
+        return np.where(margin > 0, np.exp(-np.maximum(margin, 0.0)) / 2, 0.0)
 
 
 @dataclass(frozen=True)

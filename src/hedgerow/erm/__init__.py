@@ -19,6 +19,7 @@ from hedgerow.erm.mirror_descent import mirror_descent
 from hedgerow.erm.noisy_sgd import noisy_sgd
 from hedgerow.erm.objective_perturbation import objective_perturbation
 from hedgerow.erm.output_perturbation import output_perturbation, regularised_output_perturbation
+from hedgerow.erm.whitened_descent import whitened_descent
 
 if TYPE_CHECKING:
     from hedgerow.erm.estimators import (
@@ -50,6 +51,7 @@ __all__ = [
     "objective_perturbation",
     "output_perturbation",
     "regularised_output_perturbation",
+    "whitened_descent",
 ]
 
 

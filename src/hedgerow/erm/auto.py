@@ -1,4 +1,8 @@
-"""Which solver: the one whose theorem promises the least risk for this set, loss and budget, from public quantities.
+"""Which solver: the best in practice where that is known, else the one whose theorem promises the least risk.
+
+All from public quantities. Of few features (500 at most), a smooth loss and nothing but an ℓ2 bound on θ, `whitened_descent` is the
+choice: its noise follows the data, which no worst-case bound can tell, and docs/benchmarks-erm.md shows what that brings.
+Everywhere else, and everywhere with ``profile="theory"``, the bounds decide.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, Table 1: mirror descent follows the Gaussian width, Frank–Wolfe the logarithm of the vertices.
@@ -12,8 +16,9 @@ whose bounds are never smaller by more than a constant.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, get_args
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.accounting import Accountant, Budget
@@ -24,10 +29,13 @@ from hedgerow.erm.frank_wolfe_general import frank_wolfe_general, schedule
 from hedgerow.erm.mirror_descent import mirror_descent
 from hedgerow.erm.mirror_descent import risk_bound as descent_bound
 from hedgerow.erm.output_perturbation import output_perturbation, regularised_output_perturbation, risk_bound
+from hedgerow.erm.whitened_descent import MOST_FEATURES, bounded_form, whitened_descent
 from hedgerow.errors import InvalidInput
+from hedgerow.geometry import L2Ball, Unconstrained
 from hedgerow.losses import Loss
 from hedgerow.potentials import Euclidean
 
+Profile = Literal["practical", "theory"]
 Solver = Callable[..., Result]
 
 SOLVERS: dict[str, Solver] = {
@@ -36,6 +44,7 @@ SOLVERS: dict[str, Solver] = {
     "frank_wolfe_general": frank_wolfe_general,
     "output_perturbation": output_perturbation,
     "regularised_output_perturbation": regularised_output_perturbation,
+    "whitened_descent": whitened_descent,
 }
 
 
@@ -52,16 +61,39 @@ def auto(
     rows: int | None = None,
     seed: int | None = None,
     spend: float | None = None,
+    profile: Profile = "practical",
     progress: bool = False,
 ) -> Result:
-    """Run the solver of the least predicted risk. The choice sees n, p, the bounds and the budget, and no row."""
+    """Run the best solver for the problem. The choice sees n, p, the bounds and the budget, and no row.
+
+    ``profile="theory"``: only solvers whose result comes with a bound on its risk.
+    """
+    if profile not in get_args(Profile):
+        raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {profile!r}. Leave it out.")
     stated: dict[str, Any] = dict(row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows)
-    if isinstance(over, ConvexSet) and not over.is_bounded:
+    if profile == "practical" and whitens(X, loss, over, budget):
+        name = "whitened_descent"
+    elif isinstance(over, ConvexSet) and not over.is_bounded:
         name = "regularised_output_perturbation"
     else:
         problem = prepared(X, y, loss, over, budget, spend=spend, **stated)
         name = min((bounds := predicted(problem)), key=lambda name: bounds[name])
     return SOLVERS[name](X, y, loss=loss, over=over, budget=budget, seed=seed, spend=spend, progress=progress, **stated)
+
+
+def whitens(X: Any, loss: Loss, over: ConvexSet, budget: Budget | Accountant) -> bool:
+    """Whether whitened descent can run: what is wrong with the rest of the input, the solver itself will say."""
+    paid = budget.budget if isinstance(budget, Accountant) else budget
+    return (
+        isinstance(over, L2Ball | Unconstrained)
+        and isinstance(loss, Loss)
+        and loss.labels in ("real", "binary")
+        and bounded_form(loss, 1.0).is_smooth
+        and isinstance(paid, Budget)
+        and not paid.pure
+        and len(shape := np.shape(X)) == 2
+        and shape[1] <= MOST_FEATURES
+    )
 
 
 def predicted(problem: Problem) -> dict[str, float]:

@@ -117,12 +117,13 @@ class Problem:
         """⟨x, θ⟩ for every row. Private."""
         return np.asarray(self.X @ (theta * self.unit))
 
-    def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None) -> Array:
-        """Σ ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`. Exact, as above. Private."""
+    def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Array | float = 1.0) -> Array:
+        """Σ weight·ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`; weights at most 1. Exact, as above. Private."""
         X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
         slopes = self.loss.derivative(np.asarray(X @ (theta * self.unit)), y)
         top = self.slope_bound / self.slope_unit  # a power of two
-        whole = np.clip(np.rint(np.nan_to_num(slopes) / self.slope_unit), -top, top)
+        # Towards 0, so that no row counts for more than its weight.
+        whole = np.clip(np.trunc(np.nan_to_num(slopes) * weights / self.slope_unit), -top, top)
         return np.asarray(X.T @ whole) * (self.unit * self.slope_unit)
 
     def gaussian(self, steps: int = 1, sensitivity: float | None = None) -> events.Gaussian:
@@ -169,14 +170,14 @@ def prepared(
     bits = _EXACT - spare - math.ceil(math.log2(max(n, 2)))
     if bits < 16:
         raise InvalidInput(f"The number of rows must be at most 2^{_EXACT - 16}. Found about {n:.3g}. Use fewer rows.")
-    unit = bound * 2.0 ** -(bits - bits // 2)
+    unit = bound * 2.0 ** -(bits // 2)  # products of two features add up exactly as well
     reach = bound * (over.radius_l1(features.shape[1]) if norm == "linf" else over.radius_l2(features.shape[1]))
     slope_bound = _slope_bound(loss, reach, label_bound)
     return Problem(
         X=_truncated(_clipped(features, bound, norm), unit),
         y=targets,
         unit=unit,
-        slope_unit=slope_bound * 2.0 ** -(bits // 2),
+        slope_unit=slope_bound * 2.0 ** -(bits - bits // 2),
         loss=loss,
         over=over,
         n=n,

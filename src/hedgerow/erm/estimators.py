@@ -1,10 +1,12 @@
 """Private linear models with scikit-learn's interface: ``fit`` pays, ``predict`` is free.
 
-Every estimator takes a ``budget`` for one fit, the public bounds to which rows and targets are clipped, and ``radius``, the
-largest norm of the coefficients. scikit-learn is an optional dependency: ``pip install hedgerow[sklearn]``.
+Every estimator takes a ``budget`` for one fit, and the public bounds to which rows and targets are clipped. ``radius`` bounds
+the norm of the coefficients; left out, it is what the solver needs: nothing where whitened descent runs, else 2.5·√p (1 for
+the lasso). scikit-learn is an optional dependency: ``pip install hedgerow[sklearn]``.
 
-What is public: the number of rows (when neighbours replace one), the number of features, and the set of class labels,
-which is read off y unless ``classes`` states it. ``random_state`` makes the noise repeatable, and so not private.
+What is public: the number of rows (when neighbours replace one), the number of features, and the set of class labels. State
+them in ``classes``: read off y they are not private, which a warning says. ``random_state`` makes the noise repeatable, and
+so not private.
 
 An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
 bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Accountant is
@@ -14,6 +16,7 @@ not accepted: scikit-learn copies parameters, and a copied account would be spen
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -22,11 +25,11 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
-from hedgerow.erm.auto import auto
+from hedgerow.erm.auto import auto, whitens
 from hedgerow.erm.contract import Result
 from hedgerow.erm.lasso import lasso
-from hedgerow.errors import InvalidInput
-from hedgerow.geometry import L2Ball
+from hedgerow.errors import InvalidInput, NotPrivateWarning
+from hedgerow.geometry import L2Ball, Unconstrained
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, Squared
 
 try:
@@ -54,14 +57,16 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
         return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **how)  # type: ignore[no-any-return]
 
-    def _solve(
-        self, X: Any, y: Array, loss: Loss, over: ConvexSet, budget: Budget | Accountant, **choices: Any
-    ) -> Result:
+    def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Accountant, **choices: Any) -> Result:
+        X = self._with_intercept(X)
         seed = None if self.random_state is None else int(self.random_state)
         bound = self.row_bound * (math.sqrt(2) if self.fit_intercept else 1.0)
+        over: ConvexSet = Unconstrained()
+        if self.radius is not None or not whitens(X, loss, over, budget):
+            radius = 2.5 * math.sqrt(X.shape[1]) if self.radius is None else self.radius
+            over = L2Ball(radius / self.row_bound)
         return auto(
-            self._with_intercept(X), y, loss=loss, over=over, budget=budget, row_bound=bound, rows=self.rows, seed=seed,
-            **choices,
+            X, y, loss=loss, over=over, budget=budget, row_bound=bound, rows=self.rows, seed=seed, **choices
         )  # fmt: skip
 
     def _with_intercept(self, X: Any) -> Any:
@@ -82,7 +87,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
 
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def __init__(
-        self, budget: Budget, *, radius: float = 30.0, row_bound: float = 1.0, fit_intercept: bool = True,
+        self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, fit_intercept: bool = True,
         classes: Any = None, rows: int | None = None, random_state: int | None = None,
     ) -> None:  # fmt: skip
         self.budget = budget
@@ -104,14 +109,19 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         X, y = self._read(X, y)
         check_classification_targets(y)
-        self.classes_ = np.unique(y) if self.classes is None else np.unique(self.classes)
+        if self.classes is None:
+            warnings.warn(
+                "classes must be stated for privacy. Found none, so they are read off y. Give classes=[…].",
+                NotPrivateWarning,
+                stacklevel=2,
+            )
+        self.classes_ = np.unique(y if self.classes is None else self.classes)
         if self.classes_.size < 2:
             raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
         positives = self.classes_[1:] if self.classes_.size == 2 else self.classes_
-        loss, over = self._loss(), L2Ball(self.radius)
         payer = Accountant(self.budget) if positives.size > 1 else self.budget
         choices = {"spend": payer.remaining / positives.size} if isinstance(payer, Accountant) else {}
-        fits = [self._solve(X, (y == label).astype(float), loss, over, payer, **choices) for label in positives]
+        fits = [self._solve(X, (y == label).astype(float), self._loss(), payer, **choices) for label in positives]
         parts = [self._split(fit.theta) for fit in fits]
         self.coef_ = np.vstack([coefficients for coefficients, _ in parts])
         self.intercept_ = np.array([intercept for _, intercept in parts])
@@ -130,7 +140,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
 
 class LogisticRegression(_Classifier):
-    """Logistic regression with ‖coef‖₂ ≤ radius."""
+    """Logistic regression; ‖coef‖₂·row_bound ≤ radius."""
 
     def _loss(self) -> Loss:
         return Logistic()
@@ -145,7 +155,7 @@ class LogisticRegression(_Classifier):
 
 
 class LinearSVC(_Classifier):
-    """The support vector machine (hinge loss) with ‖coef‖₂ ≤ radius."""
+    """The support vector machine (hinge loss); ‖coef‖₂·row_bound ≤ radius."""
 
     def _loss(self) -> Loss:
         return Hinge()
@@ -155,7 +165,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
     """Targets are clipped to [−label_bound, label_bound], and scaled by it, so that ``radius`` has no units of y."""
 
     def __init__(
-        self, budget: Budget, *, radius: float = 1.0, row_bound: float = 1.0, label_bound: float = 1.0,
+        self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, label_bound: float = 1.0,
         fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
     ) -> None:  # fmt: skip
         self.budget = budget
@@ -184,7 +194,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return self
 
     def _found(self, X: Any, y: Array, n: int) -> Result:
-        return self._solve(X, y, self._loss(n), L2Ball(self.radius / self.row_bound), self.budget, label_bound=1.0)
+        return self._solve(X, y, self._loss(n), self.budget, label_bound=1.0)
 
     def predict(self, X: Any) -> Array:
         return self._scores(X)
@@ -198,7 +208,7 @@ class Ridge(_Regressor):
     """Least squares with the penalty alpha·‖coef‖² on the sum of squares, as in scikit-learn, within the radius."""
 
     def __init__(
-        self, budget: Budget, *, alpha: float = 1.0, radius: float = 1.0, row_bound: float = 1.0,
+        self, budget: Budget, *, alpha: float = 1.0, radius: float | None = None, row_bound: float = 1.0,
         label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -215,7 +225,7 @@ class HuberRegressor(_Regressor):
     """Regression robust to outliers: residuals beyond ``width`` (in units of label_bound) count linearly."""
 
     def __init__(
-        self, budget: Budget, *, width: float = 0.5, radius: float = 1.0, row_bound: float = 1.0,
+        self, budget: Budget, *, width: float = 0.5, radius: float | None = None, row_bound: float = 1.0,
         label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
@@ -233,7 +243,8 @@ class Lasso(_Regressor):
 
     def _found(self, X: Any, y: Array, n: int) -> Result:
         seed = None if self.random_state is None else int(self.random_state)
+        radius = 1.0 if self.radius is None else self.radius
         return lasso(
-            self._with_intercept(X), y, budget=self.budget, radius=self.radius / self.row_bound,
+            self._with_intercept(X), y, budget=self.budget, radius=radius / self.row_bound,
             row_bound=self.row_bound, rows=self.rows, seed=seed,
         )  # fmt: skip

@@ -100,10 +100,11 @@ class Payment:
 
     def gaussian(self, sensitivity: float, values: int, steps: int = 1, share: float = 1.0) -> events.Gaussian:
         """The noise of each of `steps` releases of so many values, each of this ℓ2 sensitivity, for a share of ρ."""
-        Δ = sensitivity * (1 + _FINE)
-        σ = math.sqrt(steps / share) * Δ / self.mu
-        grid = max(sensitivity * _FINE / 2 / math.sqrt(values), σ * 2.0**-39)
-        return events.Gaussian(Δ, σ, events.grid_at_most(grid))
+        exact, per_change = sensitivity * (1 + _FINE / 2), math.sqrt(steps / share) / self.mu
+        # A millionth of the sensitivity, but no finer than keeps the noise below 2^40 steps.
+        grid = events.grid_at_most(max(sensitivity * _FINE / 2 / math.sqrt(values), exact * per_change * 2.0**-39))
+        Δ = exact + math.sqrt(values) * grid
+        return events.Gaussian(Δ, per_change * Δ, grid)
 
     def approximate(self) -> events.ApproximateDP:
         """All there is, as one (ε, δ) step; from an Accountant, what its ρ and its slack allow."""
