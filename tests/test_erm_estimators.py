@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import warnings
 
 import numpy as np
 import pytest
@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from hedgerow import erm, errors
 from hedgerow.accounting import Accountant, Budget
-from hedgerow.erm import descent
 
 BUDGET = Budget(1.0, 1e-6)
 GENEROUS = Budget(50.0, 1e-6)
@@ -28,20 +27,7 @@ ask for accuracy on its tables of a few dozen rows, where the noise is all there
 one class only refuses to fit, as the checks allow."""
 
 
-@pytest.fixture(scope="module", autouse=True)
-def schedules_are_computed_once():
-    """Schedules are functions of public numbers; the checks fit the same shapes over and over."""
-    with pytest.MonkeyPatch.context() as patch:
-        from hedgerow.erm.mirror_descent import mirror_descent
-
-        patch.setitem(mirror_descent.__globals__, "schedule", functools.lru_cache(descent.schedule))
-        yield
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["Lasso", "LogisticRegression", *(pytest.param(name, marks=pytest.mark.audit) for name in ("LinearRegression", "LinearSVC", "Ridge", "HuberRegressor"))],
-)  # fmt: skip
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *REGRESSORS])
 def test_the_checks_of_scikit_learn_pass(name) -> None:
     check_estimator(getattr(erm, name)(budget=BUDGET), expected_failed_checks=EXPECTED_FAILURES, on_skip=None)
 
@@ -128,6 +114,23 @@ def test_an_accountant_is_refused_for_it_would_be_copied() -> None:
     X, y, _ = line(50)
     with pytest.raises(errors.InvalidInput, match="Budget"):
         erm.Ridge(budget=Accountant(BUDGET)).fit(X, y)
+
+
+def test_classes_read_off_the_labels_are_warned_about_and_stated_ones_are_not() -> None:
+    X, y = classes(200)
+    with pytest.warns(errors.NotPrivateWarning, match="classes must be stated"):
+        erm.LogisticRegression(budget=BUDGET).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.NotPrivateWarning)
+        erm.LogisticRegression(budget=BUDGET, classes=["red", "green"]).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "Ridge"])
+def test_a_radius_bounds_the_coefficients(name) -> None:
+    X, y, _ = line(500)
+    labels = y > 1 if name in CLASSIFIERS else y
+    model = getattr(erm, name)(budget=BUDGET, radius=0.5, fit_intercept=False, random_state=0).fit(X, labels)
+    assert np.linalg.norm(model.coef_) <= 0.5 * (1 + 1e-9)
 
 
 def test_there_is_no_default_budget() -> None:
