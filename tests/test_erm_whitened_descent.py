@@ -12,7 +12,7 @@ from scipy.special import expit
 from hedgerow import erm, errors, events, geometry, losses
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.erm.contract import Problem, prepared
-from hedgerow.erm.whitened_descent import SHARE, _metric, _planned, _weights, bounded_form, whitened_descent
+from hedgerow.erm.whitened_descent import SHARE, _metric, _weights, bounded_form, planned, whitened_descent
 
 BUDGET = Budget(1.0, 1e-6)
 
@@ -88,7 +88,7 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
     X, y = skewed(2000)
     X[:50] = np.eye(20)[np.arange(50) % 20]  # at the bound, along directions in which the others hardly vary
     problem = problem_of(X, y, loss, Budget(50.0, 1e-6, neighbours), rows=None if neighbours == "replace" else 2000)
-    plan = _planned(problem, adapts=False, spread=None, iterations=None)
+    plan = planned(problem, problem.p, adapts=False)
     metric = _metric(problem, plan)
     weights = _weights(problem, metric)
     assert weights.min() < 0.5  # the test would be idle otherwise
@@ -110,7 +110,7 @@ def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed(adapts) -> 
     upper = np.triu_indices(3)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
     problem = problem_of(rng.normal(size=(40, 3)), np.zeros(40), losses.Squared() if adapts else losses.Logistic())
-    plan = _planned(problem, adapts=adapts, spread=None, iterations=None)
+    plan = planned(problem, problem.p, adapts=adapts)
 
     def released(x, y) -> np.ndarray:
         return np.append(np.outer(x, x)[upper] * scale, 0.3 * y**2 if adapts else 0.0)

@@ -140,8 +140,9 @@ def _reach(problem: Problem) -> float:
 
 
 def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: int) -> Array:
-    """θ after T steps, each drawn from the event that was paid for."""
+    """θ after T steps, each drawn from the event that was paid for, perhaps before the bound on the slope was known."""
     p, n, ridge = problem.p, problem.n, problem.loss.ridge
+    unit = score_sensitivity(problem, over) / event.sensitivity
     columns = sp.csc_array(problem.X) if sp.issparse(problem.X) else problem.X
     s = over.vertex(0, p)
     theta = s.dense(p)
@@ -151,7 +152,7 @@ def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: i
             g = _gradient(problem, columns, z)
             if ridge:
                 g = g + n * ridge * theta
-            s = over.vertex(selection.choose(problem.noise, -over.vertex_scores(g), event), p)
+            s = over.vertex(selection.choose(problem.noise, -over.vertex_scores(g) / unit, event), p)
             mu = 2 / (t + 2)
             theta *= 1 - mu
             theta[s.indices] += mu * s.values

@@ -61,6 +61,8 @@ class Payment:
     accountant: Accountant | None
     available: float
     """What this call may spend, in the budget's currency."""
+    priced_by_rho: bool = False
+    """Whether a Budget's Gaussian noise is to be priced like an Accountant's, beside events of other kinds."""
     _paid: bool = False
 
     @classmethod
@@ -94,9 +96,13 @@ class Payment:
             raise InvalidInput(
                 "delta must be above 0 for Gaussian noise. Found 0. Give a delta, or use Frank–Wolfe, which needs none."
             )
-        if self.accountant is None:
+        if self.accountant is None and not self.priced_by_rho:
             return gaussian_mu(self.budget.epsilon * (1 - _MARGIN), self.budget.delta * (1 - _MARGIN))
         return math.sqrt(2 * self.available) * (1 - 1e-12)
+
+    def part(self, share: float) -> Payment:
+        """To plan with: a share of the means, for Gaussian noise beside events of other kinds. The whole pays for it."""
+        return dataclasses.replace(self, available=self.available * share, priced_by_rho=True, _paid=True)
 
     def gaussian(self, sensitivity: float, values: int, steps: int = 1, share: float = 1.0) -> events.Gaussian:
         """The noise of each of `steps` releases of so many values, each of this ℓ2 sensitivity, for a share of ρ."""

@@ -59,6 +59,7 @@ class Metric(NamedTuple):
     """What the second moments say."""
 
     A: Array  # symmetric
+    moments: Array  # A⁻²: M̃ with its small eigenvalues raised
     length: float  # C, at which rows are held
     labels: float  # root mean square of the labels, where it was measured
 
@@ -100,10 +101,10 @@ def whitened_descent(
         raise InvalidInput(
             f"X must have at most {MOST_FEATURES} columns for whitened_descent. Found {problem.p}. Use mirror_descent."
         )
-    plan = _planned(problem, adapts=isinstance(loss, Squared), spread=spread, iterations=iterations)
+    plan = planned(problem, problem.p, adapts=isinstance(loss, Squared), spread=spread, iterations=iterations)
     cost = problem.payment.charge(plan.events)
-    theta = (over or Unconstrained()).project(_descended(problem, plan))
-    return Result(theta, plan.events, cost, None, plan.steps, "whitened_descent")
+    theta, _ = descended(problem, plan)
+    return Result((over or Unconstrained()).project(theta), plan.events, cost, None, plan.steps, "whitened_descent")
 
 
 def bounded_form(loss: Loss, label_bound: float) -> Loss:
@@ -118,12 +119,11 @@ def bounded_form(loss: Loss, label_bound: float) -> Loss:
 
 
 class Plan(NamedTuple):
-    """All noise, fixed before any is drawn. Sums of gradients are in units of bC, which only M̃ decides."""
+    """All noise, fixed before any is drawn. Moments are in units of ‖x‖², sums of gradients of bC, which M̃ decides."""
 
     moments: events.Gaussian
     step: events.Gaussian
     steps: int
-    floor: float  # r, or what keeps A well conditioned
     adapts: bool  # whether the labels' size is measured and the loss fitted to it
     spread: float
 
@@ -131,38 +131,46 @@ class Plan(NamedTuple):
     def events(self) -> tuple[events.Gaussian, ...]:
         return (self.moments, *(self.step,) * self.steps)
 
+    def floor(self, problem: Problem) -> float:
+        """r, in units of ‖x‖²: noise with variance σ² on the diagonal and half of that off it has norm √(2p)·σ."""
+        return max(math.sqrt(2 * problem.p) * self.moments.sigma / problem.n, _FLATTEST)
 
-def _planned(problem: Problem, *, adapts: bool, spread: float | None, iterations: int | None) -> Plan:
-    p, n, budget, payment = problem.p, problem.n, problem.budget, problem.payment
-    change = budget.marginal_l2() * problem.row_l2**2 * (math.hypot(1, _LABELS) if adapts else 1.0)
-    moments = payment.gaussian(change, p * (p + 1) // 2 + adapts, share=SHARE)
-    # Entries of the noise have variance σ² on the diagonal and half of that off it: a norm of √(2p)·σ.
-    floor = max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST * problem.row_l2**2)
+
+def planned(
+    problem: Problem, features: int, *, adapts: bool, spread: float | None = None, iterations: int | None = None
+) -> Plan:
+    """The plan for at most so many features, whichever they are."""
+    p, n, budget, payment = features, problem.n, problem.budget, problem.payment
+    moments = payment.gaussian(
+        budget.marginal_l2() * (math.hypot(1, _LABELS) if adapts else 1.0), p * (p + 1) // 2 + adapts, share=SHARE
+    )
     usual = USUAL_SPREAD if problem.loss.labels == "binary" else problem.slope_bound
     aim = usual if spread is None else events.positive("spread", spread)
     # For the number of steps, C² is taken to be p/4: there are enough of them if it turns out to be as small as p/9.
-    far = travel(problem, aim, math.sqrt(p) / 2) * problem.loss.mean_smoothness
-    T = iterations or round(min(max(far, FEWEST_STEPS), MOST_STEPS))
-    # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
-    rounded = 2 * (p + 3) * math.sqrt(p) * 2.0**-53 * problem.most_rows * problem.row_l2 / math.sqrt(floor)
+    far = _travel(problem, p, aim, math.sqrt(p) / 2) * problem.loss.mean_smoothness
+    T = int(iterations or round(min(max(far, FEWEST_STEPS), MOST_STEPS)))
+    # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
+    floor = max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
+    rounded = 2 * (p + 3) * math.sqrt(p) * 2.0**-53 * problem.most_rows / math.sqrt(floor)
     step = payment.gaussian(budget.gradient(1.0) + rounded, p, T, share=1 - SHARE)
-    return Plan(moments, step, int(T), floor, adapts, aim)
+    return Plan(moments, step, T, adapts, aim)
 
 
-def travel(problem: Problem, spread: float, length: float) -> float:
-    """ηT at which noise and fit balance, for rows held at this length."""
-    p, one = problem.p, problem.payment.gaussian(problem.budget.gradient(1.0), problem.p, share=1 - SHARE).sigma
+def _travel(problem: Problem, p: int, spread: float, length: float) -> float:
+    """ηT at which noise and fit balance, for p features and rows held at this length."""
+    one = problem.payment.gaussian(problem.budget.gradient(1.0), p, share=1 - SHARE).sigma
     return spread * problem.n / (problem.slope_bound * length * one * math.sqrt(p))
 
 
-def _descended(problem: Problem, plan: Plan) -> Array:
+def descended(problem: Problem, plan: Plan) -> tuple[Array, Metric]:
+    """θ, and the metric it was found in, from the events that were paid for."""
     metric, p, T = _metric(problem, plan), problem.p, plan.steps
     spread = plan.spread
     if plan.adapts:
         spread = min(spread, metric.labels)
-        problem = _with_width(problem, min(2 * metric.labels, problem.slope_bound))
+        problem = held_residuals(problem, min(2 * metric.labels, problem.slope_bound))
     A, unit, weights = metric.A, problem.slope_bound * metric.length, _weights(problem, metric)
-    η = min(travel(problem, spread, metric.length) / T, 1.5 / problem.loss.mean_smoothness)  # stable up to 2/φ″
+    η = min(_travel(problem, p, spread, metric.length) / T, 1.5 / problem.loss.mean_smoothness)  # stable up to 2/φ″
     shrink = np.linalg.inv(np.eye(p) + η * problem.loss.ridge * A @ A)  # the ridge, by an implicit step
     θ, mean = np.zeros(p), np.zeros(p)
     with bar("whitened descent", T, problem.progress) as tick:
@@ -171,31 +179,36 @@ def _descended(problem: Problem, plan: Plan) -> Array:
             θ = shrink @ (θ - η * unit / problem.n * problem.noise.add(total, plan.step))
             mean += (θ - mean) * (2 / (t + 2))  # weights 1, 2, …, T
             tick(t + 1)
-    return np.asarray(A @ mean)
+    return np.asarray(A @ mean), metric
 
 
 def _metric(problem: Problem, plan: Plan) -> Metric:
     """From the noisy second moments, so a function of what is released."""
-    p, size = problem.p, problem.row_l2**2
-    gram = problem.X.T @ problem.X
-    gram = (gram.toarray() if sp.issparse(gram) else gram) * problem.unit**2  # exact: below 2^53 units
+    p, size = problem.p, problem.row_l2
+    gram = problem.X.T @ problem.X  # exact: below 2^53 units
+    gram = (gram.toarray() if sp.issparse(gram) else gram) * (problem.unit / size) ** 2
     upper = np.triu_indices(p)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))  # both halves of a pair count in ‖·‖_F
     b = problem.slope_bound  # that of the labels, where their size is measured
-    labels = [_LABELS * size * math.fsum((problem.y / b) ** 2)] if plan.adapts else []
+    labels = [_LABELS * math.fsum((problem.y / b) ** 2)] if plan.adapts else []
     noisy = problem.noise.add(np.concatenate([gram[upper] * scale, labels]), plan.moments) / problem.n
     square = np.zeros((p, p))
     square[upper] = noisy[: scale.size] / scale
     values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
-    raised = np.maximum(values, plan.floor)
+    raised = np.maximum(values, plan.floor(problem))
     length = math.sqrt(max(float((values / raised).sum()), 1.0))
     least = plan.moments.sigma / problem.n  # what noise may hide
-    mean_square = max(float(noisy[-1]), least) / (_LABELS * size) if plan.adapts else 1.0
-    return Metric((vectors / np.sqrt(raised)) @ vectors.T, length, b * math.sqrt(min(mean_square, 1.0)))
+    mean_square = max(float(noisy[-1]), least) / _LABELS if plan.adapts else 1.0
+    return Metric(
+        A=(vectors / np.sqrt(raised)) @ vectors.T / size,
+        moments=(vectors * raised) @ vectors.T * size**2,
+        length=length,
+        labels=b * math.sqrt(min(mean_square, 1.0)),
+    )
 
 
-def _with_width(problem: Problem, width: float) -> Problem:
-    """The same problem with Huber's loss turning linear at this width."""
+def held_residuals(problem: Problem, width: float) -> Problem:
+    """The same problem with Huber's loss, which turns linear at this width."""
     halvings = problem.slope_bound / problem.slope_unit  # a power of two
     loss = Huber(width=width, ridge=problem.loss.ridge)
     return dataclasses.replace(problem, loss=loss, slope_bound=width, slope_unit=width / halvings)
