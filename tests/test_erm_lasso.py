@@ -76,7 +76,7 @@ def test_a_step_on_smaller_slopes_is_taken_in_their_units() -> None:
     over = L1Ball(1.0)
 
     def picked(width: float, seed: int) -> list[int]:
-        problem = held_residuals(prepared(X, y, Squared(), over, Budget(1.0, 1e-6), norm="linf", seed=seed), 1.0)
+        problem = held_residuals(prepared(X, y, Squared(), over, Budget(0.02, 1e-6), norm="linf", seed=seed), 1.0)
         event, _, _ = planned_steps(problem, over, 1)
         return np.flatnonzero(descended(held_residuals(problem, width), over, event, 1)).tolist()
 
