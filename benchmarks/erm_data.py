@@ -1,4 +1,4 @@
-"""The problems on which erm_peers.py compares: two classification tables and one sparse regression, each with its least risk."""
+"""The problems on which erm_peers.py compares: classification tables and one sparse regression, each with its least risk."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import expit
 
+from hedgerow import demo
 from hedgerow.convex_set import shrink_to_sum
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
@@ -18,12 +19,12 @@ Array = np.ndarray
 
 
 class Classification:
-    """The average logistic loss of a table with rows of norm 1. Equal rows are summed once, with their count."""
+    """The average logistic loss of a table with rows of norm at most 1. Equal rows are summed once, with their count."""
 
     def __init__(self, X: Array, y: Array) -> None:
         self.X, self.y = X, y
         self.n, self.p = X.shape
-        self.entry_bound = float(np.abs(X).max())  # known from the encoding: all entries that are not 0 have this size
+        self.entry_bound = float(np.abs(X).max())  # known from the encoding
         distinct, counts = np.unique(np.column_stack([X, y]), axis=0, return_counts=True)
         rows = np.ascontiguousarray(distinct[:, :-1])
         self._rows = sp.csr_array(rows) if np.mean(rows != 0) < 0.5 else rows
@@ -72,6 +73,22 @@ def nltcs() -> Classification | None:
     items = pd.read_csv(path).to_numpy(float)
     X = np.column_stack([2 * items[:, :-1] - 1, np.ones(len(items))])
     return Classification(X / np.sqrt(X.shape[1]), items[:, -1])
+
+
+def rand_hie() -> Classification:
+    """Whether a person saw a doctor in a year, from plan and health: numbers over their public maxima, health one-hot, a constant."""
+    table = pd.read_parquet(demo.path())
+    largest = {
+        "coinsurance": 100,
+        "incentive": 1300,
+        "expense_limit": 4000,
+        "physical_limitation": 1,
+        "chronic_diseases": 60,
+    }
+    parts = [table[name] / top for name, top in largest.items()] + [table["individual_deductible"]]
+    parts += [table["health"] == level for level in ("excellent", "good", "fair", "poor")] + [np.ones(len(table))]
+    X = np.column_stack(parts).astype(float)
+    return Classification(X / np.sqrt(len(largest) + 3), (table["visits"] > 0).to_numpy(float))
 
 
 @dataclass
