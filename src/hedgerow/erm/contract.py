@@ -190,6 +190,13 @@ def prepared(
     )
 
 
+def require_count(name: str, value: int) -> int:
+    """A whole number of at least 1, such as a number of iterations."""
+    if isinstance(value, bool) or int(value) != value or value < 1:
+        raise InvalidInput(f"{name} must be a whole number of at least 1. Found {value!r}. Leave it out.")
+    return int(value)
+
+
 def usual_radius(problem: Problem) -> float:
     """‖C‖₂; without a constraint 2.5·√p/‖x‖₂: coefficients of 2.5 on features of the size that row_bound suggests."""
     if problem.over.is_bounded:

@@ -33,7 +33,7 @@ from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet, SparseVector, VertexSet
 from hedgerow.erm import selection
-from hedgerow.erm.contract import Norm, Problem, Result, prepared
+from hedgerow.erm.contract import Norm, Problem, Result, prepared, require_count
 from hedgerow.erm.progress import bar
 from hedgerow.errors import InvalidInput
 from hedgerow.geometry import L1Ball, Simplex
@@ -109,9 +109,8 @@ def best_schedule(fit: float, noise: float, power: float, iterations: int | None
     if iterations is None:
         T = (fit / (power * noise)) ** (1 / (1 + power)) if noise > 0 else math.inf  # where the derivative vanishes
         iterations = max(1, round(min(PRACTICE * T, MOST_STEPS)))
-    elif isinstance(iterations, bool) or int(iterations) != iterations or iterations < 1:
-        raise InvalidInput(f"iterations must be a whole number of at least 1. Found {iterations!r}. Leave it out.")
-    return Schedule(int(iterations), fit / (iterations + 2) + noise * iterations**power)
+    steps = require_count("iterations", iterations)
+    return Schedule(steps, fit / (steps + 2) + noise * steps**power)
 
 
 def score_sensitivity(problem: Problem, over: VertexSet) -> float:

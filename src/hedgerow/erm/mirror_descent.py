@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
-from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared
+from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared, require_count
 from hedgerow.erm.descent import Schedule, Terms, descend, schedule
 from hedgerow.erm.progress import bar
 from hedgerow.errors import InvalidInput
@@ -87,8 +87,6 @@ def require_bounded(over: ConvexSet) -> ConvexSet:
 
 def plan_of(problem: Problem, potential: Potential, iterations: int | None = None) -> Schedule:
     """Steps, weights and bound, from public facts alone."""
-    if iterations is not None and (isinstance(iterations, bool) or int(iterations) != iterations or iterations < 1):
-        raise InvalidInput(f"iterations must be a whole number of at least 1. Found {iterations!r}. Leave it out.")
     one_step = problem.gaussian(1).sigma / problem.n
     row = row_dual_norm(problem, potential)
     composite = isinstance(potential, Euclidean)
@@ -101,7 +99,7 @@ def plan_of(problem: Problem, potential: Potential, iterations: int | None = Non
         lipschitz=problem.slope_bound * row + problem.loss.ridge * Q2 * problem.over.radius_l2(problem.p),
         ridge=problem.loss.ridge if composite else 0.0,
     )
-    return schedule(terms, MOST_STEPS, iterations)
+    return schedule(terms, MOST_STEPS, None if iterations is None else require_count("iterations", iterations))
 
 
 def row_dual_norm(problem: Problem, potential: Potential) -> float:

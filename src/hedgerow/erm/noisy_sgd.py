@@ -29,11 +29,10 @@ from numpy.typing import ArrayLike
 from hedgerow import events
 from hedgerow.accounting import Accountant, Budget, subsampled_multiplier
 from hedgerow.convex_set import ConvexSet
-from hedgerow.erm.contract import Array, Norm, Result, prepared
+from hedgerow.erm.contract import Array, Norm, Result, prepared, require_count
 from hedgerow.erm.descent import Terms, descend, schedule
 from hedgerow.erm.mirror_descent import require_bounded, row_dual_norm
 from hedgerow.erm.progress import bar
-from hedgerow.errors import InvalidInput
 from hedgerow.losses import Loss
 from hedgerow.potentials import Euclidean
 
@@ -65,9 +64,7 @@ def noisy_sgd(
         seed=seed, progress=progress,
     )  # fmt: skip
     Ψ, n = require_bounded(over).potential(problem.p), problem.n
-    size = _USUAL_BATCH if batch is None else batch
-    if isinstance(size, bool) or int(size) != size or size < 1:
-        raise InvalidInput(f"batch must be a whole number of at least 1. Found {batch!r}. Leave it out.")
+    size = require_count("batch", _USUAL_BATCH if batch is None else batch)
     heads = min(_COIN, math.ceil(min(1.0, size / n) * _COIN))
     q = heads / _COIN
     T = max(1, math.ceil(events.positive("epochs", epochs) / q))

@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike
 from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
-from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared
+from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared, require_count
 from hedgerow.erm.minimum import require_smooth
 from hedgerow.erm.progress import bar
 from hedgerow.errors import InvalidInput
@@ -89,8 +89,6 @@ def whitened_descent(
         raise InvalidInput(
             f"over must be an L2Ball, or left out, for whitened_descent. Found {type(over).__name__}. Use auto."
         )
-    if isinstance(iterations, bool) or (iterations is not None and (int(iterations) != iterations or iterations < 1)):
-        raise InvalidInput(f"iterations must be a whole number of at least 1. Found {iterations!r}. Leave it out.")
     largest = 1.0 if label_bound is None else label_bound
     problem = prepared(
         X, y, bounded_form(loss, largest), Unconstrained(), budget, row_bound=row_bound, norm=norm,
@@ -148,7 +146,9 @@ def planned(
     aim = usual if spread is None else events.positive("spread", spread)
     # For the number of steps, C² is taken to be p/4: there are enough of them if it turns out to be as small as p/9.
     far = _travel(problem, p, aim, math.sqrt(p) / 2) * problem.loss.mean_smoothness
-    T = int(iterations or round(min(max(far, FEWEST_STEPS), MOST_STEPS)))
+    T = require_count(
+        "iterations", round(min(max(far, FEWEST_STEPS), MOST_STEPS)) if iterations is None else iterations
+    )
     # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
     floor = max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
     rounded = 2 * (p + 3) * math.sqrt(p) * 2.0**-53 * problem.most_rows / math.sqrt(floor)
