@@ -116,7 +116,7 @@ def by_solvers(data: Table, frame: pd.DataFrame, asked: list[Case], share: float
     """The package's own one-shot solvers on one-hot arrays, as a user would call them."""
     rows = []
     for name, spent in (("a share each", share), ("all of it each", 1.0)):
-        for method in ("mirror_descent", "objective_perturbation"):
+        for method in ("auto", "mirror_descent", "objective_perturbation"):
             risks = []
             for i, case in enumerate(asked):
                 cells = {n: frame[n].to_numpy() for n in case.risk.features.attributes}
