@@ -12,7 +12,17 @@ from scipy.special import expit
 from hedgerow import erm, errors, events, geometry, losses
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.erm.contract import Problem, prepared
-from hedgerow.erm.whitened_descent import SHARE, _metric, _weights, bounded_form, planned, whitened_descent
+from hedgerow.erm.whitened_descent import (
+    SHARE,
+    _into_ball,
+    _metric,
+    _weights,
+    bounded_form,
+    label_event,
+    label_size,
+    planned,
+    whitened_descent,
+)
 
 BUDGET = Budget(1.0, 1e-6)
 
@@ -61,7 +71,7 @@ def test_it_learns_more_than_mirror_descent_where_features_differ_in_spread() ->
     assert np.mean(ours) < np.mean(plain) / 3
 
 
-@pytest.mark.parametrize("short", [1.0, 0.1], ids=["tight bounds", "bounds ten times too large"])
+@pytest.mark.parametrize("short", [1.0, 0.25], ids=["tight bounds", "bounds four times too large"])
 def test_regression_needs_no_tight_bounds(short) -> None:
     rng = np.random.default_rng(1)
     X = np.column_stack([np.ones(20_000), rng.uniform(-1, 1, (20_000, 4))]) / math.sqrt(5)
@@ -88,8 +98,8 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
     X, y = skewed(2000)
     X[:50] = np.eye(20)[np.arange(50) % 20]  # at the bound, along directions in which the others hardly vary
     problem = problem_of(X, y, loss, Budget(50.0, 1e-6, neighbours), rows=None if neighbours == "replace" else 2000)
-    plan = planned(problem, problem.p, adapts=False)
-    metric = _metric(problem, plan)
+    plan = planned(problem, problem.p, 1.0, adapts=False)
+    metric = _metric(problem, plan.moments)
     weights = _weights(problem, metric)
     assert weights.min() < 0.5  # the test would be idle otherwise
     rng = np.random.default_rng(0)
@@ -103,24 +113,48 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
     assert max(parts) * (2 if neighbours == "replace" else 1) <= plan.step.sensitivity
 
 
-@pytest.mark.parametrize("adapts", [False, True], ids=["classes", "numbers"])
-def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed(adapts) -> None:
-    """√2 is reached by orthogonal rows, and twice the length, what two arbitrary vectors could do, by none."""
+def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed() -> None:
+    """√2 is reached by orthogonal rows, and 2, what two arbitrary vectors could do, by none."""
     rng = np.random.default_rng(0)
     upper = np.triu_indices(3)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-    problem = problem_of(rng.normal(size=(40, 3)), np.zeros(40), losses.Squared() if adapts else losses.Logistic())
-    plan = planned(problem, problem.p, adapts=adapts)
-
-    def released(x, y) -> np.ndarray:
-        return np.append(np.outer(x, x)[upper] * scale, 0.3 * y**2 if adapts else 0.0)
-
+    plan = planned(problem_of(rng.normal(size=(40, 3)), np.zeros(40)), 3, 1.0, adapts=False)
     far = 0.0
     for _ in range(2000):
         pair = rng.normal(size=(2, 3))
         pair /= np.linalg.norm(pair, axis=1, keepdims=True)
-        far = max(far, float(np.linalg.norm(released(pair[0], 1.0) - released(pair[1], rng.integers(2)))))
+        far = max(far, float(np.linalg.norm((np.outer(pair[0], pair[0]) - np.outer(pair[1], pair[1]))[upper] * scale)))
     assert 0.97 * math.sqrt(2) < far <= plan.moments.sensitivity
+
+
+@pytest.mark.parametrize(
+    ("labels", "usual", "large"), [([1.0, -1.0] * 5000, 1.0, 1.0), ([2.0, *[0.0] * 9] * 1000, 0.4**0.5, 2.0)]
+)
+def test_the_size_of_labels_is_found_within_noise(labels, usual, large) -> None:
+    problem = problem_of(np.zeros((10_000, 1)), np.array(labels), losses.Squared(), label_bound=4.0)
+    size = label_size(problem, 4.0, label_event(problem, 1.0))
+    assert size.usual == pytest.approx(usual, abs=0.1)
+    assert size.large == pytest.approx(large, abs=0.5)
+
+
+def test_labels_of_which_few_are_large_are_fitted_in_the_mean() -> None:
+    """Residuals held at the size of most labels would give the median, 0."""
+    X, y = np.ones((20_000, 1)), np.zeros(20_000)
+    y[:1000] = 1.0
+    theta = whitened_descent(X, y, loss=losses.Squared(), budget=BUDGET, seed=0).theta
+    assert theta[0] == pytest.approx(0.05, abs=0.01)
+
+
+def test_the_point_of_a_ball_is_the_nearest_in_the_metric() -> None:
+    rng = np.random.default_rng(3)
+    metric, theta = np.diag([1.0, 1e-3, 0.1]), np.array([1.0, 3.0, -1.0])
+    near = _into_ball(theta, metric, 1.5)
+    assert np.linalg.norm(near) == pytest.approx(1.5)
+    others = rng.normal(size=(5000, 3))
+    others *= 1.5 / np.linalg.norm(others, axis=1, keepdims=True)
+    distances = np.einsum("ij,jk,ik->i", others - theta, metric, others - theta)
+    assert (near - theta) @ metric @ (near - theta) <= distances.min()
+    assert np.array_equal(_into_ball(theta, metric, 10.0), theta)
 
 
 def test_what_is_paid_is_what_was_planned_and_the_plan_sees_no_row() -> None:

@@ -9,8 +9,8 @@ label_bound, Γ = 4(R·row_bound)², and the 2p vertices ±R·e_j are never spel
 
 Differs: with ``refit``, the default where δ > 0, Algorithm 4 gets half of the budget. The features it has picked are
 public then, and few; the other half fits their coefficients (``refit``). On tables where few features matter the risk is smaller by
-orders of magnitude, for the coefficients no longer come in steps of 2/T, and residuals are held at twice the labels' root mean
-square and not at the worst case. ``refit=False`` is Algorithm 4, with the bound of its theorem; the refit has none.
+orders of magnitude, for the coefficients no longer come in steps of 2/T, and residuals are held at the labels' measured size
+and not at the worst case. ``refit=False`` is Algorithm 4, with the bound of its theorem; the refit has none.
 """
 
 from __future__ import annotations

@@ -2,14 +2,15 @@
 
 Papers: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case*, §5 (the selection).
 
-Symbols: |x_j| ≤ b_x, |y| ≤ b_y, ‖θ‖₁ ≤ R; v the root mean square of the labels; S the named features; M̃ the released second
-moments of x_S; θ̂ what whitened descent finds on them.
+Symbols: |x_j| ≤ b_x, |y| ≤ b_y, ‖θ‖₁ ≤ R; S the named features; M̃ the released second moments of x_S; θ̂ what whitened
+descent finds on them.
 
- 1. Release Σ(y/b_y)², of sensitivity 1: residuals are held at 2v from here on (`Huber`), where the worst case is Rb_x + b_y.
- 2. T steps of Frank–Wolfe name features, at most T + 1.
- 3. Whitened descent on x_S; the result is the point of ‖θ‖₁ ≤ R next to θ̂ in the metric of M̃.
+ 1. Release the labels' size, root mean square and Σ|y|³/Σy²: residuals need not be held at the Rb_x + b_y of the worst case.
+ 2. T steps of Frank–Wolfe name features, at most T + 1. Residuals are held at twice the first (`Huber`): names need not be unbiased.
+ 3. Whitened descent on x_S, with residuals held at twice the second, which leaves the mean of two-valued labels where it is; the
+    result is the point of ‖θ‖₁ ≤ R next to θ̂ in the metric of M̃.
 
-All noise is planned and paid for at first, for any v and any S: the events are in units of the bounds that these decide.
+All noise is planned and paid for at first, whatever the size and S: the events are in units of bounds that these decide.
 """
 
 from __future__ import annotations
@@ -20,12 +21,11 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import events
 from hedgerow.convex_set import shrink_to_sum
 from hedgerow.erm.contract import Problem, Result
 from hedgerow.erm.frank_wolfe import descended as frank_wolfe_steps
 from hedgerow.erm.frank_wolfe import planned_steps
-from hedgerow.erm.whitened_descent import MOST_FEATURES, held_residuals
+from hedgerow.erm.whitened_descent import MOST_FEATURES, held_residuals, label_event, label_size
 from hedgerow.erm.whitened_descent import descended as whitened_steps
 from hedgerow.erm.whitened_descent import planned as whitened_plan
 from hedgerow.geometry import L1Ball
@@ -38,30 +38,26 @@ STEPS = 32  # of whitened descent: the curvature of least squares is known, so f
 def named_and_refitted(problem: Problem, over: L1Ball, label_bound: float, iterations: int | None) -> Result:
     """Least squares over the ball, where δ > 0."""
     payment = problem.payment
-    labels, selection, coefficients = (payment.part(share * (1 - 1e-9)) for share in SHARES)
-    held = held_residuals(problem, label_bound)
-    size = labels.gaussian(problem.budget.linear(), 1)
-    pick, T, _ = planned_steps(dataclasses.replace(held, payment=selection), over, iterations)
-    held = dataclasses.replace(held, payment=coefficients)
+    labels, selection, coefficients = (
+        dataclasses.replace(problem, payment=payment.part(share * (1 - 1e-9))) for share in SHARES
+    )
+    sizes = label_event(labels, 1.0)
+    selection = held_residuals(selection, label_bound)
+    pick, T, _ = planned_steps(selection, over, iterations)
     most = min(T + 1, problem.p, MOST_FEATURES)
-    plan = whitened_plan(held, most, adapts=False, iterations=STEPS)
-    planned = (size, *(pick,) * T, *plan.events)
+    plan = whitened_plan(coefficients, most, label_bound, adapts=False, iterations=STEPS)
+    planned = (sizes, *(pick,) * T, *plan.events)
     cost = payment.charge(planned)
 
-    v = label_bound * _root_mean_square(problem, label_bound, size)
-    held = held_residuals(held, min(2 * v, label_bound))
-    chosen = frank_wolfe_steps(held, over, pick, T)
+    size = label_size(labels, label_bound, sizes)
+    chosen = frank_wolfe_steps(held_residuals(selection, min(2 * size.usual, label_bound)), over, pick, T)
     S = np.argsort(-np.abs(chosen), kind="stable")[: min(np.count_nonzero(chosen), most)]
-    found, metric = whitened_steps(dataclasses.replace(held, X=problem.X[:, S]), plan._replace(spread=v))
+    width = min(2 * size.large, problem.slope_bound)
+    on_S = dataclasses.replace(held_residuals(coefficients, width), X=problem.X[:, S])
+    found, metric = whitened_steps(on_S, plan._replace(spread=size.usual))
     theta = np.zeros_like(chosen)
     theta[S] = _nearest(found, metric.moments, over.radius)
     return Result(theta, planned, cost, None, T, "lasso")
-
-
-def _root_mean_square(problem: Problem, bound: float, event: events.Gaussian) -> float:
-    """Of the labels in units of their bound, from their noisy sum of squares."""
-    noisy = problem.noise.add(math.fsum((problem.y / bound) ** 2), event)
-    return math.sqrt(min(max(noisy, event.sigma) / problem.n, 1.0))  # noise may hide a sum of its own size
 
 
 def _nearest(point: Array, metric: Array, radius: float, steps: int = 2000) -> Array:

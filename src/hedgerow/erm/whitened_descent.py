@@ -16,9 +16,9 @@ Why. Noise of covariance Σ on the gradient costs ½tr(H⁻¹Σ), H about M. Wer
 noise of covariance A⁻² would be needed tr(A²M) times, and that product is least at A ∝ M^(−½) (Cauchy–Schwarz): p², where
 plain noise costs trM·trM⁻¹. In the same metric few steps suffice. Rows longer than C count for less, instead of making noise for all.
 
-The loss is fitted in its bounded form: `BoundedLogistic` for `Logistic`; for `Squared`, `Huber` of twice the labels' root mean
-square, which is released with M; the hinge with its kink rounded. Where labels follow the model the first two and the weights
-leave the minimum where it is; elsewhere it moves, which no theorem here bounds: `risk_bound` is None, and
+The loss is fitted in its bounded form: `BoundedLogistic` for `Logistic`; for `Squared`, `Huber` of twice Σ|y|³/Σy², for which
+both sums are released with a fiftieth of ρ; the hinge with its kink rounded. Where labels follow the model the first two and the
+weights leave the minimum where it is; elsewhere it moves, which no theorem here bounds: `risk_bound` is None, and
 docs/benchmarks-erm.md has what was measured.
 
 Steps: T so that noise and a fit with scores of root mean square `spread` balance, ηT = spread·n/(σ₁√p) with σ₁ the noise if
@@ -34,6 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.optimize import brentq
 
 from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
@@ -47,9 +48,10 @@ from hedgerow.losses import BoundedLogistic, Hinge, Huber, Logistic, Loss, Smoot
 
 MOST_FEATURES = 500  # the second moments have p²/2 values
 SHARE = 0.1  # of ρ, for the second moments
+LABELS_SHARE = 0.02  # of ρ, for the labels' size, where the loss is to fit it
 USUAL_SPREAD = 2.5  # log-odds of a classifier, root mean square
 FEWEST_STEPS, MOST_STEPS = 16, 500
-_LABELS = 0.3  # weight of y² beside xxᵀ in the release: it lengthens a row by 4 %
+HINGE = 0.2  # margins over which its kink is rounded
 _FLATTEST = 1e-8  # of ‖x‖²: eigenvalues of M̃ are raised to it at least, so that A stays well conditioned
 _BLOCK = 4096  # rows whose lengths are computed at a time
 _ROUNDING = 1e-7  # share of C for the rounding of ‖Ax‖, within the margin that `payment` has for clipped norms
@@ -61,7 +63,6 @@ class Metric(NamedTuple):
     A: Array  # symmetric
     moments: Array  # A⁻²: M̃ with its small eigenvalues raised
     length: float  # C, at which rows are held
-    labels: float  # root mean square of the labels, where it was measured
 
 
 def whitened_descent(
@@ -81,7 +82,7 @@ def whitened_descent(
     seed: int | None = None,
     progress: bool = False,
 ) -> Result:
-    """θ of a smooth loss, for up to 500 features; `over` may be an L2Ball, to which θ is projected at the end.
+    """θ of a smooth loss, for up to 500 features; `over` may be an L2Ball, of which the point nearest in M̃ is taken.
 
     `spread`: the root mean square of the scores ⟨x, θ⟩ it aims for: 2.5 for classes, that of the labels for numbers.
     """
@@ -99,10 +100,16 @@ def whitened_descent(
         raise InvalidInput(
             f"X must have at most {MOST_FEATURES} columns for whitened_descent. Found {problem.p}. Use mirror_descent."
         )
-    plan = planned(problem, problem.p, adapts=isinstance(loss, Squared), spread=spread, iterations=iterations)
+    aim = USUAL_SPREAD if loss.labels == "binary" else largest
+    aim = aim if spread is None else events.positive("spread", spread)
+    plan = planned(problem, problem.p, aim, adapts=isinstance(loss, Squared), iterations=iterations)
     cost = problem.payment.charge(plan.events)
-    theta, _ = descended(problem, plan)
-    return Result((over or Unconstrained()).project(theta), plan.events, cost, None, plan.steps, "whitened_descent")
+    theta, metric = descended(problem, plan)
+    if isinstance(loss, Hinge):
+        theta = theta / (1 - HINGE / 2)  # margins gather in the middle of the rounded kink, which belongs at 1
+    if isinstance(over, L2Ball):
+        theta = _into_ball(theta, metric.moments, over.radius)
+    return Result(theta, plan.events, cost, None, plan.steps, "whitened_descent")
 
 
 def bounded_form(loss: Loss, label_bound: float) -> Loss:
@@ -110,67 +117,63 @@ def bounded_form(loss: Loss, label_bound: float) -> Loss:
     if isinstance(loss, Logistic):
         return BoundedLogistic(ridge=loss.ridge)
     if isinstance(loss, Squared):
-        return Huber(width=events.positive("label_bound", label_bound), ridge=loss.ridge)
+        return Huber(width=2 * events.positive("label_bound", label_bound), ridge=loss.ridge)
     if isinstance(loss, Hinge):
-        return SmoothedHinge(width=0.25, ridge=loss.ridge)
+        return SmoothedHinge(width=HINGE, ridge=loss.ridge)
     return loss
 
 
 class Plan(NamedTuple):
     """All noise, fixed before any is drawn. Moments are in units of ‖x‖², sums of gradients of bC, which M̃ decides."""
 
+    labels: events.Gaussian | None  # where the loss is to fit the labels' size
     moments: events.Gaussian
     step: events.Gaussian
     steps: int
-    adapts: bool  # whether the labels' size is measured and the loss fitted to it
     spread: float
 
     @property
     def events(self) -> tuple[events.Gaussian, ...]:
-        return (self.moments, *(self.step,) * self.steps)
-
-    def floor(self, problem: Problem) -> float:
-        """r, in units of ‖x‖²: noise with variance σ² on the diagonal and half of that off it has norm √(2p)·σ."""
-        return max(math.sqrt(2 * problem.p) * self.moments.sigma / problem.n, _FLATTEST)
+        return (*(() if self.labels is None else (self.labels,)), self.moments, *(self.step,) * self.steps)
 
 
-def planned(
-    problem: Problem, features: int, *, adapts: bool, spread: float | None = None, iterations: int | None = None
-) -> Plan:
+def planned(problem: Problem, features: int, spread: float, *, adapts: bool, iterations: int | None = None) -> Plan:
     """The plan for at most so many features, whichever they are."""
-    p, n, budget, payment = features, problem.n, problem.budget, problem.payment
-    moments = payment.gaussian(
-        budget.marginal_l2() * (math.hypot(1, _LABELS) if adapts else 1.0), p * (p + 1) // 2 + adapts, share=SHARE
-    )
-    usual = USUAL_SPREAD if problem.loss.labels == "binary" else problem.slope_bound
-    aim = usual if spread is None else events.positive("spread", spread)
-    # For the number of steps, C² is taken to be p/4: there are enough of them if it turns out to be as small as p/9.
-    far = _travel(problem, p, aim, math.sqrt(p) / 2) * problem.loss.mean_smoothness
-    T = require_count(
-        "iterations", round(min(max(far, FEWEST_STEPS), MOST_STEPS)) if iterations is None else iterations
-    )
+    p, budget, payment = features, problem.budget, problem.payment
+    left = 1 - SHARE - (LABELS_SHARE if adapts else 0.0)
+    moments = payment.gaussian(budget.marginal_l2(), p * (p + 1) // 2, share=SHARE)
+    if iterations is None:
+        # C² is taken to be p/4: steps are enough if it turns out to be as small as p/9.
+        far = _travel(problem, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
+        iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
+    T = require_count("iterations", iterations)
     # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
-    floor = max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
-    rounded = 2 * (p + 3) * math.sqrt(p) * 2.0**-53 * problem.most_rows / math.sqrt(floor)
-    step = payment.gaussian(budget.gradient(1.0) + rounded, p, T, share=1 - SHARE)
-    return Plan(moments, step, T, adapts, aim)
+    rounded = 2 * (p + 3) * math.sqrt(p) * 2.0**-53 * problem.most_rows / math.sqrt(_floor(moments, p, problem.n))
+    step = payment.gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
+    return Plan(label_event(problem, LABELS_SHARE) if adapts else None, moments, step, T, spread)
 
 
-def _travel(problem: Problem, p: int, spread: float, length: float) -> float:
+def _floor(moments: events.Gaussian, p: int, n: int) -> float:
+    """r, in units of ‖x‖²: noise with variance σ² on the diagonal and half of that off it has norm √(2p)·σ."""
+    return max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
+
+
+def _travel(problem: Problem, p: int, spread: float, length: float, share: float) -> float:
     """ηT at which noise and fit balance, for p features and rows held at this length."""
-    one = problem.payment.gaussian(problem.budget.gradient(1.0), p, share=1 - SHARE).sigma
+    one = problem.payment.gaussian(problem.budget.gradient(1.0), p, share=share).sigma
     return spread * problem.n / (problem.slope_bound * length * one * math.sqrt(p))
 
 
 def descended(problem: Problem, plan: Plan) -> tuple[Array, Metric]:
     """θ, and the metric it was found in, from the events that were paid for."""
-    metric, p, T = _metric(problem, plan), problem.p, plan.steps
-    spread = plan.spread
-    if plan.adapts:
-        spread = min(spread, metric.labels)
-        problem = held_residuals(problem, min(2 * metric.labels, problem.slope_bound))
+    p, T, spread, left = problem.p, plan.steps, plan.spread, 1 - SHARE
+    if plan.labels is not None:
+        size = label_size(problem, problem.slope_bound / 2, plan.labels)
+        problem, spread, left = held_residuals(problem, 2 * size.large), min(spread, size.usual), left - LABELS_SHARE
+    metric = _metric(problem, plan.moments)
     A, unit, weights = metric.A, problem.slope_bound * metric.length, _weights(problem, metric)
-    η = min(_travel(problem, p, spread, metric.length) / T, 1.5 / problem.loss.mean_smoothness)  # stable up to 2/φ″
+    # Stable up to 2/φ″.
+    η = min(_travel(problem, p, spread, metric.length, left) / T, 1.5 / problem.loss.mean_smoothness)
     shrink = np.linalg.inv(np.eye(p) + η * problem.loss.ridge * A @ A)  # the ridge, by an implicit step
     θ, mean = np.zeros(p), np.zeros(p)
     with bar("whitened descent", T, problem.progress) as tick:
@@ -182,29 +185,40 @@ def descended(problem: Problem, plan: Plan) -> tuple[Array, Metric]:
     return np.asarray(A @ mean), metric
 
 
-def _metric(problem: Problem, plan: Plan) -> Metric:
+def _metric(problem: Problem, event: events.Gaussian) -> Metric:
     """From the noisy second moments, so a function of what is released."""
     p, size = problem.p, problem.row_l2
     gram = problem.X.T @ problem.X  # exact: below 2^53 units
     gram = (gram.toarray() if sp.issparse(gram) else gram) * (problem.unit / size) ** 2
     upper = np.triu_indices(p)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))  # both halves of a pair count in ‖·‖_F
-    b = problem.slope_bound  # that of the labels, where their size is measured
-    labels = [_LABELS * math.fsum((problem.y / b) ** 2)] if plan.adapts else []
-    noisy = problem.noise.add(np.concatenate([gram[upper] * scale, labels]), plan.moments) / problem.n
     square = np.zeros((p, p))
-    square[upper] = noisy[: scale.size] / scale
+    square[upper] = problem.noise.add(gram[upper] * scale, event) / scale / problem.n
     values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
-    raised = np.maximum(values, plan.floor(problem))
+    raised = np.maximum(values, _floor(event, p, problem.n))
     length = math.sqrt(max(float((values / raised).sum()), 1.0))
-    least = plan.moments.sigma / problem.n  # what noise may hide
-    mean_square = max(float(noisy[-1]), least) / _LABELS if plan.adapts else 1.0
-    return Metric(
-        A=(vectors / np.sqrt(raised)) @ vectors.T / size,
-        moments=(vectors * raised) @ vectors.T * size**2,
-        length=length,
-        labels=b * math.sqrt(min(mean_square, 1.0)),
-    )
+    return Metric((vectors / np.sqrt(raised)) @ vectors.T / size, (vectors * raised) @ vectors.T * size**2, length)
+
+
+class LabelSize(NamedTuple):
+    """How large labels are: their root mean square, and Σ|y|³/Σy², which a few large ones among many small raise."""
+
+    usual: float
+    large: float
+
+
+def label_event(problem: Problem, share: float) -> events.Gaussian:
+    """The noise on Σ|y/b|² and Σ|y/b|³: each term is in [0, 1], so both move by at most 1."""
+    return problem.payment.gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)
+
+
+def label_size(problem: Problem, bound: float, event: events.Gaussian) -> LabelSize:
+    """From the two noisy sums, so a function of what is released; each is summed with one rounding."""
+    sizes = np.abs(problem.y / bound)
+    noisy = problem.noise.add(np.array([math.fsum(sizes**2), math.fsum(sizes**3)]), event) / problem.n
+    second = min(max(float(noisy[0]), event.sigma / problem.n), 1.0)  # noise may hide as much
+    third = min(max(float(noisy[1]), second**1.5), second)  # as it is for every label within the bound
+    return LabelSize(bound * math.sqrt(second), bound * third / second)
 
 
 def held_residuals(problem: Problem, width: float) -> Problem:
@@ -222,3 +236,23 @@ def _weights(problem: Problem, metric: Metric) -> Array:
         lengths[i : i + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
     weights: Array = np.minimum(1.0, metric.length * (1 - _ROUNDING) / np.maximum(lengths, 1e-300))
     return weights
+
+
+def _into_ball(theta: Array, metric: Array, radius: float) -> Array:
+    """The point of ‖·‖₂ ≤ radius that is nearest in the metric: (metric + λI)⁻¹·metric·θ for the λ that reaches the ball."""
+    values, vectors = np.linalg.eigh(metric)
+    within = vectors.T @ theta
+
+    def shrunk(log_λ: float) -> Array:
+        return np.asarray(within * values / (values + math.exp(log_λ)))
+
+    def excess(log_λ: float) -> float:
+        return float(np.linalg.norm(shrunk(log_λ))) - radius
+
+    low, high = math.log(values[0]) - 40, math.log(values[-1]) + 40
+    if excess(low) <= 0:
+        return theta
+    while excess(high) > 0:
+        high += 40
+    found: Array = vectors @ shrunk(brentq(excess, low, high, xtol=1e-12))
+    return found * min(1.0, radius / float(np.linalg.norm(found)))
