@@ -51,7 +51,8 @@ def named_and_refitted(problem: Problem, over: L1Ball, label_bound: float, itera
 
     size = label_size(labels, label_bound, sizes)
     chosen = frank_wolfe_steps(held_residuals(selection, min(2 * size.usual, label_bound)), over, pick, T)
-    S = np.argsort(-np.abs(chosen), kind="stable")[: min(np.count_nonzero(chosen), most)]
+    count = min(max(np.count_nonzero(chosen), 1), most)  # steps to and fro along one feature may cancel
+    S = np.argsort(-np.abs(chosen), kind="stable")[:count]
     width = min(2 * size.large, problem.slope_bound)
     on_S = dataclasses.replace(held_residuals(coefficients, width), X=problem.X[:, S])
     found, metric = whitened_steps(on_S, plan._replace(spread=size.usual))
