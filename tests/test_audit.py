@@ -9,6 +9,7 @@ from broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorith
 from hedgerow import audit, mwem, pmw, small_db, sparse_vector
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.data import Histogram
+from hedgerow.erm.payment import gaussian_mu
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.events import Exponential, Laplace
 from hedgerow.games import adaptive_composition
@@ -141,6 +142,61 @@ def test_delta_is_taken_off_before_the_ratio():
     strict = audit.epsilon_lower_bound(always, iter(([1] + [0] * 99) * 200).__next__, 20_000)
     loose = audit.epsilon_lower_bound(always, rarely, 20_000, delta=0.5)
     assert strict - loose == pytest.approx(math.log(2), abs=0.03)
+
+
+# Scores
+
+
+def shifted(mu: float, runs: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.normal(mu, 1, runs), rng.normal(0, 1, runs)
+
+
+def test_gaussian_scores_are_audited_close_to_their_loss_and_not_beyond_it() -> None:
+    """μ = 1.17 is the loss ε = 2 at δ = 0.05."""
+    first, second = shifted(gaussian_mu(2.0, 0.05), 40_000)
+    assert 1.5 < audit.epsilon_lower_bound_of_scores(first, second, delta=0.05, confidence=1 - 1e-6) <= 2.0
+
+
+def test_it_does_not_matter_which_neighbour_has_the_larger_scores_or_comes_first() -> None:
+    first, second = shifted(1.5, 1000)  # few enough that every score is tried as a threshold
+    bounds = [
+        audit.epsilon_lower_bound_of_scores(a, b, delta=0.01)
+        for a, b in ((first, second), (second, first), (-first, -second), (-second, -first))
+    ]
+    assert np.ptp(bounds) < 1e-9 < bounds[0]
+
+
+def test_scores_of_two_values_are_audited_as_an_event() -> None:
+    """Randomised response at ε = 1.5: the event that tells most is one of the values, whichever way it is compared."""
+    rng = np.random.default_rng(0)
+    p = 1 / (1 + math.exp(-1.5))
+    first, second = rng.random(20_000) < p, rng.random(20_000) < 1 - p
+    assert 1.3 < audit.epsilon_lower_bound_of_scores(first, second) <= 1.5
+
+
+def test_bounds_on_scores_are_wrong_as_rarely_as_they_say() -> None:
+    """Audits at confidence 0.8 of a loss that one event attains; runs_to_tell has 10^-6 for either error."""
+    runs, allowed = audit.runs_to_tell(0.2, 0.4, 1e-6, 1e-6)
+    rng, p = np.random.default_rng(3), 1 / (1 + math.exp(-1.0))
+    bounds = [
+        audit.epsilon_lower_bound_of_scores(rng.random(200) < p, rng.random(200) < 1 - p, confidence=0.8)
+        for _ in range(runs)
+    ]
+    assert sum(bound > 1.0 for bound in bounds) <= allowed
+
+
+def test_equal_and_constant_scores_tell_nothing() -> None:
+    assert audit.epsilon_lower_bound_of_scores(np.zeros(100), np.zeros(100)) == 0
+    assert audit.epsilon_lower_bound_of_scores(*shifted(0.0, 4000)) < 0.1
+
+
+def test_infinite_scores_are_the_largest_and_nan_is_refused() -> None:
+    assert audit.epsilon_lower_bound_of_scores(np.full(400, np.inf), np.zeros(400)) > 2
+    with pytest.raises(InvalidInput, match="scores must be one number for each run"):
+        audit.epsilon_lower_bound_of_scores([0.0, math.nan, 1.0, 2.0], [0.0] * 4)
+    with pytest.raises(InvalidInput, match="runs must be at least 4"):
+        audit.epsilon_lower_bound_of_scores([0.0] * 3, [1.0] * 4)
 
 
 def test_clopper_pearson_covers_as_often_as_it_says():

@@ -9,7 +9,6 @@ import pytest
 
 from hedgerow import errors, events, geometry, losses
 from hedgerow.accounting import Accountant, Budget
-from hedgerow.audit import epsilon_lower_bound
 from hedgerow.erm.contract import prepared
 from hedgerow.erm.minimum import minimum, rounding
 from hedgerow.erm.objective_perturbation import noise_scale, objective_perturbation, privacy_delta
@@ -181,40 +180,3 @@ def test_an_accountant_with_slack_pays_for_an_objective() -> None:
     accountant = Accountant(BUDGET, slack=5e-7)
     result = SOLVERS["objective"](X, y, budget=accountant, seed=0)
     assert result.cost == pytest.approx(BUDGET.rho(5e-7)) and accountant.slack == 0
-
-
-# Distinguishing tests on the worst neighbours
-
-
-def outputs(solver: str, label: float, budget: Budget, seeds: np.random.Generator):
-    X, y = np.zeros((20, 1)), np.zeros(20)
-    X[0], y[0] = 1.0, label
-    run = {"objective": objective_perturbation, "output": output_perturbation}[solver]
-    loss = losses.Huber(ridge=0.05)
-
-    def once() -> int:
-        seed = int(seeds.integers(2**60))
-        result = run(X, y, loss=loss, over=geometry.Unconstrained(), budget=budget, label_bound=60.0, seed=seed)
-        return math.floor(result.theta[0] / 2)
-
-    return once
-
-
-def audited(solver: str, claim: Budget, run_with: Budget, runs: int) -> float:
-    seeds = np.random.default_rng(7)
-    pair = (outputs(solver, label, run_with, seeds) for label in (60.0, -60.0))
-    return epsilon_lower_bound(*pair, runs, delta=claim.delta)
-
-
-@pytest.mark.parametrize("solver", ["objective", "output"])
-def test_the_worst_neighbours_are_not_told_apart_beyond_epsilon(solver) -> None:
-    budget = Budget(1.0, 1e-2)
-    assert audited(solver, budget, budget, 600) < budget.epsilon
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("solver", ["objective", "output"])
-def test_an_audit_passes_the_claim_and_finds_three_times_the_loss(solver) -> None:
-    budget = Budget(1.0, 1e-2)
-    assert audited(solver, budget, budget, 10_000) < budget.epsilon
-    assert audited(solver, budget, Budget(3.0, 1e-2), 10_000) > budget.epsilon

@@ -9,7 +9,6 @@ import pytest
 
 from hedgerow import errors, events, geometry, losses
 from hedgerow.accounting import Accountant, Budget, subsampled_multiplier
-from hedgerow.audit import epsilon_lower_bound
 from hedgerow.erm.noisy_sgd import noise_multiplier, noisy_sgd
 from hedgerow.erm.payment import gaussian_mu
 
@@ -62,31 +61,3 @@ def test_choices_that_make_no_sense_are_refused(choices) -> None:
     X, y = classes(20)
     with pytest.raises(errors.InvalidInput):
         noisy_sgd(X, y, **{"loss": losses.Logistic(), "over": geometry.L2Ball(1.0), "budget": BUDGET} | choices)
-
-
-def outputs(label: float, budget: Budget, seeds: np.random.Generator):
-    X, y = np.zeros((20, 1)), np.zeros(20)
-    X[0], y[0] = 1.0, label
-
-    def run() -> int:
-        result = noisy_sgd(
-            X, y, loss=losses.Huber(), over=geometry.L2Ball(40.0), budget=budget, label_bound=50.0, batch=10, epochs=1,
-            seed=int(seeds.integers(2**60)),
-        )  # fmt: skip
-        return math.floor(result.theta[0] / 2)
-
-    return run
-
-
-def audited(budget: Budget, runs: int) -> float:
-    seeds = np.random.default_rng(7)
-    return epsilon_lower_bound(outputs(50.0, budget, seeds), outputs(-50.0, budget, seeds), runs, delta=budget.delta)
-
-
-def test_the_worst_neighbours_are_not_told_apart_beyond_epsilon() -> None:
-    assert audited(Budget(1.0, 1e-2), 600) < 1.0
-
-
-@pytest.mark.audit
-def test_a_long_audit_passes_the_claim() -> None:
-    assert audited(Budget(1.0, 1e-2), 10_000) < 1.0

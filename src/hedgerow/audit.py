@@ -16,9 +16,14 @@ import math
 from collections import Counter
 from collections.abc import Callable, Hashable
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrc, betaincinv
 
 from hedgerow.errors import InvalidInput
+
+_CHOOSE = 4  # one run in so many chooses the event of scores
+_THRESHOLDS = 500  # that are tried at most
 
 
 def epsilon_lower_bound(
@@ -36,11 +41,7 @@ def epsilon_lower_bound(
     Outputs should be few: discretise what is continuous.
     """
     half = runs // 2
-    if half < 1 or not 0 < confidence < 1 or not 0 <= delta < 1:
-        raise InvalidInput(
-            "runs must be at least 2, confidence between 0 and 1 and delta at least 0 and below 1. "
-            f"Found {runs!r}, {confidence!r} and {delta!r}. Correct them."
-        )
+    _require(half >= 1, runs, 2, confidence, delta)
     seen, other = Counter(run() for _ in range(half)), Counter(run_neighbour() for _ in range(half))
     events = [_best_event(seen, other, half, delta), _best_event(other, seen, half, delta)]
     seen, other = Counter(run() for _ in range(half)), Counter(run_neighbour() for _ in range(half))
@@ -48,6 +49,33 @@ def epsilon_lower_bound(
     forward = _bound(_hits(seen, events[0]), _hits(other, events[0]), half, delta, error)
     backward = _bound(_hits(other, events[1]), _hits(seen, events[1]), half, delta, error)
     return max(0.0, forward, backward)
+
+
+def epsilon_lower_bound_of_scores(
+    scores: ArrayLike, neighbour_scores: ArrayLike, *, confidence: float = 0.999, delta: float = 0.0
+) -> float:
+    """What ε must at least be, at the confidence, from one number for each run on either of two neighbours.
+
+    The first quarter of the runs chooses one event, "at least t" or "at most t", and for which of the neighbours it
+    speaks. The others, independent of the choice, bound its two probabilities. Where the likelihood ratio is monotone in
+    the number, as for a sum with noise, no event tells the neighbours apart better than the best of these; and one event
+    needs half as many bounds as ``epsilon_lower_bound``, and no bins.
+    """
+    first, second = np.asarray(scores, dtype=float), np.asarray(neighbour_scores, dtype=float)
+    if first.ndim != 1 or second.ndim != 1 or np.isnan(first).any() or np.isnan(second).any():
+        raise InvalidInput(
+            "scores must be one number for each run. Found other axes, or NaN. Give two lists of numbers."
+        )
+    runs = min(first.size, second.size)
+    _require(runs >= _CHOOSE, runs, _CHOOSE, confidence, delta)
+    error = (1 - confidence) / 2  # one event, two probabilities
+    chosen = runs // _CHOOSE
+    thresholds = np.unique(np.concatenate([first[:chosen], second[:chosen]]))
+    thresholds = thresholds[:: math.ceil(thresholds.size / _THRESHOLDS)]
+    promises = _tail_bounds(first[:chosen], second[:chosen], thresholds, delta, error)
+    family, i = np.unravel_index(np.argmax(promises), promises.shape)
+    bounds = _tail_bounds(first[chosen:runs], second[chosen:runs], thresholds[i : i + 1], delta, error)
+    return max(0.0, float(bounds[family, 0]))
 
 
 def clopper_pearson(hits: int, runs: int, error: float) -> tuple[float, float]:
@@ -74,6 +102,33 @@ def runs_to_tell(rate: float, worse: float, false_fail: float, false_pass: float
         allowed = next(f for f in range(runs + 1) if f == runs or bdtrc(f, runs, rate) <= false_fail)
         if allowed < runs and bdtr(allowed, runs, worse) <= false_pass:
             return runs, allowed
+
+
+def _require(enough: bool, runs: int, least: int, confidence: float, delta: float) -> None:
+    if not enough or not 0 < confidence < 1 or not 0 <= delta < 1:
+        raise InvalidInput(
+            f"runs must be at least {least}, confidence between 0 and 1 and delta at least 0 and below 1. "
+            f"Found {runs!r}, {confidence!r} and {delta!r}. Correct them."
+        )
+
+
+def _tail_bounds(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    thresholds: NDArray[np.float64],
+    delta: float,
+    error: float,
+) -> NDArray[np.float64]:
+    """The bounds on ε, a column for each t: by "at least t" for the first, and for the second; by "at most t" likewise."""
+    runs, ordered = first.size, (np.sort(first), np.sort(second))
+    above = [runs - np.searchsorted(z, thresholds, "left") for z in ordered]
+    below = [np.searchsorted(z, thresholds, "right") for z in ordered]
+    hits = np.array([above, above[::-1], below, below[::-1]])  # (event and for whom) × (p, q) × t
+    p = np.where(hits[:, 0] > 0, betaincinv(np.maximum(hits[:, 0], 1), runs - hits[:, 0] + 1, error), 0.0)
+    q = np.where(hits[:, 1] < runs, betaincinv(hits[:, 1] + 1, np.maximum(runs - hits[:, 1], 1), 1 - error), 1.0)
+    with np.errstate(divide="ignore"):
+        bounds: NDArray[np.float64] = np.log(np.maximum(p - delta, 0.0) / q)
+    return bounds
 
 
 def _bound(hits: int, hits_neighbour: int, runs: int, delta: float, error: float) -> float:
