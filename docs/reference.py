@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
 
 import hedgerow as hr
 
@@ -23,10 +25,16 @@ def entry(name: str, thing: object) -> str:
     return text
 
 
+def section(module: ModuleType, names: Iterable[str]) -> str:
+    said = (inspect.getdoc(module) or "").split("\n\n")[0].replace("\n", " ")
+    entries = "\n".join(entry(name, getattr(module, name)) for name in sorted(names))
+    return f"## `{module.__name__}`\n\n{said}\n\n{entries}"
+
+
 def main() -> None:
-    names = sorted(n for n in vars(hr) if not n.startswith("_") and not inspect.ismodule(getattr(hr, n)))
-    body = "\n".join(entry(name, getattr(hr, name)) for name in names)
-    (Path(__file__).parent / "api.md").write_text(f"# API\n\nWritten by `make docs`.\n\n{body}")
+    own = [name for name in vars(hr) if not name.startswith("_") and not inspect.ismodule(getattr(hr, name))]
+    sections = [section(hr, own), *(section(module, module.__all__) for module in (hr.losses, hr.erm))]
+    (Path(__file__).parent / "api.md").write_text("# API\n\nWritten by `make docs`.\n\n" + "\n".join(sections))
 
 
 if __name__ == "__main__":
