@@ -145,16 +145,16 @@ def timed(title: str, table: Classification | Regression, seeds: int, quick: boo
 
 
 def draw(tables: list[tuple[str, Rows]], picture: Path) -> None:
-    figure, axes = plt.subplots(1, len(tables), figsize=(5.5 * len(tables), 4.5), layout="constrained", squeeze=False)
-    for axis, (title, rows) in zip(axes[0], tables, strict=True):
+    figure, axes = plt.subplots(-(-len(tables) // 2), 2, figsize=(15, 4 * -(-len(tables) // 2)), layout="constrained")
+    for axis, (title, rows) in zip(axes.flat, tables, strict=False):
         for name, risks in rows.items():
             if not any(risk.note for risk in risks):
-                axis.loglog(
-                    EPSILONS, [r.risk for r in risks], "o-" if name.startswith("hedgerow") else "s--", label=name
-                )
-        axis.set(xlabel="ε", ylabel="excess risk")
-        axis.set_title(title, fontsize=10)
-        axis.legend(fontsize=6)
-        axis.grid(True, which="both", alpha=0.3)
+                style = "o-" if name.startswith("hedgerow") else ":" if name.startswith("(") else "s--"
+                axis.loglog(EPSILONS, [r.risk for r in risks], style, label=name)
+        axis.set(xlabel="ε", ylabel="excess risk", title=title)
+        axis.set_xticks(EPSILONS, labels=map(str, EPSILONS))
+        axis.minorticks_off()
+        axis.legend(fontsize=7, loc="upper left", bbox_to_anchor=(1, 1))
+        axis.grid(True, alpha=0.3)
     figure.savefig(picture, dpi=110)
     plt.close(figure)
