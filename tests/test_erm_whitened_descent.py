@@ -113,6 +113,18 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
     assert max(parts) * (2 if neighbours == "replace" else 1) <= plan.step.sensitivity
 
 
+def test_a_row_that_goes_leaves_the_weights_of_the_others_as_they_were_to_the_last_bit() -> None:
+    X, y = skewed(5000)
+    budget = Budget(50.0, 1e-6, "add-remove")
+    problem = problem_of(X, y, budget=budget, rows=5000)
+    metric = _metric(problem, planned(problem, problem.p, 1.0, adapts=False).moments)
+    whole = _weights(problem, metric)
+    for gone in (0, 2500, 4999):
+        left = _weights(problem_of(np.delete(X, gone, 0), np.delete(y, gone), budget=budget, rows=5000), metric)
+        assert np.array_equal(left, np.delete(whole, gone))
+    assert (whole < 1).any()
+
+
 def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed() -> None:
     """√2 is reached by orthogonal rows, and 2, what two arbitrary vectors could do, by none."""
     rng = np.random.default_rng(0)

@@ -115,12 +115,12 @@ class Problem:
 
     def scores(self, theta: Array) -> Array:
         """⟨x, θ⟩ for every row. Private."""
-        return np.asarray(self.X @ (theta * self.unit))
+        return row_products(self.X, theta * self.unit)
 
     def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Array | float = 1.0) -> Array:
         """Σ weight·ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`; weights at most 1. Exact, as above. Private."""
         X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
-        slopes = self.loss.derivative(np.asarray(X @ (theta * self.unit)), y)
+        slopes = self.loss.derivative(row_products(X, theta * self.unit), y)
         top = self.slope_bound / self.slope_unit  # a power of two
         # Towards 0, so that no row counts for more than its weight.
         whole = np.clip(np.trunc(np.nan_to_num(slopes) * weights / self.slope_unit), -top, top)
@@ -188,6 +188,15 @@ def prepared(
         noise=source,
         progress=progress,
     )
+
+
+def row_products(X: Matrix, vector: Array) -> Array:
+    """⟨x, vector⟩ for every row x, each from that row alone, to the last bit.
+
+    A matrix product would compute rows in blocks, and the last bit of one would depend on how many rows come before it: a
+    neighbour's row could then move other rows across a kink of the loss.
+    """
+    return np.asarray(np.vecdot(X, vector) if isinstance(X, np.ndarray) else X @ vector)
 
 
 def require_count(name: str, value: int) -> int:

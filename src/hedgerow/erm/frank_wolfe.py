@@ -33,7 +33,7 @@ from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet, SparseVector, VertexSet
 from hedgerow.erm import selection
-from hedgerow.erm.contract import Norm, Problem, Result, prepared, require_count
+from hedgerow.erm.contract import Norm, Problem, Result, prepared, require_count, row_products
 from hedgerow.erm.progress import bar
 from hedgerow.errors import InvalidInput
 from hedgerow.geometry import L1Ball, Simplex
@@ -176,4 +176,4 @@ def _scores(X: Any, s: SparseVector, unit: float) -> Array:
             held = slice(X.indptr[j], X.indptr[j + 1])
             z[X.indices[held]] += value * X.data[held]
         return z
-    return np.asarray(X[:, s.indices] @ (s.values * unit))
+    return row_products(X[:, s.indices], s.values * unit)

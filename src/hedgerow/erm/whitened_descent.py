@@ -230,10 +230,12 @@ def held_residuals(problem: Problem, width: float) -> Problem:
 
 def _weights(problem: Problem, metric: Metric) -> Array:
     """min(1, C/‖Ax‖) of every row. Private."""
-    lengths = np.empty(problem.X.shape[0])
+    lengths, A = np.empty(problem.X.shape[0]), metric.A * problem.unit
     for i in range(0, lengths.size, _BLOCK):
-        block = problem.X[i : i + _BLOCK] @ (metric.A * problem.unit)
-        lengths[i : i + _BLOCK] = np.sqrt(np.einsum("ij,ij->i", block, block))
+        rows = problem.X[i : i + _BLOCK]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        moved = np.vecdot(dense[:, None, :], A)  # row by row, to the last bit, as in `row_products`
+        lengths[i : i + _BLOCK] = np.sqrt(np.vecdot(moved, moved))
     weights: Array = np.minimum(1.0, metric.length * (1 - _ROUNDING) / np.maximum(lengths, 1e-300))
     return weights
 
