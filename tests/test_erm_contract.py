@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.stats import norm as normal
 
-from hedgerow import errors, events, geometry, losses
+from hedgerow import erm, errors, events, geometry, losses
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.erm.contract import prepared
 from hedgerow.erm.payment import Payment, gaussian_delta, gaussian_mu
@@ -191,3 +191,50 @@ def test_a_row_that_goes_leaves_the_scores_of_the_others_as_they_were_to_the_las
     for gone in (0, n // 2, n - 1):
         left = problem(np.delete(X, gone, 0), np.zeros(n - 1), budget=budget, rows=n).scores(theta)
         assert np.array_equal(left, np.delete(whole, gone))
+
+
+def test_a_number_too_large_for_a_float_is_refused_as_infinite() -> None:
+    """Made infinite later on it would be clipped to NaN, and a row could erase a whole column from the sums."""
+    wide = X.astype(np.longdouble)
+    wide[0, 0] = np.longdouble("1e400")
+    if np.isfinite(wide[0, 0]):
+        with pytest.raises(errors.InvalidInput, match="X must be finite"):
+            problem(wide, Y)
+
+
+def test_bounds_at_the_ends_of_float64_are_refused() -> None:
+    with pytest.raises(errors.InvalidInput, match="Change the units"):
+        problem(X, Y, row_bound=1e-300)
+
+
+NOBODY = {"budget": Budget(1.0, 1e-3, "add-remove"), "rows": 10, "seed": 0}
+
+
+@pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    "solve",
+    [
+        lambda X, y: erm.auto(X, y, loss=losses.Logistic(), over=BALL, **NOBODY),
+        lambda X, y: erm.mirror_descent(X, y, loss=losses.Hinge(), over=BALL, **NOBODY),
+        lambda X, y: erm.noisy_sgd(X, y, loss=losses.Logistic(), over=BALL, **NOBODY),
+        lambda X, y: erm.frank_wolfe(X, y, loss=losses.Logistic(), over=geometry.L1Ball(1.0), **NOBODY),
+        lambda X, y: erm.frank_wolfe_general(X, y, loss=losses.Logistic(), over=BALL, **NOBODY),
+        lambda X, y: erm.objective_perturbation(X, y, loss=losses.Logistic(), over=BALL, **NOBODY),
+        lambda X, y: erm.output_perturbation(X, y, loss=losses.Logistic(ridge=0.1), over=BALL, **NOBODY),
+        lambda X, y: erm.regularised_output_perturbation(X, y, loss=losses.Logistic(), **NOBODY),
+        lambda X, y: erm.lasso(X, y, **NOBODY),
+    ],
+    ids=["auto", "mirror", "sgd", "fw", "fw general", "objective", "output", "regularised", "lasso"],
+)
+def test_where_their_number_is_private_no_rows_are_fitted_like_some(solve, wrap) -> None:
+    """An error would tell a table of one row from its neighbour without any."""
+    assert np.isfinite(solve(wrap(np.zeros((0, 2))), np.zeros(0)).theta).all()
+    with pytest.raises(errors.InvalidInput, match="must have a row"):
+        problem(np.zeros((0, 2)), np.zeros(0))
+
+
+@pytest.mark.parametrize("over", [geometry.Simplex(), geometry.Polytope([[0.5]]), geometry.Box(0.3, 0.3)], ids=repr)
+@pytest.mark.parametrize("solver", [erm.mirror_descent, erm.noisy_sgd, erm.auto], ids=lambda f: f.__name__)
+def test_a_set_of_one_point_gives_that_point(over, solver) -> None:
+    found = solver(X[:, :1], Y, loss=losses.Logistic(), over=over, budget=BUDGET, seed=0).theta
+    assert np.allclose(found, over.project(np.zeros(1)))

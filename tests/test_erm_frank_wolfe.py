@@ -268,3 +268,17 @@ def test_rows_outside_the_bound_count_as_rows_at_it() -> None:
         for rows in (X, 1000 * X)
     ]
     assert np.array_equal(runs[0], runs[1])
+
+
+def test_what_a_ridge_rounds_is_in_the_sensitivity() -> None:
+    """With a ridge far larger than the slopes the scores are the ridge's, whose last bit is worth more than a row's slope."""
+    from hedgerow.erm.contract import prepared
+    from hedgerow.erm.frank_wolfe import score_sensitivity
+
+    X, y, over = np.full((100, 3), 1e-9), np.zeros(100), L1Ball(1.0)
+    budget = Budget(1.0, 1e-6)
+    plain, ridged = (
+        score_sensitivity(prepared(X, y, Logistic(ridge=r), over, budget, row_bound=1e-9, norm="linf", seed=0), over)
+        for r in (0.0, 1e3)
+    )
+    assert ridged - plain >= 100 * 1e3 * 2.0**-50

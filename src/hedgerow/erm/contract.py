@@ -39,6 +39,7 @@ Matrix = Any  # a dense float64 table or a scipy CSR array
 Norm = Literal["l2", "linf"]
 
 _EXACT = 53  # bits of a float64: sums below 2^53 units are exact
+_SMALLEST = 1e-200  # products of units stay far from the ends of float64
 _SPARE = 3  # bits kept free where n is a guess: sums stay exact up to 8 times as many rows
 
 
@@ -157,8 +158,8 @@ def prepared(
     bound = events.positive("row_bound", row_bound)
     if norm not in ("l2", "linf"):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
-    features, targets = _arrays(X, y)
     payment = Payment.of(budget, spend)
+    features, targets = _arrays(X, y, payment.budget)
     n = _public_rows(features.shape[0], rows, payment.budget)
     over.require(features.shape[1])
     targets = _labels(loss, targets, label_bound)
@@ -173,6 +174,11 @@ def prepared(
     unit = bound * 2.0 ** -(bits // 2)  # products of two features add up exactly as well
     reach = bound * (over.radius_l1(features.shape[1]) if norm == "linf" else over.radius_l2(features.shape[1]))
     slope_bound = _slope_bound(loss, reach, label_bound)
+    if not _SMALLEST <= bound * slope_bound <= 1 / _SMALLEST:
+        raise InvalidInput(
+            f"row_bound times the slope of the loss must be between {_SMALLEST:g} and {1 / _SMALLEST:g}. "
+            f"Found {bound * slope_bound:.3g}. Change the units of X or y."
+        )
     return Problem(
         X=_truncated(_clipped(features, bound, norm), unit),
         y=targets,
@@ -213,30 +219,32 @@ def usual_radius(problem: Problem) -> float:
     return 2.5 * math.sqrt(problem.p) / problem.row_l2
 
 
-def _arrays(X: Any, y: ArrayLike) -> tuple[Matrix, NDArray[Any]]:
-    """Two-dimensional features and one label a row, numeric and finite."""
+def _arrays(X: Any, y: ArrayLike, budget: Budget) -> tuple[Matrix, NDArray[Any]]:
+    """Two-dimensional features and one label a row, numeric and finite. Where n is private, no row is as good as some."""
     features: Any
     if sp.issparse(X):
         features = sp.csr_array(X)
         if not features.has_canonical_format:  # entries stored in parts would be clipped part by part, and add up
             features = features.copy()
             features.sum_duplicates()
-        values = features.data
     else:
-        features = values = np.asarray(X)
+        features = np.asarray(X)
     targets = np.asarray(y)
-    for name, array in (("X", values), ("y", targets)):
+    for name, array in (("X", features), ("y", targets)):
         if array.dtype.kind not in "biuf":
             raise InvalidInput(f"{name} must be numeric. Found dtype {array.dtype}. Encode it as numbers first.")
-        if not np.isfinite(array).all():
+    with np.errstate(over="ignore"):  # what float64 cannot hold is infinite, and refused as such
+        features, targets = features.astype(np.float64), targets.astype(np.float64)
+    for name, values in (("X", features.data if sp.issparse(features) else features), ("y", targets)):
+        if not np.isfinite(values).all():
             raise InvalidInput(f"{name} must be finite. Found NaN or infinity. Fill in or drop them by a public rule.")
-    if features.ndim != 2 or 0 in features.shape:
-        raise InvalidInput(f"X must be a table of rows and columns. Found shape {features.shape}. Reshape it.")
-    if targets.shape != (features.shape[0],):
-        raise InvalidInput(
-            f"y must have one label for each row of X. Found shapes {targets.shape} and {features.shape}. Match them."
-        )
-    return features.astype(np.float64), targets
+    if features.ndim != 2 or features.shape[1] == 0:
+        raise InvalidInput(f"X must be a table of rows and columns. Found {features.ndim} dimensions. Reshape it.")
+    if targets.ndim != 1 or targets.size != features.shape[0]:
+        raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
+    if targets.size == 0 and budget.neighbours == "replace":
+        raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
+    return features, targets
 
 
 def _public_rows(count: int, rows: int | None, budget: Budget) -> int:

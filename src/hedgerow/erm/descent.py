@@ -79,7 +79,8 @@ def schedule(terms: Terms, most_steps: int, steps: int | None = None) -> Schedul
 
 def _best_weights(terms: Terms, T: int) -> Schedule:
     # For one candidate cap after another, all at once; the caps span from a first step that is all, to no cap.
-    unit = math.sqrt(terms.spread / max(T * terms.noise, 1e-300)) / math.sqrt(T)
+    spread = max(terms.spread, 1e-30)  # a set of one point has none
+    unit = math.sqrt(spread / max(T * terms.noise, 1e-300)) / math.sqrt(T)
     caps = unit * np.geomspace(1e-4, 1e4, 160)
     A, used, a = np.zeros_like(caps), np.zeros_like(caps), np.empty((T, caps.size))
     V = T * terms.noise if terms.smooth else 2 * (T * terms.noise + terms.lipschitz**2)
@@ -91,7 +92,7 @@ def _best_weights(terms: Terms, T: int) -> Schedule:
             a[t] = np.minimum(a[t], fastest(A, strength, β))
         A = A + a[t]
         used += V * a[t] ** 2 / (2 * (strength - β * a[t] ** 2 / A))
-    bounds = (terms.spread + used) / A
+    bounds = (spread + used) / A
     i = int(np.argmin(bounds))
     chosen = a[:, i].copy()
     chosen.setflags(write=False)

@@ -116,7 +116,9 @@ def best_schedule(fit: float, noise: float, power: float, iterations: int | None
 def score_sensitivity(problem: Problem, over: VertexSet) -> float:
     """Δ: how far one neighbour moves the score of a vertex, rounding included."""
     terms = 1 if isinstance(over, L1Ball | Simplex) else problem.p  # of the sum ⟨s, g⟩, g itself being exact
-    return problem.budget.gradient(problem.slope_bound * _reach(problem)) * (1 + problem.n * terms * _ROUNDING)
+    rounding = problem.n * terms * _ROUNDING
+    ridge = problem.loss.ridge * over.radius_l2(problem.p) ** 2  # added to g, and so rounded with it
+    return problem.budget.gradient(problem.slope_bound * _reach(problem)) * (1 + rounding) + ridge * rounding
 
 
 def curvature(problem: Problem, over: ConvexSet) -> float:

@@ -91,7 +91,7 @@ def _newton(problem: Problem, weight: float, tilt: Array, γ: float) -> tuple[Ar
 
 def _descent(problem: Problem, over: ConvexSet, weight: float, tilt: Array, distance: float) -> Array:
     """Accelerated descent until its bound D/A_T ≤ (Λ/2n)·distance² on the average loss."""
-    n = problem.X.shape[0]
+    n = max(problem.X.shape[0], 1)
     start = over.project(np.zeros(problem.p))
     farthest = (n * problem.lipschitz + float(np.linalg.norm(tilt))) / weight  # ‖θ*‖ where nothing constrains it
     spread = min(farthest + float(np.linalg.norm(start)), over.diameter_l2(problem.p)) ** 2 / 2
