@@ -1,8 +1,8 @@
 """Which solver: the best in practice where that is known, else the one whose theorem promises the least risk.
 
-All from public quantities. Of few features (500 at most), a smooth loss and nothing but an ℓ2 bound on θ, `whitened_descent` is the
-choice: its noise follows the data, which no worst-case bound can tell, and docs/benchmarks-erm.md shows what that brings.
-Everywhere else, and everywhere with ``profile="theory"``, the bounds decide.
+All from public quantities. For up to 500 features, a smooth loss or the hinge, and nothing but an ℓ2 bound on θ,
+`whitened_descent` is the choice: its noise follows the data, which no worst-case bound can tell, and docs/benchmarks-erm.md
+shows what that brings. Everywhere else, and everywhere with ``profile="theory"``, the bounds decide.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, Table 1: mirror descent follows the Gaussian width, Frank–Wolfe the logarithm of the vertices.
