@@ -133,6 +133,12 @@ def test_a_radius_bounds_the_coefficients(name) -> None:
     assert np.linalg.norm(model.coef_) <= 0.5 * (1 + 1e-9)
 
 
+def test_a_label_bound_of_nothing_is_refused_by_name() -> None:
+    X, y, _ = line(50)
+    with pytest.raises(errors.InvalidInput, match="label_bound must be"):
+        erm.LinearRegression(budget=BUDGET, label_bound=0.0).fit(X, y)
+
+
 def test_there_is_no_default_budget() -> None:
     with pytest.raises(TypeError):
         erm.LogisticRegression()

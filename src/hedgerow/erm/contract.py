@@ -121,10 +121,13 @@ class Problem:
     def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Array | float = 1.0) -> Array:
         """Σ weight·ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`; weights at most 1. Exact, as above. Private."""
         X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
-        slopes = self.loss.derivative(row_products(X, theta * self.unit), y)
+        return self.sum_of(self.loss.derivative(row_products(X, theta * self.unit), y) * weights, X)
+
+    def sum_of(self, slopes: Array, X: Matrix) -> Array:
+        """Σ slope·x over the rows of X, some or all of the table's in any layout. Exact, as above. Private."""
         top = self.slope_bound / self.slope_unit  # a power of two
-        # Towards 0, so that no row counts for more than its weight.
-        whole = np.clip(np.trunc(np.nan_to_num(slopes) * weights / self.slope_unit), -top, top)
+        # Towards 0, so that no row counts for more than its slope.
+        whole = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
         return np.asarray(X.T @ whole) * (self.unit * self.slope_unit)
 
     def gaussian(self, steps: int = 1, sensitivity: float | None = None) -> events.Gaussian:

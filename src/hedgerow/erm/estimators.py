@@ -22,6 +22,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
@@ -29,6 +30,7 @@ from hedgerow.erm.auto import auto, whitens
 from hedgerow.erm.contract import Result
 from hedgerow.erm.lasso import lasso
 from hedgerow.errors import InvalidInput, NotPrivateWarning
+from hedgerow.events import positive
 from hedgerow.geometry import L2Ball, Unconstrained
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, Squared
 
@@ -146,11 +148,9 @@ class LogisticRegression(_Classifier):
         return Logistic()
 
     def predict_proba(self, X: Any) -> Array:
-        scores = self.decision_function(X)
-        if scores.ndim == 1:
-            p = 1 / (1 + np.exp(-np.clip(scores, -700, 700)))
-            return np.column_stack([1 - p, p])
-        each = 1 / (1 + np.exp(-np.clip(scores, -700, 700)))
+        each = expit(self.decision_function(X))
+        if each.ndim == 1:
+            return np.column_stack([1 - each, each])
         return np.asarray(each / each.sum(axis=1, keepdims=True))
 
 
@@ -187,9 +187,10 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
     def fit(self, X: Any, y: Any) -> Self:
         X, y = self._read(X, y, y_numeric=True)
         n = X.shape[0] if self.rows is None else self.rows
-        found = self._found(X, np.asarray(y, dtype=np.float64) / self.label_bound, n)
+        bound = positive("label_bound", self.label_bound)
+        found = self._found(X, np.asarray(y, dtype=np.float64) / bound, n)
         coefficients, intercept = self._split(found.theta)
-        self.coef_, self.intercept_ = coefficients * self.label_bound, intercept * self.label_bound
+        self.coef_, self.intercept_ = coefficients * bound, intercept * bound
         self.result_ = found
         return self
 

@@ -150,7 +150,7 @@ def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: i
     z = _scores(columns, s, problem.unit)
     with bar("Frank–Wolfe", T, problem.progress) as tick:
         for t in range(T):
-            g = _gradient(problem, columns, z)
+            g = problem.sum_of(problem.loss.derivative(z, problem.y), columns)
             if ridge:
                 g = g + n * ridge * theta
             s = over.vertex(selection.choose(problem.noise, -over.vertex_scores(g) / unit, event), p)
@@ -160,14 +160,6 @@ def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: i
             z = (1 - mu) * z + mu * _scores(columns, s, problem.unit)  # row by row: one row's z sees no other row
             tick(t + 1)
     return theta
-
-
-def _gradient(problem: Problem, X: Any, z: Array) -> Array:
-    """Σ ℓ'(z, y)·x, exact: whole multiples of the two units, as in ``contract``."""
-    top = math.floor(problem.slope_bound / problem.slope_unit)
-    slopes = np.nan_to_num(problem.loss.derivative(z, problem.y))
-    whole = np.clip(np.rint(slopes / problem.slope_unit), -top, top)
-    return np.asarray(X.T @ whole) * (problem.unit * problem.slope_unit)
 
 
 def _scores(X: Any, s: SparseVector, unit: float) -> Array:
