@@ -18,6 +18,7 @@ from hedgerow import audit, convex_offline, convex_pmw, experts, games, losses, 
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.data import Histogram
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
+from hedgerow.events import AboveThreshold
 from hedgerow.geometry import Box, L1Ball, L2Ball, Simplex
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.linear import Linear
@@ -425,17 +426,19 @@ def test_one_row_moves_the_error_by_at_most_what_the_guard_is_billed_for(instanc
     S = risk.scale(over)
     counts = rng.integers(0, 4, risk.shape)
     counts.reshape(-1)[0] += 1
-    config = dataclasses.replace(configured(), bound=S, scale=float(counts.sum()))
     theta = solver.minimised(risk, rng.dirichlet(np.ones(counts.size)).reshape(risk.shape), over, 1e-6).theta
-    other = counts.copy()
-    other.reshape(-1)[0] -= 1
-    shorter = convex_pmw.error_in_rows(config, risk, over, theta, other)
+    fewer = counts.copy()
+    fewer.reshape(-1)[0] -= 1
+    other = fewer.copy()
     other.reshape(-1)[rng.integers(other.size)] += 1
-    before, after = (convex_pmw.error_in_rows(config, risk, over, theta, c) for c in (counts, other))
-    τ = convex_pmw.NUMERICAL * S
-    assert abs(before - after) <= 2 * S + 2 * τ
-    assert abs(before - shorter) <= S + 2 * τ
-    assert before >= 0 and before % config.grid == 0
+    for near, budget in ((other, BUDGET), (fewer, Budget(1.0, 1e-9, "add-remove"))):
+        billed = budget.bounded(S) + 2 * convex_pmw.NUMERICAL * S
+        guard = AboveThreshold(billed, 1.0, 1.0)
+        config = dataclasses.replace(configured(), bound=S, alpha=0.1 * S, scale=float(counts.sum()), guard=guard)
+        excess = convex_pmw.excess_in(config, risk, over, theta, budget, config.scale)
+        before, after = (excess.value(c, config.grid) for c in (counts, near))
+        assert abs(before - after) <= excess.sensitivity(config.grid) <= billed
+        assert before >= 0 and before % config.grid == 0
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -17,7 +17,7 @@ LAYERS = [
     {"noise", "uniforms", "events", "accounting", "bounds"},
     {"hypothesis", "junction_tree", "triangulation", "folds", "kernels", "data", "coding"},
     {"sparse_vector", "rows", "pmw", "theory", "mwem", "small_db", "games", "solver", "oracles", "convex_pmw", "erm"}
-    | {"weighted", "certificate", "first_order", "convex_offline"}
+    | {"weighted", "certificate", "first_order", "minimiser", "excess", "sums", "convex_offline"}
     | {"measurements", "evidence", "fit", "selection", "practical", "practical_convex"},
     {"session", "estimators"},
     {"demo", "cli"},

@@ -9,7 +9,7 @@ Every bound is one of these, all for min over C of ⟨g, θ′ − θ⟩ + (σ/2
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,13 @@ from hedgerow.risk import GlmRisk, Risk
 from hedgerow.weighted import Function
 
 Array = NDArray[np.float64]
-ROUNDING = 1e-14  # times S: what float64 sums may hide, added to every bound
+ROUNDING = 1e-14  # of the numbers that a loss is computed from
+
+
+class Judge(Protocol):
+    """What a method reports its points to: the proven gap of each decides when it may stop."""
+
+    def offer(self, f: Function, theta: Array, g: Array, hessian: Array | None = None) -> float: ...
 
 
 class Best:
@@ -83,5 +89,6 @@ def _decrement_bound(g: Array, H: Array, R: float) -> float:
     return (x + (1 - x) * math.log1p(-x)) / t**2 if x < 1 else math.inf
 
 
-def scale_of(risk: Risk, over: ConvexSet) -> float:
-    return risk.scale(over) if over.is_bounded else 1.0
+def rounding_of(risk: Risk, over: ConvexSet) -> float:
+    """What float64 sums may hide, added to every bound."""
+    return ROUNDING * (risk.scale(over) + risk.magnitude(over) if over.is_bounded else 1.0)

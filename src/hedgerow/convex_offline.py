@@ -22,14 +22,16 @@ from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_pmw import (
     NUMERICAL,
     ORACLE,
+    SURROGATE,
     ConvexPMWConfig,
-    error_in_rows,
+    excess_in,
     log_factor,
     minimiser_on,
     reach_of,
     require_family,
     require_parameters,
     require_rows,
+    rows_of,
     update_bound,
 )
 from hedgerow.convex_set import ConvexSet
@@ -71,7 +73,7 @@ def configure(
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
     S = float(scale_S)
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
-    Δ, w = budget.bounded(S) + 2 * NUMERICAL * S, alpha * rows - 8 * NUMERICAL * S
+    Δ, w = budget.bounded(S) + 2 * NUMERICAL * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * NUMERICAL * S
     if w > 0:
         choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
         σ = w / 8 / math.sqrt(2 * math.log(6 * T / beta))
@@ -111,9 +113,10 @@ def release(
         raise InvalidInput("The workload must have at least one loss. Found none. List the losses to learn.")
     online = config.online
     require_rows(online, data, accountant)
+    budget, rows = accountant.budget, rows_of(online, data, accountant)
     hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
     for risk, over in losses:
-        require_family(online, risk, over)
+        require_family(online, risk, over, budget, rows)
         hypothesis.require(risk.attributes)
     updates, stopped = 0, False
     believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
@@ -121,7 +124,9 @@ def release(
         accountant.charge(config.choice)
         errors = np.array(
             [
-                error_in_rows(online, risk, over, found.theta, data.marginal(risk.attributes))
+                excess_in(online, risk, over, found.theta, budget, rows).value(
+                    data.marginal(risk.attributes), online.grid
+                )
                 for (risk, over), found in zip(losses, believed, strict=True)
             ]
         )
@@ -131,7 +136,8 @@ def release(
         stopped = noise.add(float(errors[worst]), config.measurement) <= 0.625 * online.alpha * online.scale
         if not stopped:
             accountant.charge(online.plan.event)
-            theta = online.oracle.answer(online.plan, risk, over, data.marginal(risk.attributes), noise)
+            counts = data.marginal(risk.attributes)
+            theta = online.oracle.answer(online.plan, risk, over, counts, noise, budget, rows)
             hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))
             believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
             updates += 1

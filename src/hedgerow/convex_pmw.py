@@ -5,7 +5,7 @@ offline variant is in ``convex_offline``. Proof: docs/proofs/convex_pmw.md.
 
 Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, ℓ_x(θ) convex over Θ, S ≥ |⟨θ − θ′, ∇ℓ_x(θ)⟩|,
 θ̂ = argmin ℓ_D̂, err = ℓ_D(θ̂) − min ℓ_D, A′ the single-query oracle with error α₀, u(x) = ℓ′_x(θ̂; θ − θ̂), η the step,
-T updates at most, γ = α/4 the progress ⟨u, D̂ − D⟩ of an update, τ what the numerical minimum may be off, in rows.
+T updates at most, γ = α/4 the progress ⟨u, D̂ − D⟩ of an update, τ what the computed n·err may be off by numerically.
 
 Differs:
  - the update is exp(−η·u), where Figure 3 prints exp(+η·u), which diverges: ⟨u, D̂ − D⟩ > 0 says that D̂ has too much
@@ -33,18 +33,19 @@ from hedgerow.convex_set import ConvexSet
 from hedgerow.data import PrivateData
 from hedgerow.errors import InvalidInput
 from hedgerow.events import AboveThreshold, grid_at_most, positive
+from hedgerow.excess import Excess, excess_of
 from hedgerow.experts import Step
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.noise import Noise
 from hedgerow.oracles import Oracle, Plan
 from hedgerow.risk import Risk
-from hedgerow.solver import Minimum, guaranteed, minimised
+from hedgerow.solver import Minimum, minimised
 
 Array = NDArray[np.float64]
 NUMERICAL = 0.02  # τ as a share of S
+SURROGATE = 0.01  # share of α by which the err of a surrogate of the loss may differ from its own (``excess``)
 SLACK = 0.01  # share of α that a numerical θ̂ may cost an update
 ORACLE = 0.25 - SLACK  # α₀ in α
-MOST_ROWS = 8.0  # times ``scale``: up to so many rows is τ certified when their number is private
 
 
 @final
@@ -81,12 +82,7 @@ class ConvexPMWConfig:
     @property
     def grid(self) -> float:
         """Of n·err."""
-        return grid_at_most(NUMERICAL * self.bound / 2)
-
-    @property
-    def tolerance(self) -> float:
-        """τ, in rows: half for the minimum, half for the rounding of sums and to the grid."""
-        return NUMERICAL * self.bound
+        return grid_at_most(NUMERICAL * self.bound / 4)
 
     @property
     def sparse_vector(self) -> sparse_vector.SparseVector:
@@ -194,12 +190,13 @@ def _calibrated(
 ) -> tuple[AboveThreshold, Plan, int] | None:
     """The events of a round and the number of rounds, or None where so few rows cannot give α.
 
-    All comparisons are right to within w = αn/4 − τ but for β/2; every one of T answers of A′ within α₀ but for β/2.
+    All comparisons are right to within w = αn/4 − 2τ, less what a surrogate may change, but for β/2; every one of T answers
+    of A′ within α₀ but for β/2.
     """
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
     τ = NUMERICAL * S
     Δ = budget.bounded(S) + 2 * τ
-    w = alpha * rows / 4 - 2 * τ
+    w = (0.25 - SURROGATE) * alpha * rows - 2 * τ
     if w <= 0:
         return None
     G, ratio = sparse_vector.comparison_weight(T, queries, beta / 2)
@@ -241,7 +238,7 @@ class OnlineConvexPMW:
         hypothesis: Hypothesis | None = None,
     ) -> None:
         require_rows(config, data, accountant)
-        self.config = config
+        self.config, self._rows = config, rows_of(config, data, accountant)
         self.hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
         self.updates = 0
         self._data, self._accountant, self._noise = data, accountant, noise
@@ -249,17 +246,18 @@ class OnlineConvexPMW:
 
     def ask(self, risk: Risk, over: ConvexSet) -> ConvexAnswer:
         config = self.config
-        require_family(config, risk, over)
+        require_family(config, risk, over, self._accountant.budget, self._rows)
         self.hypothesis.require(risk.attributes)  # refuses what its update could not hold, before the data are touched
         believed = minimiser_on(self.hypothesis, risk, over, config.alpha)  # θ̂: computed once, and what is released
+        excess = excess_in(config, risk, over, believed.theta, self._accountant.budget, self._rows)
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self._accountant, self._noise)
         counts = self._data.marginal(risk.attributes)
-        error = error_in_rows(config, risk, over, believed.theta, counts)
+        error = excess.value(counts, config.grid)
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, error, self._accountant, self._noise)
         if not outcome.above:
             return ConvexAnswer(believed.theta, "hypothesis", opening)
         self._accountant.charge(config.plan.event)
-        theta = config.oracle.answer(config.plan, risk, over, counts, self._noise)
+        theta = config.oracle.answer(config.plan, risk, over, counts, self._noise, self._accountant.budget, self._rows)
         self.hypothesis.add_factor(risk.attributes, log_factor(config, risk, believed, theta))
         self.updates += 1
         return ConvexAnswer(theta, "oracle", opening + self._accountant.budget.cost(config.plan.event))
@@ -277,7 +275,12 @@ def require_rows(config: ConvexPMWConfig, data: PrivateData, accountant: Account
         )
 
 
-def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet) -> None:
+def rows_of(config: ConvexPMWConfig, data: PrivateData, accountant: Accountant) -> float:
+    """n where it is public, else the configured estimate of it."""
+    return float(data.rows) if accountant.budget.neighbours == "replace" else config.scale
+
+
+def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> None:
     """Refuse, from public constants, a loss beyond the configured S or outside the oracle's family."""
     S = risk.scale(over)
     if not config.bound * (1 + 1e-12) >= S:
@@ -286,31 +289,33 @@ def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet) -> None
             "Narrow the set, or configure for more."
         )
     config.oracle.fits(risk, over)
-    if not (
-        guaranteed(risk, over, config.tolerance / 2 / (MOST_ROWS * config.scale))
-        and config.oracle.certain(config.plan, risk, over, config.scale)
-    ):
-        raise InvalidInput(
-            f"A loss must be one whose minimum can be certified for every table. Found {type(risk).__name__} on "
-            f"{math.prod(risk.shape)} cells over {over!r}. Use a smooth loss, fewer features, or a ball or box."
-        )
+    if not config.oracle.certain(config.plan, risk, over, budget, rows):
+        raise _uncertain(risk, over)
+    excess_in(config, risk, over, over.project(np.zeros(risk.dimension)), budget, rows)
+
+
+def excess_in(
+    config: ConvexPMWConfig, risk: Risk, over: ConvexSet, theta: Array, budget: Budget, rows: float
+) -> Excess:
+    """n·err(D, θ), which one row moves by no more than the guard is billed for; or a refusal from public facts."""
+    share = NUMERICAL * config.bound / 2 / budget.bounded(risk.scale(over))
+    excess = excess_of(risk, over, theta, budget, rows, SURROGATE * config.alpha, shares=(share,))
+    grid = config.grid
+    if excess is None or grid < excess.unit or excess.sensitivity(grid) > config.guard.sensitivity:
+        raise _uncertain(risk, over)
+    return excess
+
+
+def _uncertain(risk: Risk, over: ConvexSet) -> InvalidInput:
+    return InvalidInput(
+        f"A loss must be one whose minimum is certain for every table. Found {type(risk).__name__} on "
+        f"{math.prod(risk.shape)} cells over {over!r}. Use a smooth loss, fewer features, or a ball or box of another size."
+    )
 
 
 def minimiser_on(hypothesis: Hypothesis, risk: Risk, over: ConvexSet, alpha: float) -> Minimum:
     """θ̂, so close to the minimiser on D̂ that an update loses at most SLACK·α by it."""
     return minimised(risk, hypothesis.marginal(risk.attributes), over, SLACK * alpha / 10, stationary=True)
-
-
-def error_in_rows(
-    config: ConvexPMWConfig, risk: Risk, over: ConvexSet, theta: Array, counts: NDArray[np.int64]
-) -> float:
-    """n·err(D, D̂) on the grid, clipped to [0, n·S]: within τ of the true one, so it moves by at most Δ + 2τ."""
-    objective = risk.objective(counts)
-    per_row = config.tolerance / 2 / max(objective.mass, config.scale)
-    least = minimised(risk, counts, over, per_row)
-    error = (objective.value(theta) - least.value) / config.grid
-    highest = MOST_ROWS * config.scale * config.bound
-    return min(max(0.0, math.floor(error + 0.5) * config.grid), highest)
 
 
 def direction(risk: Risk, believed: Minimum, theta: Array) -> Array:

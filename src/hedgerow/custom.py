@@ -2,9 +2,12 @@
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §2 (L, S, convexity).
 
-Privacy rests on the constants a loss declares, so they are checked before use on the universe's cells and enforced
-afterwards: gradients used on data are clipped to the declared L and made finite, without a word, for a refusal there
-could depend on the data.
+A user's functions are called with public values alone: every cell of the universe, and θ from the set or from the public
+hypothesis. What they declare is checked there, which finds gross mistakes and proves nothing: convexity and smoothness
+cannot be checked on finitely many points, and a function may do anything with what it is given. So a loss of one's own is
+answered from the hypothesis, and never minimised on the data, unless the owner vouches for it (``hr.open(vouched=…)``):
+that it is convex and smooth as declared, and harmless with the private θ that it will see. Even then gradients are
+clipped to the declared L and excess losses to S, without a word, for a refusal there could depend on the data.
 """
 
 from __future__ import annotations
@@ -141,6 +144,13 @@ class CustomRisk(Risk):
 
     def strong_convexity(self, over: ConvexSet) -> float:
         return float(self.loss.strong_convexity)
+
+    def magnitude(self, over: ConvexSet) -> float:
+        start = over.project(np.zeros(self.dimension))
+        return float(np.abs(self._values(start, self.records)).max()) + 2 * self.scale(over) + self.loss.lipschitz
+
+    def __repr__(self) -> str:
+        return f"Custom({', '.join(self.attributes)})"
 
     def _values(self, theta: Array, records: Records) -> Array:
         return self._finite("value", self.loss.value(theta, records), ())

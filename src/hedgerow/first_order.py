@@ -1,9 +1,7 @@
-"""Minimisers that need values and (sub)gradients only, with rates that are proven whatever the data.
+"""Minimisers that need values and (sub)gradients only.
 
-Papers: Beck & Teboulle, *A fast iterative shrinkage-thresholding algorithm* (FISTA); Yudin & Nemirovskii 1976
-(ellipsoids); Lemaréchal, Nemirovskii & Nesterov, *New variants of bundle methods* (the level bundle method).
-
-Symbols: f, C, g as in ``solver``; β smoothness, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, r the radius of a ball inside C.
+Papers: Beck & Teboulle, *A fast iterative shrinkage-thresholding algorithm* (FISTA); Lemaréchal, Nemirovskii & Nesterov,
+*New variants of bundle methods* (the level bundle method). Symbols: f, C, g as in ``solver``; β smoothness.
 """
 
 from __future__ import annotations
@@ -14,10 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from hedgerow.certificate import ROUNDING, Best
+from hedgerow.certificate import Best
 from hedgerow.convex_set import ConvexSet
-from hedgerow.geometry import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
-from hedgerow.risk import Risk
 from hedgerow.weighted import Function
 
 Array = NDArray[np.float64]
@@ -50,64 +46,6 @@ def accelerated(
                 best.keep(v, f.value(v), 2 * β * diameter**2 / (k + 1) ** 2, 0.0)
             if best.gap <= tolerance:
                 return
-
-
-def ellipsoid(
-    f: Function, over: ConvexSet, best: Best, start: Array, tolerance: float, steps: int, scale: float
-) -> None:
-    """Central cuts through an ellipsoid that holds C: after k of them a point was seen within S·(R/r)·e^(−k/2p(p+1)).
-
-    (vol E_k/vol C)^(1/p) < ε leaves out a part of θ* + ε(C − θ*), on which f ≤ f* + εS; r is the radius of a ball in C.
-    """
-    p, R = len(start), over.diameter_l2(len(start))
-    centre, P = start.copy(), np.eye(p) * R**2
-    least, seen = math.inf, start
-    for k in range(1, steps + 1):
-        inside = over.project(centre)
-        away = centre - inside
-        if float(away @ away) > 1e-24 * R**2:
-            cut = away
-        else:
-            value = f.value(inside)
-            if value < least:
-                least, seen = value, inside
-            cut = f.gradient(inside)
-        length = math.sqrt(max(float(cut @ P @ cut), 0.0))
-        if not length > 0:  # a subgradient of zero: the least value
-            best.keep(inside, f.value(inside), 0.0, 0.0)
-            return
-        b = P @ cut / length
-        if p == 1:
-            centre, P = centre - b / 2, P / 4
-        else:
-            centre, P = centre - b / (p + 1), p**2 / (p**2 - 1) * (P - 2 / (p + 1) * np.outer(b, b))
-        proven = scale * R / _inner_radius(over, p) * math.exp(-k / (2 * p * (p + 1)))
-        if proven <= tolerance or k == steps:
-            best.keep(seen, least, proven, 0.0)
-            return
-
-
-def _inner_radius(over: ConvexSet, p: int) -> float:
-    """Of a ball inside the set; 0 where none is known."""
-    if isinstance(over, L2Ball):
-        return over.radius
-    if isinstance(over, L1Ball | GroupL1Ball | InterpolationBall | NuclearBall):
-        return over.radius / math.sqrt(p)
-    return float(np.min(np.subtract(over.high, over.low))) / 2 if isinstance(over, Box) else 0.0
-
-
-def fista_steps(risk: Risk, over: ConvexSet, tolerance: float) -> float:
-    """k with 2β·diameter²/(k + 1)² ≤ what rounding leaves of the tolerance."""
-    left = tolerance - ROUNDING * risk.scale(over)
-    return math.sqrt(2 * risk.smoothness / left) * over.diameter_l2(risk.dimension) + 1 if left > 0 else math.inf
-
-
-def ellipsoid_steps(risk: Risk, over: ConvexSet, tolerance: float) -> float:
-    p, S = risk.dimension, risk.scale(over)
-    left, inner = tolerance - ROUNDING * S, _inner_radius(over, p)
-    if not (left > 0 and inner > 0):
-        return math.inf
-    return 2 * p * (p + 1) * max(math.log(S * over.diameter_l2(p) / inner / left), 1.0) + 1
 
 
 def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:

@@ -12,19 +12,21 @@ A question is a value: bound to a universe, two are equal exactly when they have
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from functools import cached_property
 from typing import Any
 
+from hedgerow import geometry, losses
 from hedgerow.convex_set import ConvexSet
-from hedgerow.custom import Custom
+from hedgerow.custom import Custom, CustomRisk
 from hedgerow.errors import InvalidInput
-from hedgerow.geometry import Unconstrained
 from hedgerow.glm import Loss
 from hedgerow.queries import Query
 from hedgerow.risk import GlmRisk, Risk
 from hedgerow.universe import Universe
 
+LOSSES = {getattr(losses, name) for name in losses.__all__} - {Loss}
+SETS = {kind for kind in vars(geometry).values() if isinstance(kind, type) and issubclass(kind, ConvexSet)}
 ABOUT = {field.name for field in dataclasses.fields(Loss)}  # what a loss is asked about; the rest are its own constants
 
 
@@ -47,6 +49,10 @@ class BoundMinimize:
     def scale(self) -> float | None:
         """S; None over an unbounded set, where nothing bounds it."""
         return self.risk.scale(self.over) if self.over.is_bounded or not self.risk.is_glm else None
+
+    def is_vouched(self, losses: Collection[Custom]) -> bool:
+        """Whether its functions are the package's own, or of a user's loss that is among those the owner vouches for."""
+        return isinstance(self.risk, GlmRisk) or (isinstance(self.risk, CustomRisk) and self.risk.loss in losses)
 
     @cached_property
     def key(self) -> Hashable:
@@ -82,14 +88,14 @@ def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
 
     Without a set the minimum is over all parameters, for losses with bounded slopes such as ``Logistic`` and ``Huber``.
     """
-    if not isinstance(loss, Loss | Custom):
+    if type(loss) not in LOSSES:  # no class of one's own: its methods would be called with private values
         raise InvalidInput(
             f"loss must be one of hedgerow.losses. Found a {type(loss).__name__}. "
             'For example Logistic(target="smoker", features=["age"]), or losses.Custom for your own.'
         )
-    if over is not None and not isinstance(over, ConvexSet):
+    if over is not None and type(over) not in SETS:
         raise InvalidInput(f"over must be a convex set. Found a {type(over).__name__}. For example L2Ball(5.0).")
-    return _Minimize(loss, Unconstrained() if over is None else over)
+    return _Minimize(loss, geometry.Unconstrained() if over is None else over)
 
 
 def _meaning(risk: Risk) -> Hashable:

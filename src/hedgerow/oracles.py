@@ -18,9 +18,8 @@ n ~ √p/(σα₀), where Bassily et al. reach √(p/(σα₀)); Theorem 4.5 pri
 
 from __future__ import annotations
 
-import copy
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Protocol, final
 
 import numpy as np
@@ -32,14 +31,15 @@ from hedgerow.convex_set import ConvexSet
 from hedgerow.errors import InvalidInput
 from hedgerow.events import Gaussian
 from hedgerow.geometry import L2Ball
+from hedgerow.minimiser import Surrogate, certain_place, located
 from hedgerow.noise import Noise
 from hedgerow.risk import GlmRisk, Risk
-from hedgerow.solver import locatable, located
+from hedgerow.sums import SLOPE, GradientSums, tapered
 
 Array = NDArray[np.float64]
 FINEST = 1e-12  # times L/σ: how well float64 gradients locate a minimiser
 MOST_STEPS = 10**6
-ROUNDED = 2e-3  # share of the sensitivity kept for rounding values to the grid of their noise
+ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half to the grid of the noise, half in sums
 
 
 @final
@@ -70,10 +70,19 @@ class Oracle(Protocol):
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
         """What cost (ρ₀) buys at so many rows: None where no grid is fine enough. An ``error`` that suffices saves time."""
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, rows: float) -> bool:
-        """Whether what ``plan`` assumes of its numerical minimiser is sure, whatever the data."""
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        """Whether the plan's sensitivity is sure for every table, all arithmetic included. ``rows``: n, or its estimate."""
 
-    def answer(self, plan: Plan, risk: Risk, over: ConvexSet, counts: NDArray[np.int64], noise: Noise) -> Array: ...
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array: ...
 
 
 @final
@@ -98,7 +107,7 @@ class NoisyGradientDescent:
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
         """With an ``error``: the fewest steps that reach it, if any do."""
-        delta = budget.gradient(self.lipschitz) * (1 + ROUNDED)
+        delta = budget.gradient(self.lipschitz) * tapered(budget) * (1 + ROUNDED)
         once = delta / math.sqrt(2 * cost) / rows  # s/√T
         noise = self.diameter * once * (math.sqrt(self.dimension) + math.sqrt(8 * math.log(2 / beta)))
         T = max(1, min(MOST_STEPS, math.ceil((4 * self.lipschitz * self.diameter / noise) ** 2)))
@@ -117,15 +126,26 @@ class NoisyGradientDescent:
         eta = D / (M * math.sqrt(T))
         return event and Plan(event, D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, rows: float) -> bool:
-        return True  # nothing is solved
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        sums = GradientSums(risk, over, budget, rows)
+        billed = plan.event.sensitivity / math.sqrt(plan.steps)
+        return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * plan.event.grid <= billed
 
-    def answer(self, plan: Plan, risk: Risk, over: ConvexSet, counts: NDArray[np.int64], noise: Noise) -> Array:
-        objective, theta = risk.objective(counts), over.project(np.zeros(risk.dimension))
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array:
+        sums, theta = GradientSums(risk, over, budget, rows), over.project(np.zeros(risk.dimension))
         total = np.zeros(risk.dimension)
         for _ in range(plan.steps):
             total += theta
-            noisy = noise.add(objective.gradient(theta), plan.event)  # Σ∇ℓ + b_t
+            noisy = noise.add(sums.at(theta, counts), plan.event)  # Σ∇ℓ + b_t
             theta = over.project(theta - plan.step * noisy)
         return over.project(total / plan.steps)
 
@@ -171,11 +191,20 @@ class OutputPerturbation:
         event = _gaussian(delta, s, delta, p)
         return event and Plan(event, reached + width, distance=distance, width=width)
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, rows: float) -> bool:
-        return locatable(risk, over, self.strong_convexity, plan.distance, plan.width)
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        return certain_place(Surrogate(risk, over, plan.width), plan.distance)
 
-    def answer(self, plan: Plan, risk: Risk, over: ConvexSet, counts: NDArray[np.int64], noise: Noise) -> Array:
-        found, _ = located(risk, counts, over, self.strong_convexity, plan.distance, plan.width)
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array:
+        found = located(Surrogate(risk, over, plan.width), counts, plan.distance)
         return over.project(noise.add(found, plan.event))
 
 
@@ -220,38 +249,49 @@ class RegularisedOutputPerturbation:
         Λ = math.sqrt(2 * rows * budget.gradient(L) * noise) / R
         change = budget.gradient(L) / Λ
         distance = max(change / 100, FINEST * L * rows / Λ)
-        delta = (change + 2 * distance) * (1 + ROUNDED)
+        untapered = (change + 2 * distance) * (1 + ROUNDED)
+        delta = untapered * tapered(budget)
         s = delta / math.sqrt(2 * cost)
         reached = Λ * R**2 / (2 * rows) + L * s * (math.sqrt(2 / math.pi) + z) + L * distance
         width = reached / 50
-        event = _gaussian(delta, s, delta, self.dimension)
+        event = _gaussian(delta, s, untapered, self.dimension)
         return event and Plan(event, reached + width, deficit=L * s * z, distance=distance, width=width, ridge=Λ)
 
-    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, rows: float) -> bool:
-        assert isinstance(risk, GlmRisk)
-        ridge = plan.ridge / rows
-        return locatable(_with_ridge(risk, ridge), over, ridge, plan.distance, plan.width)
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        """With the ridge spread over as many rows as a table may have here, for which it is hardest to find."""
+        most = self._most_rows(plan, budget, rows)
+        return certain_place(Surrogate(risk, over, plan.width, plan.ridge / most), plan.distance)
 
-    def answer(self, plan: Plan, risk: Risk, over: ConvexSet, counts: NDArray[np.int64], noise: Noise) -> Array:
-        assert isinstance(risk, GlmRisk)
-        mass = float(counts.sum())
-        if not mass > 0:
-            return noise.add(np.zeros(risk.dimension), plan.event)
-        ridge = plan.ridge / mass  # Λ on the sum, whatever the number of rows
-        found, _ = located(_with_ridge(risk, ridge), counts, over, ridge, plan.distance, plan.width)
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array:
+        n, most = float(counts.sum()), self._most_rows(plan, budget, rows)
+        found = np.zeros(risk.dimension)
+        if 0 < n <= most:
+            ridge = plan.ridge / n  # Λ on the sum, whatever the number of rows
+            found = located(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
+        if budget.neighbours == "add-remove":  # held within a radius that falls by little a row, to nothing at ``most``
+            room = plan.event.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
+            found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
         return noise.add(found, plan.event)
 
-
-def _with_ridge(risk: GlmRisk, ridge: float) -> GlmRisk:
-    twin = copy.copy(risk)
-    twin.loss = replace(risk.loss, ridge=ridge)
-    twin.smoothness = risk.smoothness + ridge
-    return twin
+    def _most_rows(self, plan: Plan, budget: Budget, rows: float) -> float:
+        """Where n is private: twice as many as the radius that falls to nothing needs to leave tables of ``rows`` alone."""
+        if budget.neighbours == "replace":
+            return rows
+        return 2 * rows + (SLOPE + 1) * self.radius / plan.event.sensitivity
 
 
 def _gaussian(delta: float, sigma: float, each: float, dimension: int) -> Gaussian | None:
-    """Noise on a grid so fine that rounding p values to it adds less than ROUNDED to the sensitivity of each release."""
-    grid = events.grid_at_most(each / (1 + ROUNDED) * ROUNDED / math.sqrt(dimension))
+    """Noise on a grid so fine that rounding p values to it adds half of ROUNDED to the sensitivity of each release."""
+    grid = events.grid_at_most(each / (1 + ROUNDED) * ROUNDED / 2 / math.sqrt(dimension))
     return Gaussian(delta, sigma, grid) if sigma / grid <= events.COARSEST / 2 else None
 
 

@@ -14,7 +14,7 @@ gets nothing.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from hedgerow import rows as exact
 from hedgerow import sparse_vector
 from hedgerow.accounting import Accountant, Budget
+from hedgerow.custom import Custom
 from hedgerow.data import PrivateData
 from hedgerow.errors import BudgetExceeded
 from hedgerow.events import Gaussian, Laplace
@@ -87,10 +88,11 @@ class Practical:
         learned: Learned,
         guard: Guard | None,
         beta: float,
+        vouched: Collection[Custom] = (),
     ) -> None:
         """``beta`` is shared by the error bars and, where there is one, the guard."""
         self._data, self._accountant, self._noise = data, accountant, noise
-        self._learned, self.guard = learned, guard
+        self._learned, self.guard, self.vouched = learned, guard, tuple(vouched)
         self._progress = sparse_vector.Progress()
         self._bars = ErrorBars(data.universe, beta if guard is None else beta / 2)
         if learned.overview is not None:
@@ -254,6 +256,7 @@ def prefitted(
     guard: float | None,
     reserve: float,
     everything: bool = False,
+    vouched: Collection[Custom] = (),
 ) -> Practical:
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
     budget = accountant.budget
@@ -265,7 +268,7 @@ def prefitted(
     learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows).run(everything=everything)
     if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
         planned = planned_guard(budget, learned.rows, queries, beta / 2, guard)
-    return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta)
+    return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta, vouched=vouched)
 
 
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[tuple[str, ...], float]:

@@ -14,14 +14,16 @@ not enough,
                 else θ by noisy gradient descent and the one linear query ⟨u, D⟩ that tells θ̂ from θ (Figure 3's
                 update); then it refits and measures again.
 
-Differs: err is 2S-sensitive in rows, a supremum over θ of sums of terms in [−S, S]; the paper's 3S is loose. The minimum
-on the data is numerical: the solver's certified gap nτ, promised for every table, is part of the sensitivity.
+Differs: err is 2S-sensitive in rows, a supremum over θ of sums of terms in [−S, S]; the paper's 3S is loose. It is computed
+as a whole number (``excess``), whose sensitivity includes what the solver may leave on any table and all rounding.
+
+A user's own functions see public values only: their loss is answered on the hypothesis, and neither guarded nor measured
+unless the owner vouched for it when the session was opened.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -30,6 +32,7 @@ from numpy.typing import NDArray
 from hedgerow import sparse_vector
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.events import Gaussian, Laplace, grid_at_most
+from hedgerow.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.junction_tree import junction_cells
 from hedgerow.linear import Linear
@@ -37,7 +40,8 @@ from hedgerow.losses import Logistic, Squared
 from hedgerow.minimize import BoundMinimize
 from hedgerow.risk import GlmRisk
 from hedgerow.selection import LARGEST_MODEL_CELLS, measurement_for
-from hedgerow.solver import Minimum, guaranteed, minimised
+from hedgerow.solver import Minimum, minimised
+from hedgerow.sums import GradientSums
 
 if TYPE_CHECKING:
     from hedgerow.practical import Practical
@@ -46,13 +50,11 @@ Array = NDArray[np.float64]
 Source = Literal["hypothesis", "measured"]
 TOLERANCE, COARSE = 1e-6, 1e-4  # of θ̂, per unit of mass; the coarse one for kinks on many cells, slow to certify
 FEW_CELLS = 2_000
-SOLVER_SHARES = (0.02, 0.2, 1.0)  # of the sensitivity, for the solver's gap: the first that it can promise
 FINE = 2.0**-10  # of sensitivity and noise: the grid of released numbers
-ROUNDING = 1 + 2**-30  # room for float sums in every sensitivity
+SURROGATE = 0.01  # of what is asked for, or promised: how far the surrogate's err may be from the loss's
 CHECK = 2 / 3  # of ``within``, for the noise of a measured err; the rest is for err itself
 ATTEMPTS = 3  # to bring err below ``within``
 STEPS = 40  # of noisy gradient descent
-SPARE = 8  # times as many rows as estimated, where n is private, for which the solver's promise is asked
 
 
 def fitted(hypothesis: Hypothesis, query: BoundMinimize) -> tuple[Minimum, Array]:
@@ -69,25 +71,11 @@ def fitted(hypothesis: Hypothesis, query: BoundMinimize) -> tuple[Minimum, Array
     return minimised(query.risk, marginal, query.over, tolerance), marginal
 
 
-@dataclass(frozen=True)
-class _Check:
-    """How err is measured: its noise, and what the solver may leave in all."""
-
-    event: Laplace | Gaussian
-    gap: float  # nτ, in rows
-
-
 class Convex:
     """What a practical engine does with convex questions. It measures, learns and refits through the engine."""
 
     def __init__(self, engine: Practical) -> None:
         self._engine = engine
-
-    @property
-    def _reach(self) -> float:
-        """The most rows for which the solver's promise is asked: n, or where it is private some times its estimate."""
-        rows = self._engine._rows
-        return rows.high if rows.low == rows.high else SPARE * rows.high
 
     def answer(self, query: BoundMinimize, within: float | None) -> tuple[Array, float | None, Source]:
         theta, error = self._free(query)
@@ -107,19 +95,19 @@ class Convex:
     def _guarded(self, query: BoundMinimize, theta: Array, error: float) -> tuple[Array, float | None, Source]:
         engine, guard = self._engine, self._engine.guard
         assert guard is not None and query.scale is not None
-        unit = engine._accountant.budget.bounded(query.scale)  # rows of err that count as one row of a linear query
-        gap = self._promised(query, unit)
-        if gap is None or error <= guard.promise * unit:
+        unit = engine._accountant.budget.bounded(query.scale)  # of err: what counts as one row of a linear query
+        excess = self._excess(query, theta, SURROGATE * guard.promise * unit)
+        if excess is None or error <= guard.promise * unit:
             return theta, _stated(error), "hypothesis"
-        unit = (unit + gap) / (1 - 2 * sparse_vector.FINEST) * ROUNDING
         engine._progress, _ = sparse_vector.ready(guard.config, engine._progress, engine._accountant, engine._noise)
-        value = math.floor(self._excess(query, theta, gap) / unit / sparse_vector.FINEST) * sparse_vector.FINEST
+        value = in_rows(excess, engine._data.marginal(query.attributes), sparse_vector.FINEST)
         outcome, engine._progress = sparse_vector.step(
             guard.config, engine._progress, value, engine._accountant, engine._noise
         )
         if not outcome.above:
             most = 1.5 * guard.config.threshold + 3 * sparse_vector.FINEST  # 3w, the threshold being 2w on the grid
-            promised = (most * unit + gap) / engine._rows.low
+            row = per_row(excess, sparse_vector.FINEST) * excess.unit
+            promised = (most * row + excess.below) / engine._rows.low
             return theta, _stated(min(error, promised)), "hypothesis"
         allowance = min(guard.share * engine._accountant.budget.total / guard.config.rounds, self._left())
         if allowance > 0:
@@ -134,13 +122,13 @@ class Convex:
     ) -> tuple[Array, float | None, Source]:
         """Measure err until it is good enough or nothing is left; the answer with the best bar, which may be wider."""
         engine = self._engine
-        check = self._check(query, within)
-        cost = engine._accountant.budget.cost(check.event)
+        event = self._check(query, theta, within)
+        cost = engine._accountant.budget.cost(event)
         best = theta, error
         for attempt in range(ATTEMPTS):
-            if attempt and not engine._accountant.affords(check.event):
+            if attempt and not engine._accountant.affords(event):
                 break
-            bound = min(error, self._measured(query, theta, check))
+            bound = min(error, self._measured(query, theta, within, event))
             if bound < best[1]:
                 best = theta, bound
             allowance = (self._left() - cost) / (ATTEMPTS - attempt)
@@ -152,46 +140,47 @@ class Convex:
                 theta, error = proposed, math.inf
         return best[0], _stated(best[1]), "measured"
 
-    def _check(self, query: BoundMinimize, within: float) -> _Check:
-        """The noise on n·err that leaves CHECK·within, and the certified gap that its sensitivity includes."""
+    def _excess(self, query: BoundMinimize, theta: Array, error: float) -> Excess | None:
+        """How err of a public θ is computed on the data; None where that is not sure to be right for every table."""
+        engine = self._engine
+        if query.scale is None or not query.is_vouched(engine.vouched):
+            return None
+        return excess_of(query.risk, query.over, theta, engine._accountant.budget, engine._rows.high, error)
+
+    def _check(self, query: BoundMinimize, theta: Array, within: float) -> Laplace | Gaussian:
+        """The noise on n·err that leaves CHECK·within: the same for every θ."""
         engine, budget = self._engine, self._engine._accountant.budget
-        gap = None if query.scale is None else self._promised(query, budget.bounded(query.scale))
-        if query.scale is None or gap is None:
+        excess = self._excess(query, theta, SURROGATE * within)
+        if excess is None:
+            if not query.is_vouched(engine.vouched):
+                raise InvalidInput(
+                    f"within must be asked of a loss of hedgerow.losses, or of one the owner vouched for. Found {query.risk!r}. "
+                    "Ask without within, or let the owner open the session with vouched=[loss]."
+                )
             raise InvalidInput(
-                f"within must be asked of a loss whose excess risk can be measured: over a bounded set, and small enough "
-                f"for a certified minimum. Found {query.over!r} and {math.prod(query.shape)} cells. "
-                "Narrow the set, use fewer features, or ask without within."
+                f"within must be asked of a loss whose excess risk can be measured: over a bounded set, of a scale that "
+                f"numbers resolve at {engine._rows.high:.0f} rows, and small enough for a certain minimum. "
+                f"Found {query.over!r} and {math.prod(query.shape)} cells. "
+                "Change the set, use fewer features, or ask without within."
             )
-        sensitivity = (budget.bounded(query.scale) + gap) * ROUNDING
-        room = max(CHECK * within * engine._rows.low - gap, 0.1 * within * engine._rows.low)
+        room = max(CHECK * within * engine._rows.low - excess.below, 0.1 * within * engine._rows.low)
+        sensitivity = excess.sensitivity(0.0)
         unit: Laplace | Gaussian = Laplace(sensitivity, 1.0) if budget.pure else Gaussian(sensitivity, 1.0)
         scale = room / engine._bars.number(unit)
-        grid = grid_at_most(min(sensitivity, scale) * FINE)
-        if budget.pure:
-            return _Check(Laplace(sensitivity + grid, scale, grid), gap)
-        return _Check(Gaussian(sensitivity + grid, scale, grid), gap)
+        grid = max(grid_at_most(min(sensitivity, scale) * FINE), excess.unit)
+        kind = Laplace if budget.pure else Gaussian
+        return kind(excess.sensitivity(grid), scale, grid)
 
-    def _measured(self, query: BoundMinimize, theta: Array, check: _Check) -> float:
+    def _measured(self, query: BoundMinimize, theta: Array, within: float, event: Laplace | Gaussian) -> float:
         """An upper bound on err(D, θ) for a public θ, from a billed measurement."""
         engine = self._engine
-        engine._accountant.charge(check.event)
-        width = engine._bars.number(check.event)
+        excess = self._excess(query, theta, SURROGATE * within)
+        assert excess is not None and excess.sensitivity(event.grid) <= event.sensitivity
+        engine._accountant.charge(event)
+        width = engine._bars.number(event)
         engine._bars.add_number()
-        noisy = float(engine._noise.add(self._excess(query, theta, check.gap), check.event))
-        return (max(noisy, 0.0) + width + check.gap) / engine._rows.low
-
-    def _promised(self, query: BoundMinimize, sensitivity: float) -> float | None:
-        """nτ for the smallest τ worth having that the solver promises whatever the data; None where it promises none."""
-        for share in SOLVER_SHARES:
-            if guaranteed(query.risk, query.over, share * sensitivity / self._reach):
-                return share * sensitivity
-        return None
-
-    def _excess(self, query: BoundMinimize, theta: Array, gap: float) -> float:
-        """n·err(D, θ), less at most ``gap``. Private."""
-        counts = self._engine._data.marginal(query.attributes)
-        least = minimised(query.risk, counts, query.over, gap / self._reach)
-        return max(query.risk.objective(counts).value(theta) - least.value, 0.0)
+        noisy = float(engine._noise.add(excess.value(engine._data.marginal(query.attributes), event.grid), event))
+        return (max(noisy, 0.0) + width + excess.below) / engine._rows.low
 
     # Teaching
 
@@ -208,6 +197,8 @@ class Convex:
             engine._learn(names, whole)
             return None
         proposed = self._oracle(query, theta, 0.75 * allowance)
+        if proposed is None:
+            return None
         u = query.risk.directional(theta, proposed)
         size = float(np.abs(u).max())
         if not (fits and size > 0):
@@ -220,11 +211,14 @@ class Convex:
             engine._learn(linear.attributes, event, linear)
         return proposed
 
-    def _oracle(self, query: BoundMinimize, theta: Array, allowance: float) -> Array:
+    def _oracle(self, query: BoundMinimize, theta: Array, allowance: float) -> Array | None:
         """θ by projected descent on noisy sums of gradients from θ̂: the average of the later steps. Billed step by step."""
         engine, budget, p = self._engine, self._engine._accountant.budget, query.risk.dimension
         L, n = query.risk.lipschitz(query.over), engine._rows.estimate
-        each, l2 = allowance / STEPS * (1 - 1e-9), budget.gradient(L) * ROUNDING
+        sums = GradientSums(query.risk, query.over, budget, engine._rows.high)
+        if not sums.are_certain:
+            return None
+        each, l2 = allowance / STEPS * (1 - 1e-9), sums.sensitivity
         grid = grid_at_most(min(l2, l2 / math.sqrt(2 * each)) * FINE / p)
         event: Laplace | Gaussian
         if budget.pure:
@@ -239,11 +233,11 @@ class Convex:
         step = diameter / math.sqrt(STEPS * (L**2 + p * variance / n**2))
         if query.risk.is_smooth:  # steps of 1/β, unless their noise would carry θ across the set
             step = max(step, min(1 / query.risk.smoothness, diameter * n / math.sqrt(STEPS * p * variance)))
-        objective = query.risk.objective(engine._data.marginal(query.attributes))
+        counts = engine._data.marginal(query.attributes)
         total: Array = np.zeros(p)
         for k in range(STEPS):
             engine._accountant.charge(event)
-            noisy = np.asarray(engine._noise.add(objective.gradient(theta), event))
+            noisy = np.asarray(engine._noise.add(sums.at(theta, counts), event))
             theta = query.over.project(theta - step * noisy / n)
             total += theta if k >= STEPS // 2 else 0.0
         return query.over.project(total / (STEPS - STEPS // 2))

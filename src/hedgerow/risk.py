@@ -79,6 +79,10 @@ class Risk(ABC):
     @abstractmethod
     def strong_convexity(self, over: ConvexSet) -> float: ...
 
+    @abstractmethod
+    def magnitude(self, over: ConvexSet) -> float:
+        """A bound on the numbers that the loss of a record is computed from, for what float64 makes of them."""
+
     def _require_size(self) -> None:
         cells = math.prod(self.shape)
         if cells > LARGEST_TABLE:
@@ -193,6 +197,13 @@ class GlmRisk(Risk):
         diameter, radius = over.diameter_l2(self.dimension), over.radius_l2(self.dimension)
         spread = self._reach(diameter, 2 * over.radius_l1(self.dimension))
         return self.slope_bound(over) * spread + self.loss.ridge * diameter * radius
+
+    def magnitude(self, over: ConvexSet) -> float:
+        """Every φ here is made of terms below (|φ′| + |y| + 1)(|z| + |y| + 1)."""
+        reach = self._reach(over.radius_l2(self.dimension), over.radius_l1(self.dimension))
+        label = float(np.abs(self.labels).max())
+        penalty = self.loss.ridge * over.radius_l2(self.dimension) ** 2
+        return (self.slope_bound(over) + label + 1) * (reach + label + 1) + penalty
 
     def strong_convexity(self, over: ConvexSet) -> float:
         """The ridge; for an intercept alone also the least curvature of φ."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow import mwem
 from hedgerow.accounting import Accountant, Budget
+from hedgerow.custom import Custom
 from hedgerow.data import PrivateData, Table
 from hedgerow.errors import InvalidInput
 from hedgerow.events import Event, Gaussian, Laplace
@@ -261,6 +262,7 @@ def open(
     workload: Workload | Iterable[Query] | None = None,
     guard: float | None = None,
     reserve: float = 0.05,
+    vouched: Collection[Custom] = (),
     seed: int | None = None,
 ) -> Session:
     """Open a session on a sensitive table.
@@ -272,10 +274,13 @@ def open(
     profile, the convex questions in it state the largest constants of the losses that will be asked.
     ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
     ``reserve``: the share kept for ``ask(within=…)``.
+    ``vouched``: losses of one's own (``losses.Custom``) that may be minimised on the data, where their functions see private
+    values; any other is answered from the hypothesis alone. Only for functions that the owner has read.
     ``seed``: repeatable, and therefore not private: for tests.
     """
     data, accountant, noise = _prepared(source, universe, budget, table, seed)
     _require_options(profile, queries, beta, reserve, guard)
+    vouched = _vouched(vouched)
     if profile == "theory":
         share, scale = 1.0, float(data.rows)
         if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget estimates it
@@ -300,11 +305,18 @@ def open(
             convex, part_of(budget, share / split), data, accountant, noise,
             hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split,
         )  # fmt: skip
-        return Session(data, accountant, noise, Theory(pmw, beside))
+        return Session(data, accountant, noise, Theory(pmw, beside, vouched))
     engine = prefitted(
-        data, accountant, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve
-    )
+        data, accountant, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve,
+        vouched=vouched,
+    )  # fmt: skip
     return Session(data, accountant, noise, engine)
+
+
+def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
+    if isinstance(losses, Custom) or not all(isinstance(loss, Custom) for loss in losses):
+        raise InvalidInput("vouched must be a list of losses.Custom. Found something else. List the losses.")
+    return tuple(losses)
 
 
 def _convex_questions(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:

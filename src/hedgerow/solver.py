@@ -1,14 +1,14 @@
-"""The minimiser of a convex loss over weighted cells, not private, with a proven bound on how far it is from the least.
+"""The minimiser of a convex loss over public weighted cells, with a proven bound on how far it is from the least.
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3 (θ̂ and err). Methods: proximal Newton on
 constrained sets (Lee, Sun & Saunders 2014), FISTA (Beck & Teboulle 2009), the level bundle method (Lemaréchal,
-Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
+Nemirovskii & Nesterov 1995); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
 
 Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, C the set, g a (sub)gradient, σ the strong convexity, β the smoothness, h the half
 width over which a kink is rounded, e(x) ≥ 0 by how much a slope misses being a subgradient of φ at the cell's predictor.
 
 The bounds are in ``certificate``, the loss as a function in ``weighted``, methods by subgradients in ``first_order``. A
-loss with kinks is rounded over ever smaller h.
+loss with kinks is rounded over ever smaller h. How far it gets depends on the cells: on private counts see ``minimiser``.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, lsq_linear
 
-from hedgerow.certificate import ROUNDING, Best, scale_of
+from hedgerow.certificate import Best, Judge, rounding_of
 from hedgerow.convex_set import ConvexSet
 from hedgerow.events import positive
-from hedgerow.first_order import accelerated, bundle, ellipsoid, ellipsoid_steps, fista_steps
+from hedgerow.first_order import accelerated, bundle
 from hedgerow.geometry import Box, L2Ball
 from hedgerow.risk import GlmRisk, Risk
-from hedgerow.weighted import KINKS, Function, Rounded, Smooth, listed, rounded_smoothness
+from hedgerow.weighted import KINKS, Function, Rounded, Smooth, listed
 
 Array = NDArray[np.float64]
 NEWTON_STEPS, QUICK_STEPS, MOST_DAMPING = 60, 3000, 8
-MOST_WORK = 3 * 10**8  # cells × steps that a last resort may take
+MOST_WORK = 3 * 10**8  # cells × steps that the last resort may take
 NARROWEST = 1e-13  # half width below which a kink is not rounded
 NARROWER = 0.2
 CHECKED = 10  # steps for the quadratic model between two looks at its gap
@@ -63,80 +63,23 @@ def minimised(
     if not objective.mass > 0:
         return Minimum(start, 0.0, 0.0)
     objective = listed(risk, objective)
-    best = Best(objective, over, ROUNDING * scale_of(risk, over), tolerance, stationary)
+    best = Best(objective, over, rounding_of(risk, over), tolerance, stationary)
     if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
         _continued(risk, objective, over, best, start, tolerance)
     elif not risk.is_smooth:
         bundle(Smooth(risk, objective, over), over, best, start, tolerance)
     elif isinstance(risk, GlmRisk):
-        _newton(Smooth(risk, objective, over), over, best, start, tolerance)
+        newton(Smooth(risk, objective, over), over, best, start, tolerance)
     if best.gap > tolerance:
         _last_resort(risk, objective, over, best, tolerance)
     assert best.theta is not None
     return Minimum(best.theta, best.value * objective.mass, best.gap * objective.mass, best.width)
 
 
-def guaranteed(risk: Risk, over: ConvexSet, tolerance: float) -> bool:
-    """Whether ``minimised`` reaches the tolerance for every marginal: a public fact about the loss and the set."""
-    if not over.is_bounded:
-        return False
-    return min(fista_steps(risk, over, tolerance), ellipsoid_steps(risk, over, tolerance)) <= _most_steps(risk)
-
-
-def located(
-    risk: Risk, marginal: NDArray[Any], over: ConvexSet, strong_convexity: float, distance: float, width: float = 0.0
-) -> tuple[Array, float]:
-    """The minimiser of a σ-strongly convex smooth loss, and a proven bound on its distance, ``distance`` if it can be.
-
-    A loss with kinks is first rounded over ``width``. For y = P_C(θ − g(θ)/β), ξ = g(y) − g(θ) + β(θ − y) makes y the
-    minimiser of f − ⟨ξ, ·⟩ over C, so ‖y − θ*‖ ≤ ‖ξ‖/σ. Plain steps alone would reach it: see ``locatable``.
-    """
-    objective: Any = risk.objective(marginal)
-    theta = over.project(np.zeros(risk.dimension))
-    if not objective.mass > 0:
-        return theta, 0.0
-    objective = listed(risk, objective)
-    f: Smooth = Smooth(risk, objective, over)
-    if width > 0 and isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
-        f = Rounded(risk, objective, over, width)
-    β, best, bound, stalled = f.smoothness, theta, math.inf, False
-    v, steps = theta, _most_steps(risk)
-    momentum = (math.sqrt(β) - math.sqrt(strong_convexity)) / (math.sqrt(β) + math.sqrt(strong_convexity))
-    theta = _newton(f, over, Best(objective, over, 0.0), theta, strong_convexity * distance**2 / 2)
-    for k in range(steps):
-        g = f.gradient(theta)
-        y = over.project(theta - g / β)
-        at_y = f.gradient(y)
-        found = float(np.linalg.norm(at_y - g + β * (theta - y))) / strong_convexity
-        if found < bound:
-            best, bound, stalled = y, found, False
-        elif k < NEWTON_STEPS:
-            stalled = True
-        if bound <= distance:
-            break
-        if isinstance(risk, GlmRisk) and not stalled and k < NEWTON_STEPS:
-            theta = v = over.project(
-                _model_minimiser(over, y, at_y, f.hessian(y), found, strong_convexity * distance**2)
-            )
-        else:
-            theta, v = y + momentum * (y - v), y
-    return best, bound
-
-
-def locatable(risk: Risk, over: ConvexSet, strong_convexity: float, distance: float, width: float = 0.0) -> bool:
-    """Whether ``located`` reaches the distance for every marginal: FISTA's ½‖·‖² falls by 1 − √(σ/β) a step."""
-    β = rounded_smoothness(risk, width) if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS else risk.smoothness
-    if not (math.isfinite(β) and over.is_bounded):
-        return False
-    κ, far = β / strong_convexity, over.diameter_l2(risk.dimension)
-    steps = 2 * math.sqrt(κ) * math.log(4 * κ**2 * far / distance + 2)
-    return steps <= _most_steps(risk) and distance >= ROUNDING * risk.scale(over) / far / strong_convexity
-
-
 # Smooth losses: proximal Newton
 
 
-def _newton(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> Array:
+def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: float) -> Array:
     """Steps to the least point of the quadratic model over C, shortened until f falls. The last θ, for a warm start."""
     value, damping = f.value(theta), 0
     g = f.gradient(theta)
@@ -233,31 +176,23 @@ def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta
     while h > NARROWEST:
         start = over.project(theta + NARROWER * (theta - before))  # near the end the minimisers lie on a line in h
         before = theta
-        theta = _newton(Rounded(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
+        theta = newton(Rounded(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
         if h <= tolerance and (best.gap <= tolerance or not over.is_bounded):
             return
         h *= NARROWER
 
 
-# Last resort: methods whose rate is proven, whatever the data. FISTA for smooth losses, ellipsoids for the others
+# Last resort: FISTA, for smooth losses. What a loss with kinks has not proven by now stays unproven
 
 
 def _last_resort(risk: Risk, objective: Any, over: ConvexSet, best: Best, tolerance: float) -> None:
     f = Smooth(risk, objective, over)
     start = over.project(np.zeros(risk.dimension)) if best.theta is None else best.theta
-    if not over.is_bounded and f.strong == 0 and not math.isfinite(f.third()):
-        best.offer(f, start, f.gradient(start))  # nothing would prove that more steps help
+    hopeless = not over.is_bounded and f.strong == 0 and not math.isfinite(f.third())
+    if hopeless or not risk.is_smooth:  # nothing would prove that more steps help
+        best.offer(f, start, f.gradient(start))
         return
-    if risk.is_smooth:
-        accelerated(f, over, best, start, tolerance, min(_most_steps(risk), QUICK_STEPS), restart=True)
-    if best.gap <= tolerance or not over.is_bounded:
-        return
-    by_fista, by_ellipsoids = fista_steps(risk, over, tolerance), ellipsoid_steps(risk, over, tolerance)
-    if by_fista <= by_ellipsoids:
-        accelerated(f, over, best, start, tolerance, int(min(_most_steps(risk), by_fista)), restart=False)
-    else:
-        ellipsoid(f, over, best, start, tolerance, int(min(_most_steps(risk), by_ellipsoids)), risk.scale(over))
-
-
-def _most_steps(risk: Risk) -> int:
-    return max(100, MOST_WORK // math.prod(risk.shape))
+    most = max(100, MOST_WORK // math.prod(risk.shape))
+    accelerated(f, over, best, start, tolerance, min(most, QUICK_STEPS), restart=True)
+    if best.gap > tolerance and over.is_bounded:
+        accelerated(f, over, best, start, tolerance, most, restart=False)

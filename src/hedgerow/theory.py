@@ -7,7 +7,7 @@ makes every other choice for accuracy.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_pmw import OnlineConvexPMW, configure
+from hedgerow.custom import Custom
 from hedgerow.data import PrivateData
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.hypothesis import Hypothesis
@@ -35,9 +36,9 @@ ROOM = 1.25  # times the least α of the convex theorem: at the least itself the
 class Theory:
     """Online PMW behind the interface that a session asks."""
 
-    def __init__(self, pmw: OnlinePMW, convex: OnlineConvexPMW | None = None) -> None:
+    def __init__(self, pmw: OnlinePMW, convex: OnlineConvexPMW | None = None, vouched: Collection[Custom] = ()) -> None:
         """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused."""
-        self._pmw, self._convex = pmw, convex
+        self._pmw, self._convex, self._vouched = pmw, convex, vouched
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -72,6 +73,11 @@ class Theory:
             raise InvalidInput(
                 "The theory profile must know the losses it will be asked, for their constants calibrate it. Found none. "
                 'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
+            )
+        if not query.is_vouched(self._vouched):
+            raise InvalidInput(
+                f"A loss of one's own must be vouched for by the owner in the theory profile. Found {query.risk!r}. "
+                "Let the owner open the session with vouched=[loss], or use one of hedgerow.losses."
             )
         self._require_reach(within, self._convex.config.alpha, "alpha")
         answer = self._convex.ask(query.risk, query.over)

@@ -168,13 +168,11 @@ class Rounded(Smooth):
         self.objective, self.width = self._rounded(h), h
 
     def _rounded(self, h: float) -> Any:
-        loss, objective = RoundedLoss(self._loss, h), copy.copy(self._given)
+        objective = copy.copy(self._given)
         if isinstance(objective, Listed):
-            objective.loss = loss  # type: ignore[assignment]
-            return objective
-        twin = copy.copy(self.risk)
-        twin.loss = loss  # type: ignore[attr-defined]
-        object.__setattr__(objective, "risk", twin)
+            objective.loss = RoundedLoss(self._loss, h)  # type: ignore[assignment]
+        else:
+            object.__setattr__(objective, "risk", rounded_risk(self.risk, h))
         return objective
 
     def hessian(self, theta: Array, damping: int = 0) -> Array:
@@ -188,6 +186,13 @@ class Rounded(Smooth):
     def missed(self, theta: Array) -> float:
         z, y = self.objective._parts(theta)
         return float((self.objective.weights * RoundedLoss(self._loss, self.width).missed(z, y)).sum() / self.mass)
+
+
+def rounded_risk(risk: Risk, h: float) -> Risk:
+    """The same question of the loss with its kinks rounded over the half width h."""
+    twin = copy.copy(risk)
+    twin.loss = RoundedLoss(risk.loss, h)  # type: ignore[attr-defined]
+    return twin
 
 
 def rounded_smoothness(risk: GlmRisk, h: float) -> float:
