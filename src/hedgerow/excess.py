@@ -50,7 +50,7 @@ class Excess:
     private_rows: bool
     gap: float  # nτ: what the solver may leave, in all
     below: float
-    """By how much V·g may be less than n·err, for a table of up to N rows (N/2 where n is private)."""
+    """By how much V·g may be less than n·err, for a table of as many rows as were stated."""
 
     @property
     def most(self) -> int:
@@ -78,9 +78,9 @@ class Excess:
         found = minimiser(self.surrogate, counts, self.gap / self.rows)
         with np.errstate(all="ignore"):
             each = np.nan_to_num((self.surrogate.losses(self.theta) - self.surrogate.losses(found)) / self.unit)
-            added = self.surrogate.ridge / 2 * float(self.theta @ self.theta - found @ found) / self.unit
+            added = self.surrogate.ridge / 2 * (self.theta @ self.theta - found @ found) / self.unit
         F = np.clip(np.rint(each), -self.bound, self.bound).astype(np.int64)
-        penalty = min(max(round(added), -self.penalty), self.penalty)
+        penalty = min(max(round(float(np.nan_to_num(added))), -self.penalty), self.penalty)
         V = max(_dot(counts, F, n * self.bound) + n * penalty, 0)
         return min(V, self.bound * math.floor(self.rows - n)) if self.private_rows else V
 
@@ -101,6 +101,13 @@ def excess_of(
     shares: tuple[float, ...] = SHARES,
 ) -> Excess | None:
     """n·err(D, θ) up to ``error`` a row, for tables of ``rows`` rows, or about so many where n is private."""
+    with np.errstate(all="ignore"):  # at the ends of float64 constants are infinite, or none: then so is the value
+        return _planned(risk, over, theta, budget, rows, error, shares)
+
+
+def _planned(
+    risk: Risk, over: ConvexSet, theta: Array, budget: Budget, rows: float, error: float, shares: tuple[float, ...]
+) -> Excess | None:
     S = risk.scale(over) if over.is_bounded else math.inf
     private = budget.neighbours == "add-remove"
     N = math.ceil(SPARE * rows if private else rows)
@@ -114,7 +121,7 @@ def excess_of(
     for share in shares:
         gap = share * budget.bounded(S)
         if certain_value(surrogate, gap / N):
-            below = gap + N * (surrogate.evaluated + unit + error)
+            below = gap + rows * (surrogate.evaluated + unit + error)
             return Excess(surrogate, theta, unit, bound, penalty, float(N), private, gap, below)
     return None
 

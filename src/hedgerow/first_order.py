@@ -1,7 +1,9 @@
 """Minimisers that need values and (sub)gradients only.
 
-Papers: Beck & Teboulle, *A fast iterative shrinkage-thresholding algorithm* (FISTA); Lemaréchal, Nemirovskii & Nesterov,
-*New variants of bundle methods* (the level bundle method). Symbols: f, C, g as in ``solver``; β smoothness.
+Papers: Beck & Teboulle, *A fast iterative shrinkage-thresholding algorithm* (FISTA); Yudin & Nemirovskii 1976
+(ellipsoids); Lemaréchal, Nemirovskii & Nesterov, *New variants of bundle methods* (the level bundle method).
+
+Symbols: f, C, g as in ``solver``; β smoothness, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, r the radius of a ball inside C.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from scipy.optimize import minimize
 
 from hedgerow.certificate import Best
 from hedgerow.convex_set import ConvexSet
+from hedgerow.geometry import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
 from hedgerow.weighted import Function
 
 Array = NDArray[np.float64]
@@ -46,6 +49,54 @@ def accelerated(
                 best.keep(v, f.value(v), 2 * β * diameter**2 / (k + 1) ** 2, 0.0)
             if best.gap <= tolerance:
                 return
+
+
+def ellipsoid(
+    f: Function, over: ConvexSet, best: Best, start: Array, tolerance: float, most: int, scale: float
+) -> None:
+    """Central cuts through an ellipsoid that holds C: after k of them a point was seen within S·(R/r)·e^(−k/2p(p+1)).
+
+    (vol E_k/vol C)^(1/p) < ε leaves out a part of θ* + ε(C − θ*), on which f ≤ f* + εS; r is the radius of a ball in C. The
+    ellipsoid is centre + B·ball: as a product BBᵀ it stays one whatever rounding does to B.
+    """
+    p, R, inner = len(start), over.diameter_l2(len(start)), _inner_radius(over, len(start))
+    centre, B = start.copy(), np.eye(p) * R
+    least, seen = math.inf, start
+    shrunk = 1 - math.sqrt((p - 1) / (p + 1))
+    for k in range(1, most + 1 if inner > 0 else 1):
+        inside = over.project(centre)
+        away = centre - inside
+        if float(away @ away) > 1e-24 * R**2:
+            cut = away
+        else:
+            value = f.value(inside)
+            if value < least:
+                least, seen = value, inside
+            cut = f.gradient(inside)
+            if not cut.any():  # a subgradient of zero: the least value
+                best.keep(inside, value, 0.0, 0.0)
+                return
+        q = B.T @ cut
+        length = float(np.linalg.norm(q))
+        if not 0 < length < math.inf:  # flatter than float64 can tell: nothing more is proven
+            return
+        q /= length
+        along = B @ q
+        centre = centre - along / (p + 1)
+        B = B / 2 if p == 1 else p / math.sqrt(p**2 - 1) * (B - shrunk * np.outer(along, q))
+        proven = scale * R / inner * math.exp(-k / (2 * p * (p + 1)))
+        if proven <= tolerance:
+            best.keep(seen, least, proven, 0.0)
+            return
+
+
+def _inner_radius(over: ConvexSet, p: int) -> float:
+    """Of a ball inside the set; 0 where none is known."""
+    if isinstance(over, L2Ball):
+        return over.radius
+    if isinstance(over, L1Ball | GroupL1Ball | InterpolationBall | NuclearBall):
+        return over.radius / math.sqrt(p)
+    return float(np.min(np.subtract(over.high, over.low))) / 2 if isinstance(over, Box) else 0.0
 
 
 def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:

@@ -35,7 +35,7 @@ from hedgerow.solver import newton
 from hedgerow.weighted import KINKS, Function, Rounded, Smooth, listed, rounded_risk, rounded_smoothness
 
 Array = NDArray[np.float64]
-MOST_WORK = 3 * 10**8  # cells × steps that a proven method may take
+MOST_WORK, MOST_STEPS = 3 * 10**8, 10**5  # cells × steps, and steps, that a proven method may take
 NARROWER = 0.2  # from one rounding of a kink to the next
 CHECKED = 10  # steps between two looks at the proof
 ULP = 2.0**-52
@@ -62,7 +62,8 @@ class Surrogate:
     def of(cls, risk: Risk, over: ConvexSet, error: float) -> Surrogate:
         """Strongly convex, with an excess risk that differs from that of the loss by at most ``error``."""
         radius = over.radius_l2(risk.dimension)
-        return cls(risk, over, error, error / radius**2 if radius > 0 else 0.0)
+        square = radius * radius
+        return cls(risk, over, error, error / square if square > 0 else 0.0)
 
     @cached_property
     def smoothness(self) -> float:
@@ -79,14 +80,16 @@ class Surrogate:
     def is_solvable(self) -> bool:
         """Whether its constants are such that the proofs apply."""
         p = self.risk.dimension
-        constants = (self.smoothness, self.strong, self.over.diameter_l2(p), self.magnitude)
+        radius, diameter = self.over.radius_l2(p), self.over.diameter_l2(p)
+        constants = (self.smoothness, self.strong, radius * radius, diameter * diameter, self.magnitude * self.smoothness)
         # a polytope's projection is itself the outcome of a solver
         return all(0 < c < math.inf for c in constants) and not isinstance(self.over, Polytope)
 
     @cached_property
     def magnitude(self) -> float:
         """A bound on the numbers that a loss of one record is computed from."""
-        return self.risk.magnitude(self.over) + self.ridge * self.over.radius_l2(self.risk.dimension) ** 2
+        radius = self.over.radius_l2(self.risk.dimension)
+        return self.risk.magnitude(self.over) + self.ridge * radius * radius
 
     @cached_property
     def evaluated(self) -> float:
@@ -230,7 +233,7 @@ def _condition(surrogate: Surrogate) -> float:
 
 
 def _most_steps(surrogate: Surrogate) -> float:
-    return max(100.0, MOST_WORK / math.prod(surrogate.risk.shape))
+    return min(MOST_STEPS, max(100.0, MOST_WORK / math.prod(surrogate.risk.shape)))
 
 
 def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _Penalised, tolerance: float) -> Array | None:
@@ -254,8 +257,8 @@ def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _Penalised, tolera
 def _accelerated_steps(surrogate: Surrogate, tolerance: float) -> float:
     """k with D²/2A_k ≤ tolerance/2, by A_k ≥ (1/β)(1 + ½√(1/κ))^(2(k−1))."""
     far = surrogate.over.diameter_l2(surrogate.risk.dimension)
-    wanted = math.log(surrogate.smoothness * far**2 / tolerance) if far**2 > 0 else 0.0
-    return 2 + max(wanted, 0.0) / (2 * math.log1p(0.5 / math.sqrt(_condition(surrogate))))
+    wanted = surrogate.smoothness * far * far / tolerance
+    return 2 + math.log(max(wanted, 1.0)) / (2 * math.log1p(0.5 / math.sqrt(_condition(surrogate))))
 
 
 def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> Array:
@@ -263,7 +266,7 @@ def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> Array
     over, β, σ = surrogate.over, surrogate.smoothness, surrogate.strong
     u = v = _start(surrogate)
     proven, A = _Proven(surrogate), 0.0
-    for k in range(1, math.ceil(_accelerated_steps(surrogate, tolerance)) + 1):
+    for k in range(1, math.ceil(min(_accelerated_steps(surrogate, tolerance), _most_steps(surrogate))) + 1):
         weight = (1 + σ * A) / β
         a = (weight + math.sqrt(weight**2 + 4 * weight * A)) / 2  # βa² = (A + a)(1 + σA)
         x = (A * u + a * v) / (A + a)
@@ -284,7 +287,7 @@ def _plain_steps(surrogate: Surrogate, distance: float) -> float:
 
 def _plain(surrogate: Surrogate, f: _Penalised, distance: float) -> Array:
     theta, proven = _start(surrogate), _Proven(surrogate)
-    for k in range(1, math.ceil(_plain_steps(surrogate, distance)) + 1):
+    for k in range(1, math.ceil(min(_plain_steps(surrogate, distance), _most_steps(surrogate))) + 1):
         g = f.gradient(theta)
         theta = surrogate.over.project(theta - g / surrogate.smoothness)
         if k % CHECKED == 0 and proven.offer(f, theta, g) <= surrogate.strong * distance**2 / 2:

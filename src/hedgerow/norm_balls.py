@@ -143,8 +143,12 @@ class InterpolationBall(ConvexSet):
             length = float(np.linalg.norm(soft))
             return soft * max(1 - multiplier * self.alpha / length, 0.0) if length > 0 else soft
 
-        found = brentq(lambda m: self.norm(at(m)) - self.radius, 0.0, self.dual_norm(v), xtol=1e-300, rtol=1e-15)
-        return np.sign(v) * self._inside(at(float(found)))
+        ends = [float(np.linalg.norm(v)) / self.alpha if self.alpha else math.inf]
+        ends += [float(np.abs(v).max()) / (1 - self.alpha) if self.alpha < 1 else math.inf]
+        low, high = 0.0, min(ends)  # by halves, which no rounding makes fail: θ may be private
+        while low < (middle := (low + high) / 2) < high:
+            low, high = (middle, high) if self.norm(at(middle)) > self.radius else (low, middle)
+        return np.sign(v) * self._inside(at(high))
 
     def _inside(self, x: Array) -> Array:
         return x * min(1.0, self.radius / self.norm(x)) if x.any() else x

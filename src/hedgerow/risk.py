@@ -202,7 +202,8 @@ class GlmRisk(Risk):
         """Every φ here is made of terms below (|φ′| + |y| + 1)(|z| + |y| + 1)."""
         reach = self._reach(over.radius_l2(self.dimension), over.radius_l1(self.dimension))
         label = float(np.abs(self.labels).max())
-        penalty = self.loss.ridge * over.radius_l2(self.dimension) ** 2
+        radius = over.radius_l2(self.dimension)
+        penalty = self.loss.ridge * radius * radius
         return (self.slope_bound(over) + label + 1) * (reach + label + 1) + penalty
 
     def strong_convexity(self, over: ConvexSet) -> float:

@@ -2,7 +2,7 @@
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3 (θ̂ and err). Methods: proximal Newton on
 constrained sets (Lee, Sun & Saunders 2014), FISTA (Beck & Teboulle 2009), the level bundle method (Lemaréchal,
-Nemirovskii & Nesterov 1995); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
+Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
 
 Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, C the set, g a (sub)gradient, σ the strong convexity, β the smoothness, h the half
 width over which a kink is rounded, e(x) ≥ 0 by how much a slope misses being a subgradient of φ at the cell's predictor.
@@ -24,7 +24,7 @@ from scipy.optimize import brentq, lsq_linear
 from hedgerow.certificate import Best, Judge, rounding_of
 from hedgerow.convex_set import ConvexSet
 from hedgerow.events import positive
-from hedgerow.first_order import accelerated, bundle
+from hedgerow.first_order import accelerated, bundle, ellipsoid
 from hedgerow.geometry import Box, L2Ball
 from hedgerow.risk import GlmRisk, Risk
 from hedgerow.weighted import KINKS, Function, Rounded, Smooth, listed
@@ -182,17 +182,19 @@ def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta
         h *= NARROWER
 
 
-# Last resort: FISTA, for smooth losses. What a loss with kinks has not proven by now stays unproven
+# Last resort: slow methods with proven rates. FISTA for smooth losses, ellipsoids for the others
 
 
 def _last_resort(risk: Risk, objective: Any, over: ConvexSet, best: Best, tolerance: float) -> None:
     f = Smooth(risk, objective, over)
     start = over.project(np.zeros(risk.dimension)) if best.theta is None else best.theta
-    hopeless = not over.is_bounded and f.strong == 0 and not math.isfinite(f.third())
-    if hopeless or not risk.is_smooth:  # nothing would prove that more steps help
-        best.offer(f, start, f.gradient(start))
-        return
+    best.offer(f, start, f.gradient(start))
     most = max(100, MOST_WORK // math.prod(risk.shape))
-    accelerated(f, over, best, start, tolerance, min(most, QUICK_STEPS), restart=True)
-    if best.gap > tolerance and over.is_bounded:
+    if risk.is_smooth and (over.is_bounded or f.strong > 0 or math.isfinite(f.third())):
+        accelerated(f, over, best, start, tolerance, min(most, QUICK_STEPS), restart=True)
+    if best.gap <= tolerance or not over.is_bounded:
+        return
+    if risk.is_smooth:
         accelerated(f, over, best, start, tolerance, most, restart=False)
+    else:
+        ellipsoid(f, over, best, start, tolerance, most, risk.scale(over))
