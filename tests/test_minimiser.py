@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from test_solver import KINKED, SETS, SMOOTH, bound
 
-from hedgerow import losses, minimiser, solver
+from hedgerow import losses, minimiser
 from hedgerow.geometry import Box, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
 from hedgerow.minimiser import Surrogate
 from hedgerow.universe import Universe
@@ -49,7 +49,7 @@ def test_no_method_finds_a_lower_value_than_was_promised(loss, over):
 @pytest.mark.parametrize("kind", [losses.Logistic, losses.Hinge])
 def test_the_place_of_a_minimum_is_found_by_newton_and_by_plain_steps_alone(kind, over):
     risk = bound(kind(target="y", features=["a", "b"]))
-    surrogate = Surrogate(risk, over, 0.05, 0.1)
+    surrogate = Surrogate(risk, over, 0.1, 0.2)
     assert minimiser.certain_place(surrogate, 1e-7)
     for counts in tables(risk, 1):
         closest = minimiser.located(surrogate, counts, 1e-11)
@@ -125,13 +125,12 @@ def test_projections_are_as_exact_as_the_proofs_take_them_to_be(over):
     """Against the same computation in extended precision where there is one, else against itself: P(P(x)) = P(x)."""
     rng = np.random.default_rng(3)
     risk = bound(SMOOTH[0])
-    allowed = Surrogate.of(risk, over, 0.1).in_projections
     for _ in range(50):
         v = rng.normal(size=risk.dimension) * 10 ** rng.uniform(-3, 6)
         once = over.project(v)
+        allowed = minimiser.ULP * (risk.dimension + 16) * (over.radius_l2(risk.dimension) + np.linalg.norm(v))
         assert np.linalg.norm(over.project(once) - once) <= allowed
         if isinstance(over, L2Ball):
             wide = v.astype(np.longdouble)
             exact = wide * min(np.longdouble(1), over.radius / np.sqrt((wide**2).sum()))
             assert np.linalg.norm((once - exact).astype(float)) <= allowed
-    assert solver.minimised(risk, tables(risk)[2], over).gap >= 0

@@ -81,15 +81,23 @@ class Surrogate:
         """Whether its constants are such that the proofs apply."""
         p = self.risk.dimension
         radius, diameter = self.over.radius_l2(p), self.over.diameter_l2(p)
-        constants = (self.smoothness, self.strong, radius * radius, diameter * diameter, self.magnitude * self.smoothness)
+        if not self.smoothness > 0:
+            return False
+        constants = (
+            self.smoothness,
+            self.strong,
+            radius * radius,
+            diameter * diameter,
+            self.magnitude * self.smoothness,
+        )
         # a polytope's projection is itself the outcome of a solver
         return all(0 < c < math.inf for c in constants) and not isinstance(self.over, Polytope)
 
     @cached_property
     def magnitude(self) -> float:
-        """A bound on the numbers that a loss of one record is computed from."""
-        radius = self.over.radius_l2(self.risk.dimension)
-        return self.risk.magnitude(self.over) + self.ridge * radius * radius
+        """A bound on the numbers that a loss of one record is computed from, and on L²/β, what a step may gain."""
+        radius, L = self.over.radius_l2(self.risk.dimension), self.risk.lipschitz(self.over)
+        return self.risk.magnitude(self.over) + self.ridge * radius * radius + L * L / self.smoothness
 
     @cached_property
     def evaluated(self) -> float:
@@ -115,9 +123,9 @@ class Surrogate:
 
     @property
     def in_projections(self) -> float:
-        """ρ."""
+        """ρ, of a step from a point of the set: relative to the length of what is projected."""
         p = self.risk.dimension
-        return ULP * (p + 16) * self.over.radius_l2(p)
+        return ULP * (p + 16) * (self.over.radius_l2(p) + self.risk.lipschitz(self.over) / self.smoothness)
 
     def losses(self, theta: Array) -> Array:
         """The loss of every cell without the added ridge, which is the same for all."""
