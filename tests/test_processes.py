@@ -40,7 +40,7 @@ def forked(function, fork=os.fork):
     reading, writing = os.pipe()
     child = fork()
     if child == 0:
-        signal.alarm(60)
+        signal.alarm(20)
         try:
             said = f"returned {function()!r}"
         except BaseException as raised:
@@ -380,13 +380,13 @@ def rounds_are_paid(take_turns: bool) -> None:
     query = hr.count(a=0).on(UNIVERSE)
 
     def ask() -> None:
-        for _ in range(25):
+        for _ in range(60):
             sources.append(asked.ask(query).source)
 
-    together(*[ask] * 4)
-    assert sources == ["measured"] * 100
-    assert account.events == (config.guard, config.measurement) * 100
-    assert asked.updates == asked._progress.tops == 100
+    together(*[ask] * 5)
+    assert sources == ["measured"] * 300
+    assert account.events == (config.guard, config.measurement) * 300
+    assert asked.updates == asked._progress.tops == 300
 
 
 def the_practical_guard_counts(take_turns: bool) -> None:
