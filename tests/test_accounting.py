@@ -6,7 +6,6 @@ import math
 import re
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import dp_accounting
 import numpy as np
@@ -233,19 +232,32 @@ def test_the_cost_is_read_in_the_currency() -> None:
         assert Budget(1, 1e-9).cost(event) == event.rho
 
 
-def test_threads_together_do_not_pass_the_total() -> None:
+def test_the_tolerance_of_a_fit_is_given_once_and_not_for_every_charge() -> None:
     accountant = Accountant(Budget(1, 0))
-    event = Laplace(1, 64)
+    accountant.charge(Laplace(1, 1))
+    tiny = Laplace(0.1, 1e12)  # a tenth of the tolerance
+    with pytest.raises(errors.BudgetExceeded):
+        for _ in range(100):
+            accountant.charge(tiny)
+    assert 1 < accountant.spent <= 1 + 1e-12
 
-    def charge(_: int) -> bool:
-        try:
-            accountant.charge(event)
-        except errors.BudgetExceeded:
-            return False
-        return True
 
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(charge, range(500))) == 64
+def test_an_account_keeps_the_budget_it_was_opened_with() -> None:
+    accountant = Accountant(Budget(1, 0))
+    with pytest.raises(AttributeError):
+        accountant.budget = Budget(100, 0)  # type: ignore[misc]
+    assert accountant.budget == Budget(1, 0)
+
+
+class Generous(Budget):  # type: ignore[misc]
+    def cost(self, event) -> float:
+        return 1e-9
+
+
+@pytest.mark.parametrize("budget", [Generous(1, 0), 1.0, (1.0, 0.0), None])
+def test_only_a_budget_that_prices_as_it_should_opens_an_account(budget) -> None:
+    with pytest.raises(errors.InvalidInput, match="budget must be a Budget"):
+        Accountant(budget)
 
 
 def test_the_repr_shows_the_budget_and_what_was_spent() -> None:

@@ -14,7 +14,7 @@ SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 LAYERS = [
     {"errors", "universe", "linear", "queries", "workloads", "experts"}
     | {"convex_set", "norm_balls", "potentials", "geometry", "features", "glm", "custom", "risk", "losses", "minimize"},
-    {"noise", "uniforms", "events", "accounting", "bounds"},
+    {"process", "noise", "uniforms", "events", "accounting", "bounds"},
     {"hypothesis", "junction_tree", "triangulation", "folds", "kernels", "data", "coding"},
     {"sparse_vector", "rows", "pmw", "theory", "mwem", "small_db", "games", "solver", "oracles", "convex_pmw", "erm"}
     | {"weighted", "certificate", "first_order", "minimiser", "excess", "sums", "convex_offline"}

@@ -9,8 +9,6 @@ from __future__ import annotations
 import copy
 import math
 import pickle
-import subprocess
-import sys
 import warnings
 from decimal import Decimal, localcontext
 from fractions import Fraction
@@ -432,24 +430,6 @@ def test_a_copy_does_not_share_the_originals_draws() -> None:
     for twin in (copy.copy(original), copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
         assert not twin._buffers
         assert {twin.comparison(2.0**20) for _ in range(20)}.isdisjoint(original._buffers[2.0**20])
-
-
-def test_a_forked_process_does_not_share_its_parents_draws() -> None:
-    code = """
-import os
-from hedgerow.noise import Noise
-noise = Noise()
-noise.comparison(2.0**20)
-read, write = os.pipe()
-if os.fork() == 0:
-    os.write(write, repr([noise.comparison(2.0**20) for _ in range(50)]).encode())
-    os._exit(0)
-mine = {noise.comparison(2.0**20) for _ in range(500)}
-os.wait()
-child = eval(os.read(read, 100_000))
-assert len(set(child)) == 50 and mine.isdisjoint(child)
-"""
-    subprocess.run([sys.executable, "-W", "ignore", "-c", code], check=True)
 
 
 # Indices

@@ -1,7 +1,12 @@
+import copy
+import dataclasses
 import math
+import pickle
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hedgerow import audit, sparse_vector
 from hedgerow.accounting import Accountant, Budget
@@ -92,12 +97,14 @@ def test_the_threshold_noise_shows_in_no_repr_and_is_forgotten_after_its_round()
     )
     _, opened = step(config, Progress(), 0.0, accountant, noise)
     assert opened.is_open
-    assert opened.threshold_noise is not None
+    secret = opened.round._threshold
+    assert isinstance(secret, int)
     assert repr(opened) == "Progress(tops=0)"
-    assert str(opened.threshold_noise) not in repr((opened, config, accountant))
+    assert str(secret) not in repr((opened, opened.round, config, accountant))
     _, closed = step(config, opened, 1e9, accountant, noise)
     assert not closed.is_open
-    assert closed.threshold_noise is None
+    assert closed.round is None
+    assert opened.round._threshold is None
 
 
 def test_every_round_draws_a_fresh_threshold():
@@ -105,7 +112,7 @@ def test_every_round_draws_a_fresh_threshold():
     drawn, progress = set(), Progress()
     for _ in range(20):
         progress, _ = sparse_vector.ready(config, progress, accountant, noise)
-        drawn.add(progress.threshold_noise)
+        drawn.add(progress.round._threshold)
         _, progress = step(config, progress, 1e9, accountant, noise)
     assert len(drawn) == 20
 
@@ -212,6 +219,14 @@ def test_threshold_value_noise_and_shifts_of_the_proof_are_on_one_grid():
         (lambda: SparseVector(math.nan, guard_round(1.0), 1), "threshold must be finite"),
         (lambda: SparseVector(0.0, guard_round(1.0), 0), "rounds must be a whole number of at least 1. Found 0"),
         (lambda: SparseVector(0.5, guard_round(1.0), 1, gap=True), "multiples of the grid when the gap is released"),
+        (lambda: SparseVector(1e300, guard_round(1.0), 1), r"finite, within 2\^53 rows"),
+        (lambda: SparseVector(3.0, guard_round(1.0), 1, gap=True, grid=0.75), "grid must be a power of two"),
+        (lambda: SparseVector(3.0, guard_round(1.0), 1, gap=True, grid=2.0**-60), "scale must be between"),
+        (lambda: SparseVector(3.0, guard_round(1.0), 1, Laplace(0.5, 9.0)), "at least the guard's sensitivity"),
+        (
+            lambda: SparseVector(3.0, guard_round(1.0, sensitivity=2.5), 1, Gaussian(2.5, 9.0)),
+            "must be a multiple of its grid. Found 2.5 and 1.0",
+        ),
         (lambda: guard_round(1.0, ratio=0.0), "ratio must be finite and above 0"),
     ],
 )
@@ -232,3 +247,123 @@ def test_comparisons_are_exact_where_sums_of_float64_are_not():
     config = SparseVector(huge, guard_round(0.5), rounds=1)
     outcome, _ = step(config, Progress(), huge, Accountant(Budget(1.0, 0.0)), Fixed(0))
     assert not outcome.above  # q < T + τ by a 2^-20th of a row
+
+
+class Chosen(Seeded):
+    """Comparisons with given noise: τ, then a ν for every value."""
+
+    def __init__(self, *draws):
+        super().__init__(0)
+        self.draws = list(draws)
+
+    def comparison(self, scale):
+        return self.draws.pop(0)
+
+
+def test_whole_rows_and_fractions_of_rows_are_compared_without_rounding_at_every_size():
+    config = SparseVector(0.5, guard_round(0.5), rounds=1)
+    outcome, _ = step(config, Progress(), 2.0**53, Accountant(Budget(1.0, 0.0)), Chosen(2.0**53, 0.0))
+    assert not outcome.above  # 2^53 < 0.5 + 2^53, though float64 has no room for the half
+
+
+# What the values are
+
+
+@pytest.mark.parametrize("grid", [1.0, 0.5, 2.0])
+def test_the_gap_shows_no_digit_of_the_value_below_its_grid(grid):
+    config = SparseVector(10.0, guard_round(0.5, sensitivity=2.0), rounds=1, gap=True, grid=grid)
+    for value in (1000.3725, 1000 + 2**-19, 3e5 + math.pi):
+        outcome, _ = step(config, Progress(), value, Accountant(Budget(1.0, 0.0)), Noise())
+        assert outcome.gap is not None
+        assert outcome.gap % grid == 0
+
+
+SILENT = Laplace(1.0, 2.0**-40)  # its noise is 0
+
+
+@given(st.floats(-1e9, 1e9), st.floats(0, 1))
+def test_rounding_never_takes_neighbours_further_apart_than_their_sensitivity(value, change):
+    config = SparseVector(-1e12, guard_round(1.0), 1, measurement=SILENT)
+    neighbour = value + change
+    if neighbour - value <= 1:
+        account = Accountant(Budget(2.0**42, 0.0))
+        near, far = (step(config, Progress(), x, account, Seeded(0))[0].measured for x in (value, neighbour))
+        assert 0 <= far - near <= 1
+
+
+def test_a_value_between_two_steps_is_not_rounded_to_the_even_one():
+    config = SparseVector(-1e6, guard_round(1.0), 1, measurement=SILENT)
+    account = Accountant(Budget(2.0**42, 0.0))
+    measured = [step(config, Progress(), x, account, Seeded(0))[0].measured for x in (0.5, 1.5)]
+    assert measured == [0, 1]  # rounding to even would give 0 and 2: two rows for one
+
+
+@pytest.mark.parametrize("gap", [False, True])
+@pytest.mark.parametrize(
+    ("value", "above"),
+    [(math.nan, False), (math.inf, True), (-math.inf, False), (1e308, True), (-1e308, False), (10**400, True)],
+)
+def test_no_value_raises_and_what_is_not_a_number_counts_as_nothing(value, above, gap):
+    config = SparseVector(1e6, guard_round(1.0), 1, measurement=Laplace(1.0, 5.0), gap=gap)
+    outcome, _ = step(config, Progress(), value, Accountant(Budget(2.0, 0.0)), Noise())
+    assert outcome.above == above
+    assert not above or math.isfinite(outcome.measured)
+
+
+# One threshold, one ⊤
+
+
+@pytest.mark.parametrize(
+    "again", [lambda p: p, copy.copy, copy.deepcopy, dataclasses.replace], ids=lambda f: f.__name__
+)
+def test_a_threshold_is_not_compared_with_after_its_top_however_its_progress_was_kept(again):
+    accountant, noise = Accountant(Budget(2.0, 0.0)), Seeded(0)
+    config = SparseVector(0.0, guard_round(0.5), rounds=4)
+    opened, _ = sparse_vector.ready(config, Progress(), accountant, noise)
+    kept, threshold = again(opened), opened.round._threshold
+    _, after = step(config, opened, 1e6, accountant, noise)
+    assert after.tops == 1
+    for paid in (2, 3, 4):  # used again, it opens a round of its own, which it pays for
+        outcome, later = step(config, kept, -1e6, accountant, noise)
+        assert (outcome.above, outcome.cost, len(accountant.events)) == (False, 0.5, paid)
+        assert later.round._threshold != threshold
+    with pytest.raises(BudgetExceeded):
+        step(config, kept, -1e6, accountant, noise)
+
+
+def test_an_open_round_cannot_be_pickled():
+    opened, _ = sparse_vector.ready(
+        SparseVector(0.0, guard_round(0.5), 1), Progress(), Accountant(Budget(1.0, 0.0)), Noise()
+    )
+    with pytest.raises(InvalidInput, match="A Round must stay in its process"):
+        pickle.dumps(opened)
+
+
+def test_an_open_round_goes_on_only_with_the_noise_that_was_paid_for():
+    accountant = Accountant(Budget(10.0, 0.0))
+    config = SparseVector(0.0, guard_round(0.1), rounds=4)
+    opened, _ = sparse_vector.ready(config, Progress(), accountant, Noise())
+    for another, account in (
+        (SparseVector(0.0, guard_round(5.0), rounds=4), accountant),
+        (config, Accountant(Budget(10.0, 0.0))),
+    ):
+        with pytest.raises(InvalidInput, match="must go on with the sparse vector and the account that opened it"):
+            step(another, opened, 0.0, account, Noise())
+    step(dataclasses.replace(config), opened, -1e6, accountant, Noise())
+    assert accountant.events == (config.guard,)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, BudgetExceeded])
+def test_a_round_is_over_after_its_top_whatever_is_raised_before_it_is_known(error):
+    class Interrupted(Seeded):
+        def add(self, value, event):
+            raise error
+
+    accountant = Accountant(Budget(10.0, 0.0))
+    config = SparseVector(0.0, guard_round(0.5), rounds=4, measurement=Laplace(1.0, 10.0))
+    opened, _ = sparse_vector.ready(config, Progress(), accountant, Interrupted(0))
+    with pytest.raises(error):
+        step(config, opened, 1e6, accountant, Interrupted(0))
+    assert not opened.is_open
+    outcome, _ = step(config, opened, -1e6, accountant, Seeded(0))
+    assert outcome.cost == 0.5  # the next comparison is with a new threshold, paid for

@@ -14,20 +14,22 @@ one accountant and not in the other.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import importlib
 import itertools
 import math
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, final, get_args
 
 import numpy as np
 
 from hedgerow import errors, events
 from hedgerow.events import Event
+from hedgerow.process import Home, OneOnly
 
 Neighbours = Literal["replace", "add-remove"]
 
@@ -35,6 +37,7 @@ _FIT = Fraction(1, 10**12)
 """Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
 
 
+@final
 @dataclasses.dataclass(frozen=True)
 class Budget:
     """(ε, δ) for everything that will ever be released, and what "neighbouring tables" means.
@@ -140,21 +143,39 @@ class Budget:
         return 2 * one if self.neighbours == "replace" else one
 
 
-class Accountant:
+class Accountant(OneOnly):
     """A filter: adaptively chosen events pass as long as the sum of their costs stays within the budget.
 
     `slack` is the part of δ set aside, once and for all, for events that have a δ of their own; the rest of δ converts
     to ρ. Both sums are filtered (Whitehouse et al. "Fully adaptive composition in differential privacy", Theorem 1).
+
+    There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
     """
 
     def __init__(self, budget: Budget, slack: float = 0.0) -> None:
-        self.budget = budget
+        if type(budget) is not Budget:  # another type could price events as it likes
+            raise errors.InvalidInput(
+                f"budget must be a Budget. Found a {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
+            )
+        self._budget = budget
         self._total = Fraction(budget.total if slack == 0 else budget.rho(slack))
         self._slack, self._failing = Fraction(slack), Fraction(0)
         self._spent = Fraction(0)  # exact, so that many small costs do not drown in rounding
         self._events: list[Event] = []
         self._counts: dict[Event, int] = {}
-        self._lock = threading.Lock()
+        self._turn = _Turn()
+
+    @property
+    def budget(self) -> Budget:
+        return self._budget
+
+    def exclusively(self) -> contextlib.AbstractContextManager[None]:
+        """`with accountant.exclusively():` no other thread charges or asks meanwhile. Refused in a fork.
+
+        A mechanism holds it for a whole question, so that no other comes between what it reads, compares, charges,
+        draws and remembers. It may be nested.
+        """
+        return self._turn
 
     @property
     def spent(self) -> float:
@@ -184,7 +205,7 @@ class Accountant:
     def charge(self, event: Event) -> None:
         """Record the event, or refuse it. Call before drawing: what was charged is spent, drawn or not."""
         cost = self.budget.cost(event)
-        with self._lock:
+        with self.exclusively():
             if not math.isfinite(cost):
                 raise errors.BudgetExceeded(
                     f"cost must be finite in {self.budget.currency}. Found infinity for {type(event).__name__} noise, "
@@ -200,7 +221,7 @@ class Accountant:
                     f"delta must be at most {float(self._slack - self._failing):.4g} (what is left of the slack). "
                     f"Found {event.delta:.4g}. Open the accountant with a larger slack."
                 )
-            self._spent += Fraction(cost)
+            self._spent += Fraction(cost)  # first: an interrupt from here on counts too much, never too little
             self._failing += Fraction(event.delta)
             self._events.append(event)
             self._counts[event] = self._counts.get(event, 0) + 1
@@ -217,7 +238,7 @@ class Accountant:
         """
         if not self._events:
             return 0.0
-        basic = math.fsum(event.epsilon * count for event, count in self._counts.items())
+        basic = math.fsum(event.epsilon * count for event, count in list(self._counts.items()))
         if self.budget.pure:
             return basic
         delta = self.budget.delta - float(self._failing)
@@ -234,11 +255,49 @@ class Accountant:
         an ε at δ less the sum of theirs.
         """
         dp = _dp_accounting()
-        grouped = [dp.SelfComposedDpEvent(_dp_event(event), count) for event, count in self._counts.items()]
+        grouped = [dp.SelfComposedDpEvent(_dp_event(event), count) for event, count in list(self._counts.items())]
         return dp.ComposedDpEvent(grouped) if grouped else dp.NoOpDpEvent()
 
     def __repr__(self) -> str:
         return f"Accountant({self.budget!r}, spent={self.spent:.4g} {self.budget.currency})"
+
+
+class _Turn:
+    """The lock of an account, taken only in the account's process."""
+
+    def __init__(self) -> None:
+        self._home, self._lock = Home(), threading.RLock()
+
+    def __enter__(self) -> None:
+        # before the lock, which in a fork may be held by a thread that is not there
+        self._home.require("An account", "Ask there, and pass on the answers.")
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+
+class _Accountable(Protocol):
+    @property
+    def _accountant(self) -> Accountant: ...
+
+
+_Self = TypeVar("_Self", bound=_Accountable)
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def one_at_a_time(
+    method: Callable[Concatenate[_Self, _Given], _Answer],
+) -> Callable[Concatenate[_Self, _Given], _Answer]:
+    """A question to a mechanism: asked while it has its account to itself."""
+
+    @functools.wraps(method)
+    def alone(self: _Self, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        with self._accountant.exclusively():
+            return method(self, *given, **named)
+
+    return alone
 
 
 def _dp_event(event: Event) -> Any:

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import sparse_vector
-from hedgerow.accounting import Accountant, Budget
+from hedgerow.accounting import Accountant, Budget, one_at_a_time
 from hedgerow.bounds import smallest_alpha
 from hedgerow.convex_set import ConvexSet
 from hedgerow.data import PrivateData
@@ -244,6 +244,7 @@ class OnlineConvexPMW:
         self._data, self._accountant, self._noise = data, accountant, noise
         self._guard, self._progress = config.sparse_vector, sparse_vector.Progress()
 
+    @one_at_a_time
     def ask(self, risk: Risk, over: ConvexSet) -> ConvexAnswer:
         config = self.config
         require_family(config, risk, over, self._accountant.budget, self._rows)

@@ -144,6 +144,18 @@ def release(
     hypothesis: Hypothesis | None = None,
 ) -> MWEMRelease:
     """Wang Algorithm 6. What an early stop leaves of the budget stays in the accountant."""
+    with accountant.exclusively():
+        return _released(config, queries, data, accountant, noise, hypothesis)
+
+
+def _released(
+    config: MWEMConfig,
+    queries: Sequence[Linear],
+    data: PrivateData,
+    accountant: Accountant,
+    noise: Noise,
+    hypothesis: Hypothesis | None,
+) -> MWEMRelease:
     if not queries:
         raise InvalidInput("The workload must have at least one query. Found none. List the queries to learn.")
     universe = data.universe

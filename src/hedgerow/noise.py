@@ -22,8 +22,9 @@ import functools
 import importlib
 import math
 import os
+import sys
+import threading
 import warnings
-import weakref
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, overload
@@ -32,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import errors, events
+from hedgerow.process import Home
 from hedgerow.uniforms import Uniform, Words, largest_gumbel
 
 Floats = NDArray[np.float64]
@@ -48,19 +50,26 @@ _LARGEST = 2**53  # values are clipped to this many grid steps: a float64 holds 
 
 
 class Noise:
-    """Noise from the operating system's randomness, exact on the grid of the event that is billed."""
+    """Noise from the operating system's randomness, exact on the grid of the event that is billed.
+
+    It is drawn in the process that made it: a fork would share what was drawn ahead, and could draw once more for what
+    was charged once.
+    """
 
     private = True
 
     def __init__(self) -> None:
         self._buffers: dict[float, list[float]] = {}
-        _INSTANCES.add(self)
+        self._home = Home()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), ()  # a copy starts without the original's buffers
+
+    def _require_home(self) -> None:
+        self._home.require("Noise", "Draw it there, or make a new one here.")
 
     def _words(self, count: int) -> Words:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
@@ -73,6 +82,7 @@ class Noise:
     def add(self, value: NDArray[Any], event: events.Laplace | events.Gaussian) -> Floats: ...
     def add(self, value: float | NDArray[Any], event: events.Laplace | events.Gaussian) -> float | Floats:
         """`value`, rounded to the event's grid, plus its noise: independent in every cell."""
+        self._require_home()
         if not isinstance(event, (events.Laplace, events.Gaussian)):
             raise errors.InvalidInput(
                 f"event must be Laplace or Gaussian. Found {type(event).__name__}. Use choose or comparison for it."
@@ -100,6 +110,7 @@ class Noise:
 
     def choose(self, scores: NDArray[Any], event: events.Exponential) -> int:
         """argmax(score + Gumbel(2Δ/ε)): index i with probability ∝ exp(ε·score_i/2Δ), exactly."""
+        self._require_home()
         if not isinstance(event, events.Exponential):
             raise errors.InvalidInput(
                 f"event must be Exponential. Found {type(event).__name__}. Use add or comparison for it."
@@ -127,6 +138,7 @@ class Noise:
 
     def comparison(self, scale: float) -> float:
         """One Laplace draw for a threshold test, of which only the outcome is released."""
+        self._require_home()
         try:
             return self._buffers[scale].pop()  # atomic: no draw is handed out twice
         except (KeyError, IndexError):
@@ -139,6 +151,7 @@ class Noise:
 
     def comparisons(self, scale: float, count: int) -> Floats:
         """Independent discrete Laplace draws, in rows, on `events.comparison_grid`."""
+        self._require_home()
         scale = events.positive("scale", scale)
         if not events.FINEST <= scale <= events.COARSEST:
             raise errors.InvalidInput(f"scale must be between 2^-40 and 2^40 rows. Found {scale!r}. Count in rows.")
@@ -150,6 +163,7 @@ class Noise:
 
     def subsample(self, n: int, size: int, replace: bool = False) -> Integers:
         """`size` of the indices 0..n−1, uniformly and in random order; all different unless `replace`."""
+        self._require_home()
         n, size = _count("n", n), _count("size", size)
         if (n == 0 < size) if replace else (size > n):
             raise errors.InvalidInput(f"size must be at most n = {n}. Found {size}. Take fewer, or replace.")
@@ -169,6 +183,7 @@ class Noise:
 
     def generator(self) -> np.random.Generator:
         """A numpy generator seeded by the operating system: for synthetic records and simulations only."""
+        self._require_home()
         return np.random.default_rng(int.from_bytes(os.urandom(32)))
 
     # Exact samplers
@@ -256,11 +271,8 @@ class Seeded(Noise):
         self.seed = seed
         self._sequence = np.random.SeedSequence(seed)
         self._bits = np.random.SFC64(self._sequence)
-        warnings.warn(
-            "Noise from a seed is not private: who knows the seed can remove it. Use it on public data only.",
-            errors.NotPrivateWarning,
-            stacklevel=2,
-        )
+        self._lock = threading.Lock()
+        _announce("Noise from a seed is not private: who knows the seed can remove it. Use it on public data only.")
 
     def __repr__(self) -> str:
         return f"Seeded({self.seed}: NOT PRIVATE)"
@@ -269,25 +281,25 @@ class Seeded(Noise):
         return type(self), (self.seed,)
 
     def _words(self, count: int) -> Words:
-        return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
+        with self._lock:
+            return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
 
     def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
         return steps + self._integers(event, steps.size)  # OpenDP takes no seed
 
     def generator(self) -> np.random.Generator:
-        return np.random.default_rng(self._sequence.spawn(1)[0])
+        self._require_home()
+        with self._lock:
+            return np.random.default_rng(self._sequence.spawn(1)[0])
 
 
-_INSTANCES: weakref.WeakSet[Noise] = weakref.WeakSet()
-
-
-def _forget_buffers() -> None:
-    for noise in _INSTANCES:
-        noise._buffers.clear()
-
-
-if hasattr(os, "register_at_fork"):  # else there is no fork that could share a buffer
-    os.register_at_fork(after_in_child=_forget_buffers)
+def _announce(message: str) -> None:
+    """Warn, at the line outside this package, every time: without a registry Python does not remember that it did."""
+    frame = sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hedgerow":
+        frame = frame.f_back
+    module = frame.f_globals.get("__name__", "<unknown>")
+    warnings.warn_explicit(message, errors.NotPrivateWarning, frame.f_code.co_filename, frame.f_lineno, module)
 
 
 def _steps(values: NDArray[Any], grid: float) -> Integers:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, final
 
 from hedgerow import experts, rows, sparse_vector
-from hedgerow.accounting import Accountant, Budget
+from hedgerow.accounting import Accountant, Budget, one_at_a_time
 from hedgerow.bounds import smallest_alpha
 from hedgerow.data import PrivateData
 from hedgerow.errors import BudgetExceeded, InvalidInput
@@ -175,6 +175,7 @@ class OnlinePMW:
         self._progress = sparse_vector.Progress()
         self._measurements = {step: replace(config.measurement, grid=step) for step in (1.0, self._grid)}
 
+    @one_at_a_time
     def ask(self, query: Linear) -> PMWAnswer:
         query = rows.on_grid(self.hypothesis.universe, query, self._grid)
         believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩; refuses what is too large before the data are touched

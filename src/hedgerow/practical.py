@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow import rows as exact
 from hedgerow import sparse_vector
-from hedgerow.accounting import Accountant, Budget
+from hedgerow.accounting import Accountant, Budget, one_at_a_time
 from hedgerow.custom import Custom
 from hedgerow.data import PrivateData
 from hedgerow.errors import BudgetExceeded
@@ -118,6 +118,7 @@ class Practical:
         """All released measurements: public."""
         return tuple(self._learned.measurements)
 
+    @one_at_a_time
     def answer_free(self, queries: Sequence[Linear]) -> list[tuple[float, float | None]] | None:
         """Answers that consult nothing private, all at once; None while a guard would have to be asked in order."""
         if self._guarding:
@@ -127,6 +128,7 @@ class Practical:
         values, errors = _placed(values, low, high, None)
         return [(v, e if e < 1 else None) for v, e in zip(values.tolist(), errors.tolist(), strict=True)]
 
+    @one_at_a_time
     def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
         value, error = self._free(query, within)
         if within is not None and error > within * (1 + 1e-9):
@@ -143,6 +145,7 @@ class Practical:
             error = min(error, self.guard.promise + (self._rows.high - self._rows.low) / self._rows.estimate)
         return value, error if error < 1 else None, "hypothesis"
 
+    @one_at_a_time
     def marginal(self, names: tuple[str, ...], within: float | None) -> tuple[Array, float | None, Source]:
         """The whole table; its bar holds for every cell, and ``within`` buys the table, not its cells."""
         source: Source = "hypothesis"
@@ -153,6 +156,7 @@ class Practical:
             source = "measured"
         return values, error if error < 1 else None, source
 
+    @one_at_a_time
     def minimise(self, query: BoundMinimize, within: float | None) -> tuple[Array, float | None, Source]:
         """θ and a bound on its excess risk; ``within`` buys a better one (``practical_convex``)."""
         return Convex(self).answer(query, within)
@@ -178,6 +182,7 @@ class Practical:
             return False
         return self._progress.is_open or self._accountant.affords(self.guard.config.guard)
 
+    @one_at_a_time
     def _is_wrong(self, query: Linear) -> bool:
         """Ask the guard whether the count differs from the hypothesis' by more than its threshold. One bit, billed."""
         assert self.guard is not None

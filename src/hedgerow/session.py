@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import mwem
-from hedgerow.accounting import Accountant, Budget
+from hedgerow.accounting import Accountant, Budget, one_at_a_time
 from hedgerow.custom import Custom
 from hedgerow.data import PrivateData, Table
 from hedgerow.errors import InvalidInput
@@ -27,6 +27,7 @@ from hedgerow.minimize import BoundMinimize
 from hedgerow.noise import Noise, Seeded
 from hedgerow.pmw import OnlinePMW, configure
 from hedgerow.practical import Practical, prefitted
+from hedgerow.process import OneOnly
 from hedgerow.queries import BoundMarginal, BoundMean, Query
 from hedgerow.theory import Offline, Theory, convex_pmw, part_of
 from hedgerow.universe import Universe
@@ -74,14 +75,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Entry:
-    """One line of the session's log: a billed use of the data."""
+    """One line of the session's log: a billed use of the data. Not ``private`` where the noise came from a seed."""
 
     event: Event
     cost: float
+    private: bool = True
 
 
-class Session:
-    """Made by ``hr.open`` or ``hr.release``."""
+class Session(OneOnly):
+    """Made by ``hr.open`` or ``hr.release``. Threads may share it: they take turns. A fork of its process cannot ask."""
 
     def __init__(
         self, data: PrivateData, accountant: Accountant, noise: Noise, engine: Theory | Offline | Practical
@@ -97,6 +99,11 @@ class Session:
     @property
     def budget(self) -> Budget:
         return self._accountant.budget
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise is unknown to everyone; not with a ``seed``."""
+        return self._noise.private
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -125,8 +132,9 @@ class Session:
     @property
     def log(self) -> tuple[Entry, ...]:
         """Every billed use of the data so far, in order."""
-        return tuple(Entry(event, self.budget.cost(event)) for event in self._accountant.events)
+        return tuple(Entry(event, self.budget.cost(event), self.private) for event in self._accountant.events)
 
+    @one_at_a_time
     def ask(
         self, query: Query, *, within: float | None = None, scale: Literal["fraction", "rows"] = "fraction"
     ) -> Answer:
@@ -168,6 +176,7 @@ class Session:
                 ]
         return answers
 
+    @one_at_a_time
     def synthetic(self, rows: int | None = None) -> pd.DataFrame:
         """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told."""
         import pandas as pd
@@ -178,6 +187,7 @@ class Session:
         codes = self.hypothesis.sample(int(wanted), self._noise.generator(), rounded=True)
         return pd.DataFrame(self.universe.decode(codes, numeric=True))
 
+    @one_at_a_time
     def _batch(self, asked: list[tuple[Query, Any]], advance: Callable[[], None]) -> list[Answer]:
         """Answers in order. Where the engine can answer for free they are computed together."""
         fresh = {b.key: b for _, b in asked if isinstance(b, Linear) and b.key not in self._answered}
@@ -236,17 +246,9 @@ class Session:
         error = None if answer.error is None else answer.error * self.rows
         return replace(answer, value=answer.value * self.rows, error=error)
 
-    def __reduce__(self) -> str | tuple[Any, ...]:
-        raise InvalidInput(
-            "A session must stay in its process. Found an attempt to pickle it. Pass its answers instead."
-        )
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Session:
-        """Itself: a copied account would be spent twice."""
-        return self
-
     def __repr__(self) -> str:
-        return f"Session({self.universe!r}, {self.budget!r}, spent {self.spent:.4g} of {self.budget.total:.4g} {self.budget.currency})"
+        warning = f"NOT PRIVATE: seed {self._noise.seed}, " if isinstance(self._noise, Seeded) else ""
+        return f"Session({warning}{self.universe!r}, {self.budget!r}, spent {self.spent:.4g} of {self.budget.total:.4g} {self.budget.currency})"
 
 
 def open(

@@ -101,9 +101,10 @@ def release(
     m = bounds.small_db_size(alpha, len(queries)) if alpha is not None else int(size or 0)
     count = databases(universe.size, m)
     unit = 1.0 if all(q.is_count for q in queries) else rows.grid_for(data.rows * m, 1.0)
-    # one row moves m·n·u by m, that is by m/unit steps
-    event = Exponential(m / unit, _affordable(accountant) if epsilon is None else epsilon)
-    accountant.charge(event)
+    with accountant.exclusively():  # what is left must still be there when it is charged
+        # one row moves m·n·u by m, that is by m/unit steps
+        event = Exponential(m / unit, _affordable(accountant) if epsilon is None else epsilon)
+        accountant.charge(event)
     distance = _distances(universe, queries, data, m, count, unit)
     chosen = noise.choose((distance.min() - distance).astype(float), event)
     return SmallDatabase(universe, _nth_database(universe, m, chosen))

@@ -11,7 +11,8 @@ Symbols: Δ sensitivity in rows, ε₁ for the threshold, ε₂ for the values, 
 Differs: each ⊤ ends a round and the next begins with a fresh τ. A round is charged when it opens, before τ exists, and
 opens when it is first needed. The ratio ε₁ : ε₂ is free; 1 : 2^(2/3) minimises the variance of τ − ν (the book's is
 1 : 1). All noise is discrete and Δ, which the event rounds up, is on its grid, so that the proof's shifts are exact.
-The free gap, which is released, needs values and threshold on a grid of its own.
+Values are floored to that grid, which one row still moves by at most Δ, and are compared as whole numbers of its steps. The
+free gap, which is released, has a grid of its own.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from hedgerow.accounting import Accountant, Budget
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.noise import Noise
+from hedgerow.process import OneOnly
 
 FINEST = 2.0**-20  # of a row: the finest grid of values, thresholds and the noise of comparisons
+LARGEST = 2.0**53  # rows: thresholds are at most this, and values are clipped to it
 LEAST_VARIANCE = 2 ** (2 / 3)  # ε₂/ε₁ that minimises 2(Δ/ε₁)² + 2(2Δ/ε₂)²
 
 
@@ -45,8 +48,8 @@ class SparseVector:
     ``measurement``: NumericSparse. On ⊤ the value is measured with this fresh noise, charged separately.
     ``gap``: on ⊤ also release (value + ν) − (threshold + τ), which costs nothing more. It is never given on ⊥, nor
     are the noisy value and the noisy threshold themselves. As an estimate of value − threshold it is biased upwards,
-    for it is only seen when it is not negative, and of a value |x| it says nothing about the sign of x. Values, the
-    threshold and Δ must then be multiples of ``grid``.
+    for it is only seen when it is not negative, and of a value |x| it says nothing about the sign of x. Values are then
+    floored to ``grid``, of which the threshold and Δ must be multiples.
     """
 
     threshold: float
@@ -57,33 +60,86 @@ class SparseVector:
     grid: float = 1.0
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.threshold):
-            raise InvalidInput(f"threshold must be finite. Found {self.threshold!r}. Give it in rows.")
+        if not abs(self.threshold) <= LARGEST:
+            raise InvalidInput(
+                f"threshold must be finite, within 2^53 rows. Found {self.threshold!r}. Give it in rows."
+            )
         if not (isinstance(self.rounds, int) and self.rounds >= 1):
             raise InvalidInput(
                 f"rounds must be a whole number of at least 1. Found {self.rounds!r}. Allow one ⊤ or more."
             )
         # on the grid of the noise, so that no rounding depends on the data; down, so that ⊥ promises no less
         object.__setattr__(self, "threshold", math.floor(self.threshold / FINEST) * FINEST)
+        if self.gap:
+            _gap_noise(self)  # refuses a grid that cannot be drawn on
         if self.gap and any(x % self.grid for x in (self.threshold, self.guard.sensitivity)):
             raise InvalidInput(
                 f"threshold and sensitivity must be multiples of the grid when the gap is released. Found "
                 f"{self.threshold!r}, {self.guard.sensitivity!r} and grid {self.grid!r}. Round the threshold."
             )
+        measured = self.measurement
+        if measured and not measured.sensitivity >= self.guard.sensitivity:
+            raise InvalidInput(
+                f"A measurement must have at least the guard's sensitivity, {self.guard.sensitivity!r}. Found "
+                f"{measured.sensitivity!r}. Measure the value that was compared."
+            )
+        if measured and measured.sensitivity % measured.grid:  # flooring to the grid could then move a value by more
+            raise InvalidInput(
+                f"The sensitivity of a measurement must be a multiple of its grid. Found {measured.sensitivity!r} and "
+                f"{measured.grid!r}. Round the sensitivity up, or use a finer grid."
+            )
+
+    @property
+    def unit(self) -> float:
+        """The step, in rows, in which values, threshold and noise are counted when they are compared."""
+        return self.grid if self.gap else FINEST
+
+
+@final
+class Round(OneOnly):
+    """An open round of one sparse vector, paid by one account. Its noisy threshold T + τ is secret, and one ⊤ ends it."""
+
+    __slots__ = ("_accountant", "_config", "_threshold")
+
+    def __init__(self, config: SparseVector, accountant: Accountant, threshold: int) -> None:
+        self._config, self._accountant = config, accountant
+        self._threshold: int | None = threshold  # in the config's units
+
+    @property
+    def is_open(self) -> bool:
+        return self._threshold is not None
+
+    def require(self, config: SparseVector, accountant: Accountant) -> None:
+        """Refuse to go on with other noise than was paid for, or on another account."""
+        if self._accountant is not accountant or (self._config is not config and self._config != config):
+            raise InvalidInput(
+                "An open round must go on with the sparse vector and the account that opened it. Found another of the two. "
+                "Start with a new Progress."
+            )
+
+    def excess(self, noisy: int) -> int | None:
+        """How far a noisy value is above the threshold, if it is: ⊤, and the round is over. None is ⊥."""
+        threshold, self._threshold = self._threshold, None  # over whatever happens now, and open again only after ⊥
+        if threshold is None:
+            raise InvalidInput("A round must be open to be compared with. Found one that is over. Open the next.")
+        if noisy >= threshold:
+            return noisy - threshold
+        self._threshold = threshold
+        return None
 
 
 @final
 @dataclass(frozen=True)
 class Progress:
-    """How far a sparse vector is. ``threshold_noise`` (τ) is secret: never shown, stored or used after its ⊤."""
+    """How far a sparse vector is. An earlier one, used again, finds its round over and opens, and pays for, the next."""
 
     tops: int = 0
-    threshold_noise: float | None = field(default=None, repr=False, compare=False)
+    round: Round | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_open(self) -> bool:
         """Whether a round is open, so that a value below the threshold costs nothing."""
-        return self.threshold_noise is not None
+        return self.round is not None and self.round.is_open
 
 
 @final
@@ -97,23 +153,29 @@ class Outcome:
     cost: float = 0.0
 
 
+FREE = Outcome(above=False)  # most there are
+
+
 def step(
     config: SparseVector, progress: Progress, value: float, accountant: Accountant, noise: Noise
 ) -> tuple[Outcome, Progress]:
     """Compare one private value (in rows, Δ-sensitive given all that was released) with the threshold."""
-    opened, cost = ready(config, progress, accountant, noise)
-    assert opened.threshold_noise is not None
-    # q + ν ≥ T + τ, as q − T ≥ τ − ν: either side is exact in float64, and a comparison always is
-    distance, margin = value - config.threshold, opened.threshold_noise - _query_noise(config, noise)
-    if distance < margin:
-        return Outcome(above=False, cost=cost), opened
-    closed = Progress(tops=opened.tops + 1)  # τ is dropped here and never seen again
-    measured = None
-    if config.measurement is not None:
-        accountant.charge(config.measurement)
-        cost += accountant.budget.cost(config.measurement)
-        measured = float(noise.add(value, config.measurement))
-    return Outcome(above=True, measured=measured, gap=distance - margin if config.gap else None, cost=cost), closed
+    with accountant.exclusively():
+        opened, cost = _ready(config, progress, accountant, noise)
+        assert opened.round is not None
+        value = _finite(value)
+        # q + ν ≥ T + τ, in whole steps: without rounding
+        excess = opened.round.excess(_floored(value, config.unit) + _query_noise(config, noise))
+        if excess is None:
+            return Outcome(above=False, cost=cost) if cost else FREE, opened
+        measured = None
+        if config.measurement is not None:
+            accountant.charge(config.measurement)
+            cost += accountant.budget.cost(config.measurement)
+            grid = config.measurement.grid
+            measured = float(noise.add(_floored(value, grid) * grid, config.measurement))
+        gap = excess * config.grid if config.gap else None
+        return Outcome(above=True, measured=measured, gap=gap, cost=cost), Progress(tops=opened.tops + 1)
 
 
 def ready(config: SparseVector, progress: Progress, accountant: Accountant, noise: Noise) -> tuple[Progress, float]:
@@ -121,9 +183,15 @@ def ready(config: SparseVector, progress: Progress, accountant: Accountant, nois
 
     A round is charged first, then its threshold noise is drawn. Refused when c rounds are over, or the budget is.
     """
-    if progress.is_open:
+    with accountant.exclusively():
+        return _ready(config, progress, accountant, noise)
+
+
+def _ready(config: SparseVector, progress: Progress, accountant: Accountant, noise: Noise) -> tuple[Progress, float]:
+    if progress.round is not None and progress.round.is_open:
+        progress.round.require(config, accountant)
         if config.measurement is not None and not accountant.affords(config.measurement):
-            # said before the comparison, whatever its outcome: after ⊤ it would come too late to drop τ
+            # said before the comparison, whatever its outcome: later it would tell that it was ⊤
             raise BudgetExceeded(
                 f"The budget must afford a measurement. Found {accountant.remaining:.6g} left. Stop here."
             )
@@ -138,18 +206,38 @@ def ready(config: SparseVector, progress: Progress, accountant: Accountant, nois
             f"The budget must afford a round and its measurement. Found {accountant.remaining:.6g} left. Stop here."
         )
     accountant.charge(config.guard)
+    threshold = _floored(config.threshold, config.unit) + _threshold_noise(config, noise)
+    return replace(progress, round=Round(config, accountant, threshold)), accountant.budget.cost(config.guard)
+
+
+def _finite(value: float) -> float:
+    """Clipped, and 0 if not a number: what the data hold never raises, and clipping moves no two values apart."""
+    if -LARGEST <= value <= LARGEST:
+        return float(value)
+    return 0.0 if value != value else LARGEST if value > 0 else -LARGEST
+
+
+def _floored(value: float, unit: float) -> int:
+    """Whole units, rounded down: values that are at most a multiple of the unit apart stay so, exactly."""
+    return math.floor(value / unit)
+
+
+def _gap_noise(config: SparseVector) -> tuple[Laplace, Laplace]:
+    """The noise of threshold and value when their difference is released, on its grid."""
+    Δ, guard = config.guard.sensitivity, config.guard
+    return Laplace(Δ, guard.threshold_scale, config.grid), Laplace(2 * Δ, guard.query_scale, config.grid)
+
+
+def _threshold_noise(config: SparseVector, noise: Noise) -> int:
     if config.gap:
-        shape = Laplace(config.guard.sensitivity, config.guard.threshold_scale, config.grid)
-        drawn = float(noise.add(0.0, shape))
-    else:
-        drawn = float(noise.comparison(config.guard.threshold_scale))
-    return replace(progress, threshold_noise=drawn), accountant.budget.cost(config.guard)
+        return int(noise.add(0.0, _gap_noise(config)[0]) / config.grid)
+    return int(noise.comparison(config.guard.threshold_scale) / FINEST)
 
 
-def _query_noise(config: SparseVector, noise: Noise) -> float:
-    if not config.gap:
-        return float(noise.comparison(config.guard.query_scale))
-    return float(noise.add(0.0, Laplace(2 * config.guard.sensitivity, config.guard.query_scale, config.grid)))
+def _query_noise(config: SparseVector, noise: Noise) -> int:
+    if config.gap:
+        return int(noise.add(0.0, _gap_noise(config)[1]) / config.grid)
+    return int(noise.comparison(config.guard.query_scale) / FINEST)
 
 
 # Accuracy: every one of k adaptive comparisons is right to within a width w, except with probability β.

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting import Accountant, Budget
+from hedgerow.accounting import Accountant, Budget, one_at_a_time
 from hedgerow.convex_pmw import OnlineConvexPMW, configure
 from hedgerow.custom import Custom
 from hedgerow.data import PrivateData
@@ -38,7 +38,7 @@ class Theory:
 
     def __init__(self, pmw: OnlinePMW, convex: OnlineConvexPMW | None = None, vouched: Collection[Custom] = ()) -> None:
         """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused."""
-        self._pmw, self._convex, self._vouched = pmw, convex, vouched
+        self._pmw, self._convex, self._accountant, self._vouched = pmw, convex, pmw._accountant, vouched
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -56,6 +56,7 @@ class Theory:
     def answer_free(self, queries: Sequence[Linear]) -> None:
         """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
 
+    @one_at_a_time  # all its cells together
     def marginal(
         self, names: tuple[str, ...], within: float | None
     ) -> tuple[NDArray[np.float64], float | None, Source]:

@@ -133,14 +133,15 @@ class Payment:
             raise BudgetExceeded("A payment must be made once. Found a second. Charge all events of the call together.")
         self._paid = True
         if self.accountant is not None:
-            if not self.accountant.affords(*planned):  # so that a refusal part of the way charges nothing
-                cost = math.fsum(map(self.budget.cost, planned))
-                raise BudgetExceeded(
-                    f"cost must be at most {self.budget.currency} = {self.accountant.remaining:.4g}, what is left. "
-                    f"Found {cost:.4g}. Spend less, or stop here."
-                )
-            for event in planned:
-                self.accountant.charge(event)
+            with self.accountant.exclusively():
+                if not self.accountant.affords(*planned):  # so that a refusal part of the way charges nothing
+                    cost = math.fsum(map(self.budget.cost, planned))
+                    raise BudgetExceeded(
+                        f"cost must be at most {self.budget.currency} = {self.accountant.remaining:.4g}, what is left. "
+                        f"Found {cost:.4g}. Spend less, or stop here."
+                    )
+                for event in planned:
+                    self.accountant.charge(event)
             return math.fsum(map(self.budget.cost, planned))
         return self._certified(planned)
 
