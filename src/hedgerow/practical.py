@@ -252,7 +252,7 @@ class Practical:
             measurement = Measurement(names, np.asarray(drawn, dtype=float), event)
         else:
             counted = exact.on_grid(self._data.universe, query)
-            step = exact.step_of(counted, self._grid)
+            step = exact.step_of(query, self._grid)
             event = replace(event, grid=step)
             self._accountant.charge(event)
             value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), event)
