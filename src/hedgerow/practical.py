@@ -201,7 +201,7 @@ class Practical:
     def _promised(self) -> float:
         """What ⊥ says of a fraction: |N − ñv| ≤ 3w rows, the threshold being 2w, and n may be off."""
         assert self.guard is not None
-        if self._rows.low == self._rows.high:
+        if self._accountant.budget.neighbours == "replace":
             return self.guard.promise
         return (1.5 * self.guard.config.threshold + 1 + self._rows.off) / self._rows.estimate
 
