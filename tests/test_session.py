@@ -262,6 +262,12 @@ def test_bars_hold_as_fractions_and_in_rows_whatever_is_known_of_n(budget, rows)
         assert session.ask(hr.count(a=1), scale="rows").error < 0.15 * rows
 
 
+def test_a_public_n_has_no_bar_however_small() -> None:
+    session = hr.open(tiny(1, 0), universe=TINY, budget=hr.Budget(1.0, 1e-6), seed=1)
+    answer = session.ask(hr.count(), scale="rows")
+    assert (answer.value, answer.error) == (1.0, 0.0)
+
+
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_theory_profile_states_what_it_does_not_know_of_n(delta) -> None:
     """40 sessions at β = 0.2, of which n's interval has 0.02: more than 20 with a miss, or 6 of n, have probability < 1e-5."""

@@ -191,9 +191,8 @@ class ErrorBars:
         for i, query in enumerate(queries) if self._queries else ():
             for measurement, doubt in self._queries.get(query.key, ()):
                 width = float(_tail(measurement.event, np.ones(()), math.log(2) + doubt))
-                width += (
-                    0.0 if query.is_count else measurement.event.grid / 2
-                )  # what is no count was rounded to the grid
+                if not query.is_count:  # its value was rounded to the grid
+                    width += measurement.event.grid / 2
                 y = float(measurement.values)
                 low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)
                 high[i] = min(high[i], (y + width) / rows.low + measurement.rounding)

@@ -117,7 +117,8 @@ class Practical:
 
     def error_in_rows(self, value: Any, error: float) -> float:
         """The bar of ñ·value around the true count, error being that of the fraction: |ñv − nt| ≤ |ñ − n|v + n|v − t|."""
-        return self._rows.off * float(np.max(value)) + self._rows.high * error
+        off = 0.0 if self._accountant.budget.neighbours == "replace" else self._rows.off
+        return off * float(np.max(value)) + self._rows.high * error
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
