@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import logging
 import pickle
@@ -12,9 +13,10 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow import demo
+from hedgerow import demo, selection
 from hedgerow.bench import unsafe_answer, unsafe_error
 from hedgerow.data import Histogram, Table
+from hedgerow.queries import BoundMean
 
 SMALL = hr.Universe(age=hr.Integers(0, 7), sex=hr.Categories(["F", "M"]), smoker=hr.Flag(), region=hr.Integers(0, 3))
 
@@ -223,6 +225,198 @@ def test_n_is_only_estimated_under_add_remove(table) -> None:
     )
     assert theory.rows != SMALL.size * 10**6
     assert abs(theory.ask(hr.count(sex="F")).value - 0.5) <= theory.ask(hr.count(sex="F")).error
+
+
+TINY = hr.Universe.from_sizes({"a": 4, "b": 3, "c": 2})
+BUDGETS = [hr.Budget(1.0, d, neighbours) for d in (0.0, 1e-6) for neighbours in ("replace", "add-remove")]
+
+
+def tiny(rows: int, seed: int) -> Histogram:
+    rng = np.random.default_rng(seed)
+    return Histogram(TINY, rng.multinomial(rows, rng.dirichlet(np.full(TINY.size, 0.3))))
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize("rows", [20, 200, 5000])
+def test_bars_hold_as_fractions_and_in_rows_whatever_is_known_of_n(budget, rows) -> None:
+    """40 sessions at β = 0.05: more than 10 with a miss have probability below 1e-5 if the bars are valid."""
+    parts = [hr.count(), hr.count(a={0, 1, 2}), hr.marginal("a"), hr.marginal("a", "b"), hr.count(a=1, c=0)]
+    parts += [hr.linear(("a", "b"), np.random.default_rng(0).random((4, 3))), hr.marginal("a", "b", "c")]
+    misses = 0
+    for seed in range(40):
+        data = tiny(rows, seed)
+        session = hr.open(data, universe=TINY, budget=budget, seed=seed)
+        missed = False
+        for query in parts:
+            truth = unsafe_answer(data, query)
+            for scale, unit in (("fraction", 1), ("rows", rows)):
+                answer = session.ask(query, scale=scale)
+                off = np.abs(answer.value - unit * truth).max()
+                missed |= answer.error is not None and off > answer.error + 1e-9 * unit
+        mean = session.ask(hr.mean("a", where=hr.count(c=1)))
+        missed |= mean.error is not None and abs(mean.value - unsafe_answer(data, mean.query)) > mean.error + 1e-9
+        misses += missed
+    assert misses <= 10
+    if rows == 5000:  # and they say something: the last session's, some tens of rows
+        assert session.ask(hr.count(), scale="rows").error < 0.05 * rows
+        assert session.ask(hr.count(a=1), scale="rows").error < 0.15 * rows
+
+
+def test_a_public_n_has_no_bar_however_small() -> None:
+    session = hr.open(tiny(1, 0), universe=TINY, budget=hr.Budget(1.0, 1e-6), seed=1)
+    answer = session.ask(hr.count(), scale="rows")
+    assert (answer.value, answer.error) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+def test_the_theory_profile_states_what_it_does_not_know_of_n(delta) -> None:
+    """40 sessions at β = 0.2, of which n's interval has 0.02: more than 20 with a miss, or 6 of n, have probability < 1e-5."""
+    misses = wrong = 0
+    for seed in range(40):
+        data = tiny(100_000, seed)
+        session = hr.open(
+            data, universe=TINY, budget=hr.Budget(1.0, delta, "add-remove"), profile="theory", beta=0.2, queries=20, seed=seed
+        )  # fmt: skip
+        off = session._engine.error - 3 * session._engine._pmw.config.alpha
+        assert 0 < off * session.rows < 5000  # of n: about a hundredth of the budget
+        wrong += abs(session.rows - data.rows) > off * session.rows
+        missed = False
+        for query in [hr.count(), hr.count(a={0, 1}), hr.marginal("b")]:
+            for scale, unit in (("fraction", 1), ("rows", data.rows)):
+                answer = session.ask(query, scale=scale)
+                missed |= np.abs(answer.value - unit * unsafe_answer(data, query)).max() > answer.error
+        misses += missed
+    assert misses <= 20
+    assert wrong <= 6
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_within_of_a_weighted_question_is_paid_once_and_reached(budget) -> None:
+    universe = hr.Universe.from_sizes({"a": 9, "b": 8, "c": 7})
+    rng = np.random.default_rng(3)
+    data = Histogram(universe, rng.multinomial(10**6, rng.dirichlet(np.full(universe.size, 0.1))))
+    session = hr.open(data, universe=universe, budget=budget, reserve=0.5, seed=4)
+    for query in [
+        hr.linear(("a", "b", "c"), rng.random(universe.shape)),
+        hr.linear(("a", "b", "c"), rng.random(universe.shape) * 1e-3),
+        hr.linear(("a", "c"), rng.choice([0.0, 1e-310], (9, 7))),
+        hr.count(a={0, 2, 5}, b={1, 6}, c={0, 3, 4}),
+        hr.marginal("a", "b", "c"),
+    ]:
+        wanted, free = 0.0005, session.ask(query)
+        paid = session.ask(query, within=wanted)
+        assert (paid.source == "measured") == (free.error is None or free.error > wanted)
+        assert paid.error <= wanted * (1 + 1e-9)
+        assert np.abs(paid.value - unsafe_answer(data, query)).max() <= paid.error + 1e-12
+        spent = session.spent
+        again = session.ask(query, within=wanted)
+        assert (again.cost, session.spent) == (0.0, spent)
+    mean = hr.mean("a", where=hr.count(b={1, 2}, c={0, 3}))
+    assert session.ask(mean, within=0.0005).source == "measured"
+    spent = session.spent
+    assert session.ask(mean, within=0.0005).cost == 0.0
+    assert session.spent == spent
+
+
+def test_a_weighted_question_too_large_for_the_model_is_paid_once(monkeypatch) -> None:
+    monkeypatch.setattr(selection, "ROOM", 10)
+    data = tiny(10**6, 5)
+    session = hr.open(data, universe=TINY, budget=hr.Budget(1.0, 1e-6), reserve=0.5, seed=6)
+    query = hr.linear(TINY.names, np.random.default_rng(7).random(TINY.shape))
+    wanted = session.ask(query).error / 3
+    paid = session.ask(query, within=wanted)
+    assert paid.source == "measured"
+    assert abs(paid.value - unsafe_answer(data, query)) <= paid.error <= wanted * (1 + 1e-9)
+    assert session.ask(query, within=wanted).cost == 0.0
+
+
+def test_a_question_too_large_to_count_is_refused_before_it_is_charged() -> None:
+    universe = hr.Universe.from_sizes({name: 40 for name in "abcdef"})
+    rows = pd.DataFrame({name: np.arange(1000) % 40 for name in "abcdef"})
+    session = hr.open(rows, universe=universe, budget=hr.Budget(1.0, 1e-6), reserve=0.9, seed=8)
+    spent = session.spent
+    with pytest.raises(hr.TooLarge):
+        session.ask(hr.count({name: (0, 20) for name in "abcdef"}), within=0.2)
+    assert session.spent == spent
+
+
+@pytest.mark.parametrize("nobody", [hr.count(smoker=set()), hr.count(sex="F") & hr.count(sex="M")])
+def test_a_mean_among_nobody_is_refused_as_such(session, nobody) -> None:
+    with pytest.raises(hr.InvalidInput, match=r"A mean must be among records that can exist\. Found count"):
+        session.ask(hr.mean("age", where=nobody))
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize("profile", ["practical", "theory", "release"])
+@pytest.mark.parametrize(
+    "sizes", [{"a": 1, "x": 3}, {"a": 3, "x": 1, "y": 1}, {"x": 4}, {"a": 1, "x": 3, "y": 2, "z": 1}], ids=str
+)
+def test_attributes_with_one_value_are_like_any_other(profile, budget, sizes) -> None:
+    universe = hr.Universe(**{name: hr.Integers(5, 4 + m) for name, m in sizes.items()})
+    data = Histogram(universe, np.arange(universe.size) * 20_000 + 10_000)
+    if profile == "release":
+        session = hr.release(data, universe=universe, budget=budget, seed=1)
+    else:
+        session = hr.open(data, universe=universe, budget=budget, profile=profile, queries=100, seed=1)
+    names = list(sizes)
+    questions = [hr.count(), hr.marginal(*names), *(hr.marginal(n) for n in names), *(hr.mean(n) for n in names)]
+    questions += [hr.count({names[0]: 5}), hr.linear(names, np.full(universe.shape, 0.25))]
+    for query in questions:
+        answer = session.ask(query)
+        assert np.abs(answer.value - unsafe_answer(data, query)).max() <= (answer.error or 0) + 1e-9
+        if not isinstance(query.on(universe), BoundMean):
+            assert np.shape(answer.value) == np.shape(unsafe_answer(data, query))
+    assert session.ask(hr.marginal(*names)).error < 0.3
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_a_universe_of_one_cell_has_only_n_to_tell(budget) -> None:
+    universe = hr.Universe(a=hr.Integers(5, 5), b=hr.Integers(1, 1))
+    session = hr.open(Histogram(universe, np.array([3000])), universe=universe, budget=budget, seed=1)
+    answer = session.ask(hr.count(), scale="rows")
+    assert abs(answer.value - 3000) <= answer.error < 200
+    assert session.ask(hr.marginal("a", "b")).value.tolist() == [[1.0]]
+    assert session.ask(hr.mean("a"), within=0.01).value == 5.0
+    with pytest.raises(hr.InvalidInput, match="at least 2 cells"):
+        hr.open(Histogram(universe, np.array([3000])), universe=universe, budget=budget, profile="theory")
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.parametrize("workload", [[], [hr.count()], [hr.count(a=1)], [hr.marginal("a", "b", "c")]])
+@pytest.mark.parametrize("everything", [True, False])
+def test_any_workload_can_be_opened_or_released(budget, workload, everything) -> None:
+    make = hr.release if everything else hr.open
+    session = make(tiny(5000, 1), universe=TINY, budget=budget, workload=workload, seed=2)
+    assert session.ask(hr.count(a=1)).value == pytest.approx(unsafe_answer(tiny(5000, 1), hr.count(a=1)), abs=0.1)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_no_table_makes_arithmetic_warn(budget) -> None:
+    """Empty, one row, all in one cell, and the most there can be: warnings would tell them apart."""
+    tables = [np.zeros(TINY.size, int)] if budget.neighbours == "add-remove" else []
+    for rows in (1, 2, 1000, 2**50):
+        tables += [np.eye(TINY.size, dtype=int)[i] * rows for i in (0, 13)]
+    for seed, counts in enumerate(tables):
+        session = hr.open(Histogram(TINY, counts), universe=TINY, budget=budget, reserve=0.3, seed=seed)
+        questions = [hr.count(), hr.count(a=0, b=1), hr.marginal("a", "b", "c"), hr.mean("a", where=hr.count(c=0, b=2))]
+        questions.append(hr.linear(("a", "b"), np.full((4, 3), 0.5) + np.eye(4, 3) * 1e-310))
+        for query in questions:
+            session.ask(query)
+            session.ask(query, scale="rows")
+            with contextlib.suppress(hr.BudgetExceeded):
+                session.ask(query, within=0.01)
+        released = hr.release(Histogram(TINY, counts), universe=TINY, budget=budget, seed=seed)
+        released.ask_all(questions)
+
+
+def test_weights_that_are_the_same_function_are_the_same_question(session) -> None:
+    weights = np.array([0.0, 0.5, 1.0, 0.25])
+    first = session.ask(hr.linear("region", weights))
+    again = session.ask(hr.linear("region", np.where(weights == 0, -0.0, weights)))
+    assert (again.value, again.source) == (first.value, "repeat")
+    assert session.ask(hr.linear("region", np.zeros(4))).value == 0.0
+    assert session.ask(hr.linear("region", np.ones(4))).error == 0.0
 
 
 def test_a_release_spends_everything_at_once(table) -> None:

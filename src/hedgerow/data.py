@@ -22,6 +22,7 @@ from hedgerow.universe import Categories, Flag, Integers, Range, Universe
 Counts = NDArray[np.int64]
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
 CACHED_CELLS = 50_000_000  # cells of all cached tables together
+MOST_ROWS = 2**50  # of any table: all exact arithmetic on counts is proved up to here
 TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0")
 
 
@@ -62,7 +63,10 @@ class PrivateData(ABC):
 
 
 class Histogram(PrivateData):
-    """A table given as its counts over the whole universe: n is only a scale, so a billion rows cost nothing."""
+    """A table given as its counts over the whole universe: n is only a scale, so a billion rows cost nothing.
+
+    What is no histogram of at most ``MOST_ROWS`` rows is refused here, to the owner who made it, before any question.
+    """
 
     def __init__(self, universe: Universe, counts: ArrayLike) -> None:
         super().__init__(universe)
@@ -72,6 +76,8 @@ class Histogram(PrivateData):
                 f"A histogram must hold {universe.size} counts, whole and not negative. Found other values or another size. "
                 "Give one count per cell of the universe."
             )
+        if array.sum(dtype=float) > MOST_ROWS:  # a float cannot overflow, and what it rounds is far from what matters
+            raise InvalidInput("A histogram must hold at most 2^50 rows in all. Found more. Give smaller counts.")
         self._counts = array.reshape(universe.shape).astype(np.int64)
 
     def _count(self, names: tuple[str, ...]) -> Counts:

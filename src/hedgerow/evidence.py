@@ -22,12 +22,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.data import MOST_ROWS
 from hedgerow.linear import Linear
 from hedgerow.measurements import Measurement
 from hedgerow.universe import Universe
 
 Array = NDArray[np.float64]
 Names = tuple[str, ...]
+LARGEST = 2**53  # steps of a grid that float64 holds exactly
 
 
 def subsets(names: Names, least: int = 0) -> list[Names]:
@@ -42,15 +44,42 @@ def centred(table: Array) -> Array:
     return table
 
 
-def coordinates(counts: NDArray[Any]) -> Array:
+def coordinates(counts: NDArray[np.int64], grid: float) -> Array:
     """The residual of a table in an orthonormal basis: Π(m − 1) numbers in place of Π m that depend on each other.
 
-    Summed in extended precision: rounding must stay far below the grid of the noise that follows.
+    Each is the multiple of the grid nearest to the exact number, and at most 2^53 steps. ``grid``: a power of two ≤ 1.
+
+    A number is v/√P, v and P whole: v a sum of counts along Helmert's contrasts, P = Π k(k+1) the square of their norm.
+    float64 rounds it, within a bound on its error; where that leaves a choice, an integer square root decides.
     """
-    values = np.asarray(counts, dtype=np.longdouble)
-    for axis, m in enumerate(values.shape):
-        values = np.moveaxis(np.tensordot(_contrasts(m).astype(np.longdouble), values, axes=(1, axis)), 0, axis)
-    return values.astype(float)
+    v, P = _contrasted(counts), np.ones((), np.int64)
+    for m in counts.shape:
+        P = np.multiply.outer(P, np.arange(1, m) * np.arange(2, m + 1))
+    z = np.asarray(v.astype(float) / np.sqrt(P) / grid)
+    below = np.floor(z)
+    part = z - below
+    steps = np.array(np.clip(below + (part > 0.5), -LARGEST, LARGEST))
+    for cell in map(tuple, np.argwhere(np.abs(part - 0.5) <= 2.0**-49 * (np.abs(z) + 1))):
+        steps[cell] = _rounded(int(v[cell]), int(P[cell]), int(1 / grid))
+    return np.asarray(steps * grid)
+
+
+def _contrasted(counts: NDArray[np.int64]) -> NDArray[Any]:
+    """Along every axis, the sum of the first k counts minus k times the next, k = 1 … m − 1: in whole numbers."""
+    largest = MOST_ROWS * math.prod(m - 1 for m in counts.shape)
+    values = counts.astype(np.int64 if largest < 2**62 else object)
+    for axis, m in enumerate(counts.shape):
+        values = np.moveaxis(values, axis, -1)
+        values = np.cumsum(values, axis=-1)[..., :-1] - np.arange(1, m) * values[..., 1:]
+        values = np.moveaxis(values, -1, axis)
+    return values
+
+
+def _rounded(v: int, P: int, steps: int) -> int:
+    """v·steps/√P to the nearest whole number, halves away from zero, cut off at 2^53."""
+    twice = math.isqrt(4 * (v * steps) ** 2 // P)  # ⌊√x⌋ = ⌊√⌊x⌋⌋
+    nearest = min((twice + 1) // 2, LARGEST)
+    return nearest if v >= 0 else -nearest
 
 
 def from_coordinates(values: Array) -> Array:
@@ -121,12 +150,15 @@ class Overview:
 
     A query q on A has the components q_s, the means of q over A∖s centred along s, and
     ⟨q, counts⟩ = Σ_{s⊆A} ⟨q_s, z_s⟩, so its estimate has the variance Σ σ_s²‖q_s‖²: independent, jointly Gaussian noise.
+    Before it residuals were rounded, z_s by at most b_s in ℓ2, which moves the estimate by at most Σ b_s‖q_s‖: by
+    Cauchy–Schwarz at most ``rounding`` = (Σ b_s²/σ_s²)^½ deviations.
     """
 
     def __init__(self, universe: Universe, measurements: Sequence[Measurement], rows: float | None) -> None:
         self.universe = universe
         self._evidence = Evidence(universe, rows)
         self._variances = {m.attributes: m.variance for m in measurements}
+        self.rounding = math.hypot(*(_rounding(m) for m in measurements))
         if rows is not None:
             self._variances[()] = 0.0
         for measurement in measurements:
@@ -169,3 +201,12 @@ class Overview:
             away = tuple(i for i, n in enumerate(names) if n not in s)
             variance += self._variances[s] * float((centred(query.table.mean(axis=away)) ** 2).sum())
         return math.sqrt(variance)
+
+
+def _rounding(measurement: Measurement) -> float:
+    """b/σ of a residual: half a step in each coordinate, and none in n, which is whole."""
+    if not measurement.attributes:
+        return 0.0
+    event = measurement.event
+    coordinates = math.prod(m - 1 for m in measurement.values.shape)
+    return event.grid / 2 * math.sqrt(coordinates / measurement.variance)

@@ -51,7 +51,7 @@ class Linear:
         names = tuple(attributes)
         if len(set(names)) != len(names):
             raise InvalidInput(f"The attributes of a query must be distinct. Found {names!r}. Name each once.")
-        weights = np.asarray(table, dtype=float)
+        weights = np.asarray(table, dtype=float) + 0.0  # no −0.0: equal functions have equal bytes
         if weights.shape != universe.sizes(names):
             raise InvalidInput(
                 f"Weights must have shape {universe.sizes(names)}, one number per cell of {names!r}. "

@@ -39,6 +39,7 @@ class Measurement:
     """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them.
 
     ``residual``: the counts are centred along every attribute and say nothing of smaller tables (``evidence``).
+    ``rounding``: how far, per row, the query that was counted may be from ``query`` (``rows.on_grid``).
     """
 
     attributes: Names
@@ -46,6 +47,7 @@ class Measurement:
     event: Laplace | Gaussian
     query: Linear | None = None
     residual: bool = False
+    rounding: float = 0.0
     _projected: dict[Names, Array] = field(default_factory=dict, repr=False)
 
     @property
@@ -71,11 +73,27 @@ class Rows:
     low: float
     high: float
 
+    @property
+    def off(self) -> float:
+        """How far n may be from the estimate. ``low`` is at least 1, for fractions; n itself may be 0."""
+        return max(self.high - self.estimate, self.estimate - (self.low if self.low > 1 else 0.0))
+
+    @property
+    def doubt(self) -> float:
+        """How much wider, at most, half an interval for a fraction is than if n were known to be ``low``."""
+        return (self.high - self.low) / (2 * self.low)
+
+
+def varying(universe: Universe, names: Names) -> Names:
+    """These attributes without those that have one value, on which every table is that of the others."""
+    return tuple(name for name in names if universe[name].size > 1)
+
 
 class JointEstimate(Protocol):
     """Estimates of all tables of a family from one jointly Gaussian release (``evidence.Overview``)."""
 
     sets: list[Names]
+    rounding: float
 
     def covers(self, names: Names) -> bool: ...
 
@@ -119,12 +137,15 @@ class ErrorBars:
             self._supports = {}
 
     def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool) -> float:
-        """The half-width in rows that the next measurement would give a query, measured alone or by its marginal."""
+        """The half-width in rows that the next measurement would give a query, measured alone or by its marginal.
+
+        Of the constant it is n's own.
+        """
         if alone:
-            return float(_tail(event, np.ones(()), math.log(2) + self._doubt))
+            return self.number(event)
         total, squares = _sums([query])
         cells = math.prod(query.shape)
-        norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0))
+        norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0)) if query.attributes else np.ones(1)
         imagined = Measurement(query.attributes, np.empty(0), event)
         return float(self._width(imagined, self._doubt, [query], norm, cells)[0])
 
@@ -138,6 +159,10 @@ class ErrorBars:
 
     def distance(self, names: Names, believed: Array, rows: Rows) -> float:
         """How far in ℓ2 the true fractions on these attributes may be from those believed; infinite if never measured."""
+        names = varying(self._universe, names)
+        believed = believed.reshape(self._universe.sizes(names))
+        if not names:
+            return 0.0
         cells = self._universe.cells(names)
         known = [
             (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells))
@@ -145,7 +170,7 @@ class ErrorBars:
         ]
         if self._overview is not None and self._overview.covers(names):
             x = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
-            noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x))
+            noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self._overview.rounding)
             known.append((self._overview.onto(names), noise))
         unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
         off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]
@@ -166,9 +191,11 @@ class ErrorBars:
         for i, query in enumerate(queries) if self._queries else ():
             for measurement, doubt in self._queries.get(query.key, ()):
                 width = float(_tail(measurement.event, np.ones(()), math.log(2) + doubt))
+                if not query.is_count:  # its value was rounded to the grid
+                    width += measurement.event.grid / 2
                 y = float(measurement.values)
-                low[i] = max(low[i], (y - width) / rows.high)
-                high[i] = min(high[i], (y + width) / rows.low)
+                low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)
+                high[i] = min(high[i], (y + width) / rows.low + measurement.rounding)
         return low, np.maximum(low, high)
 
     def rows(self) -> Rows:
@@ -194,12 +221,12 @@ class ErrorBars:
     def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
         """Lower and upper ends for every cell of a marginal, as for its cells asked one by one."""
         shape = self._universe.sizes(names)
+        if not names:
+            return np.ones(()), np.ones(())
         one = [Linear.product(self._universe, {n: np.arange(m) == 0 for n, m in zip(names, shape, strict=True)})]
         low, high = np.zeros(shape), np.ones(shape)
         cells = math.prod(shape)
         known: list[tuple[Array, float]] = []
-        if one[0].attributes != names:  # an attribute with one value: no cell is a query of its own
-            return low, high
         if self._overview is not None and self._overview.covers(names):
             known.append((self._overview.onto(names), float(self._joint_width(names, one)[0])))
         for measurement, doubt in self._supporting(names):
@@ -252,9 +279,8 @@ class ErrorBars:
         runs = base + sum(math.log(m * (m + 1)) for m in sizes)
         products = base + sum(sizes) * math.log(2)
         table = (math.sqrt(math.prod(sizes)) + math.sqrt(2 * base)) ** 2 / 2
-        width: Array = self._overview.deviations(names, asked) * np.sqrt(
-            2 * np.choose(_kinds(asked), [runs, products, table])
-        )
+        spread = np.sqrt(2 * np.choose(_kinds(asked), [runs, products, table])) + self._overview.rounding
+        width: Array = self._overview.deviations(names, asked) * spread
         return width
 
     def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
@@ -327,9 +353,9 @@ def _piece(query: Linear, names: Names) -> Linear:
     return Linear(names, tuple(query.shape[i] for i in chosen), tuple(query.vectors[i] for i in chosen), None, True)
 
 
-def _over(value: Array, if_negative: float, if_positive: float) -> Array:
-    """value / n for the n of the interval that makes it farthest from zero's other side: a valid end."""
-    return np.where(value < 0, value / if_positive, value / if_negative)
+def _over(value: Array, if_positive: float, if_negative: float) -> Array:
+    """value / n, for the n of the interval that makes it a valid end: which one depends on the sign."""
+    return np.where(value < 0, value / if_negative, value / if_positive)
 
 
 def _sums(queries: list[Linear]) -> tuple[Array, Array]:
@@ -346,7 +372,7 @@ def _sums(queries: list[Linear]) -> tuple[Array, Array]:
 def _kinds(queries: list[Linear]) -> NDArray[np.int64]:
     """The class of each query: 0 runs, 1 products, 2 tables."""
     kinds = np.full(len(queries), 2)
-    products = [i for i, q in enumerate(queries) if q.vectors and q.is_count]
+    products = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
     if products:
         run = np.ones(len(products), bool)
         for axis in range(len(queries[products[0]].attributes)):

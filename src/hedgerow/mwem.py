@@ -7,8 +7,8 @@ Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, T rounds,
 stops at |y| ≤ 2α, and then every query is within 3α of the data, with probability 1 − β.
 
 Differs: the choice is among all k queries, for a choice among "queries with error > α" would itself depend on the data;
-the exponential mechanism favours them. Scores are |N − n⟨q,D̂⟩| in rows, rounded to whole rows, so their sensitivity is
-exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at least 1¾α, and
+the exponential mechanism favours them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``rows``), so their sensitivity
+is exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at least 1¾α, and
 T is the bound of Theorem 4.10 at 1¾α, plus the round that stops. Budgets are calibrated by the ledger.
 """
 
@@ -160,10 +160,10 @@ def _released(
         raise InvalidInput("The workload must have at least one query. Found none. List the queries to learn.")
     universe = data.universe
     hypothesis = Hypothesis(universe) if hypothesis is None else hypothesis
-    workload = [rows.on_grid(universe, q, config.grid) for q in queries]
+    workload = [rows.on_grid(universe, q) for q in queries]
     steps = np.array([rows.step_of(q, config.grid) for q in workload])
     answers = _evaluator(universe, workload)
-    counted = answers(data.marginal)  # N, exact; private
+    counted = rows.counted_all(workload, data.marginal, config.grid)  # N, exact; private
     # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress
     factor = experts.linear_log_factor if config.step == "paper" else experts.log_factor
     measurements: list[tuple[Linear, float]] = []
@@ -192,5 +192,9 @@ def _evaluator(universe: Universe, workload: Sequence[Linear]) -> Callable[[Marg
 
 
 def _scores(counted: Array, believed: Array, steps: Array) -> Array:
-    """|N − n⟨q, D̂⟩| with the public part rounded to the query's step: one row moves each by at most 1, exactly."""
-    return np.asarray(np.abs(counted - np.floor(believed / steps + 0.5) * steps))
+    """|N − n⟨q, D̂⟩| with the public part rounded to the query's step: one row moves each by at most 1, exactly.
+
+    Both parts are at least 0 and at most 2^53 steps, so float64 subtracts them without error.
+    """
+    expected = np.clip(np.floor(believed / steps + 0.5), 0, rows.LARGEST) * steps
+    return np.asarray(np.abs(counted - expected))

@@ -63,7 +63,7 @@ class PMWConfig:
 
     @property
     def grid(self) -> float:
-        """Of the values of queries that are not counts."""
+        """The step of the values of queries that are not counts."""
         return rows.grid_for(self.scale, _spread(self.measurement))
 
     @property
@@ -85,7 +85,9 @@ def configure(
     """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``scale`` rows can guarantee.
 
     ``scale`` is n under replace-one; under add-remove n is private, so give a public estimate ñ, and each statement
-    about errors then carries |n − ñ|/ñ besides. ``share`` of the budget is used, where the rest paid for ñ.
+    about errors then carries |n − ñ|/ñ besides: whoever states one adds it (``theory``). Answers stay that close, but
+    the mechanism may then stop before all are asked, as an update at an error near |n − ñ|/ñ need not teach.
+    ``share`` of the budget is used, where the rest paid for ñ.
     """
     _require(cells, scale, queries, beta)
     smallest = smallest_alpha(lambda a: rows_needed(budget, a, beta, queries, cells, step, share), scale)
@@ -177,14 +179,14 @@ class OnlinePMW:
 
     @one_at_a_time
     def ask(self, query: Linear) -> PMWAnswer:
-        query = rows.on_grid(self.hypothesis.universe, query, self._grid)
+        query = rows.on_grid(self.hypothesis.universe, query)
         believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩; refuses what is too large before the data are touched
         self.hypothesis.require(query.attributes)  # and what its update could not hold
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self._accountant, self._noise)
         step = rows.step_of(query, self._grid)
         measurement = self._measurements[step]
         self._require_afforded(measurement)
-        N = query.dot(self._data.marginal(query.attributes))
+        N = rows.counted(query, self._data.marginal(query.attributes), step)
         gap = abs(N - rows.nearest(self.config.scale * believed, step))
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self._accountant, self._noise)
         if not outcome.above:

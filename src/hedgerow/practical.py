@@ -16,7 +16,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +29,8 @@ from hedgerow.data import PrivateData
 from hedgerow.errors import BudgetExceeded
 from hedgerow.events import Gaussian, Laplace
 from hedgerow.hypothesis import Hypothesis
-from hedgerow.linear import Linear, answer_all
-from hedgerow.measurements import ErrorBars, Measurement, Rows
+from hedgerow.linear import Linear, answer_all, require_table
+from hedgerow.measurements import ErrorBars, Measurement, Rows, varying
 from hedgerow.minimize import BoundMinimize
 from hedgerow.noise import Noise
 from hedgerow.practical_convex import Convex
@@ -46,6 +46,9 @@ GUARD_ROUNDS = 8  # ⊤ the guard may answer; each is followed by a measurement 
 GUARD_SHARE = 0.1
 WHOLE_MARGINAL = 4  # a whole marginal is measured when it costs at most this much more than the query alone
 GUARD_HELPS = 0.02  # a guard that cannot promise this much is not bought
+LARGEST_NOISE = 2.0**exact.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
+ROUNDING = 2.0 ** -(exact.WEIGHT_BITS + 1)  # of a query that is no count, before it is counted
+EVERYONE = Linear((), (), (), np.array(1.0), True)
 
 
 @dataclass(frozen=True)
@@ -107,11 +110,17 @@ class Practical:
         self.hypothesis: Hypothesis = self._learned.model.hypothesis()
         known = self._data.rows if self._accountant.budget.neighbours == "replace" else None
         self._rows = self._bars.rows() if known is None else Rows(known, known, known)
-        self._grid = exact.grid_for(self._rows.estimate, self._rows.estimate)
+        scale = min(self._rows.estimate, 2.0**exact.EXACT_BITS)
+        self._grid = exact.grid_for(scale, min(scale, LARGEST_NOISE))
 
     @property
     def rows(self) -> float:
         return self._rows.estimate
+
+    def error_in_rows(self, value: Any, error: float) -> float:
+        """The bar of ñ·value around the true count, error being that of the fraction: |ñv − nt| ≤ |ñ − n|v + n|v − t|."""
+        off = 0.0 if self._accountant.budget.neighbours == "replace" else self._rows.off
+        return off * float(np.max(value)) + self._rows.high * error
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -142,7 +151,7 @@ class Practical:
                 except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
                     return value, error if error < 1 else None, "hypothesis"
                 return *self._free(query, target), "measured"
-            error = min(error, self.guard.promise + (self._rows.high - self._rows.low) / self._rows.estimate)
+            error = min(error, self._promised())
         return value, error if error < 1 else None, "hypothesis"
 
     @one_at_a_time
@@ -151,7 +160,9 @@ class Practical:
         source: Source = "hypothesis"
         values, error = self._table(names, within)
         if within is not None and error > within * (1 + 1e-9):
-            self._learn(names, self._event_for(self._a_cell(names), within, alone=False))
+            kept = varying(self._data.universe, names)
+            self._know_rows(within, self._event_for(self._a_cell(kept), within, alone=False))
+            self._learn(kept, self._event_for(self._a_cell(kept), within, alone=False))
             values, error = self._table(names, within)
             source = "measured"
         return values, error if error < 1 else None, source
@@ -186,18 +197,26 @@ class Practical:
     def _is_wrong(self, query: Linear) -> bool:
         """Ask the guard whether the count differs from the hypothesis' by more than its threshold. One bit, billed."""
         assert self.guard is not None
-        query = exact.on_grid(self._data.universe, query, self._grid)
+        query = exact.on_grid(self._data.universe, query)
         step = exact.step_of(query, self._grid)
         believed = exact.nearest(self._rows.estimate * self._answer(query), step)
-        gap = abs(query.dot(self._data.marginal(query.attributes)) - believed)
+        gap = abs(exact.counted(query, self._data.marginal(query.attributes), step) - believed)
         outcome, self._progress = sparse_vector.step(
             self.guard.config, self._progress, gap, self._accountant, self._noise
         )
         return outcome.above
 
+    def _promised(self) -> float:
+        """What ⊥ says of a fraction: |N − ñv| ≤ 3w rows, the threshold being 2w, and n may be off."""
+        assert self.guard is not None
+        if self._accountant.budget.neighbours == "replace":
+            return self.guard.promise
+        return (1.5 * self.guard.config.threshold + 1 + self._rows.off) / self._rows.estimate
+
     def _measure(self, query: Linear, within: float) -> None:
         """Buy a bar of ``within`` for a query: by its whole marginal if that costs little more, else by itself."""
         budget = self._accountant.budget
+        self._know_rows(within, self._event_for(query, within, alone=True))
         alone = self._event_for(query, within, alone=True)
         whole = self._event_for(query, within, alone=False)
         if budget.cost(whole) <= WHOLE_MARGINAL * budget.cost(alone):
@@ -205,27 +224,52 @@ class Practical:
         else:
             self._learn(query.attributes, alone, query)
 
-    def _event_for(self, query: Linear, within: float, *, alone: bool) -> Laplace | Gaussian:
-        """The noise that gives the query a bar of ``within``: bars are proportional to its scale."""
+    def _know_rows(self, within: float, event: Laplace | Gaussian) -> None:
+        """Where n is private and known too badly for a bar of ``within``, buy it too: if what follows is affordable."""
+        if self._rows.doubt <= within / 2:
+            return
         budget = self._accountant.budget
-        l1, l2 = (budget.linear(), budget.linear()) if alone else (budget.marginal_l1(), budget.marginal_l2())
-        unit: Laplace | Gaussian = Laplace(l1, 1.0) if budget.pure else Gaussian(l2, 1.0)
-        scale = (1 - 1e-9) * within * self._rows.low / self._bars.width(query, unit, alone=alone)  # room for rounding
-        return Laplace(l1, scale) if budget.pure else Gaussian(l2, scale)
+        unit = _event(budget, 1.0, alone=True)
+        scale = within / 3 * self._rows.estimate / self._bars.width(EVERYONE, unit, alone=False)
+        counting = _event(budget, min(scale, LARGEST_NOISE), alone=True)
+        if not self._accountant.affords(counting, event):
+            raise BudgetExceeded(
+                f"The budget must afford to measure the number of rows besides, at "
+                f"{budget.cost(counting) + budget.cost(event):.4g} in all. Found {self._accountant.remaining:.4g} left. "
+                "Ask for a looser error, or stop here."
+            )
+        self._learn((), counting)
+
+    def _event_for(self, query: Linear, within: float, *, alone: bool) -> Laplace | Gaussian:
+        """The noise that gives the query a bar of ``within``: bars are proportional to its scale.
+
+        n's interval and the rounding of a query that is no count take their part of it.
+        """
+        budget, rows = self._accountant.budget, self._rows
+        unit = _event(budget, 1.0, alone=alone)
+        rounded = self._grid / 2 / rows.low + ROUNDING if alone and not query.is_count else 0.0
+        room = (1 - 1e-9) * max(within - rows.doubt - rounded, within / 4) * rows.low / (1 + rows.doubt)
+        return _event(budget, min(room / self._bars.width(query, unit, alone=alone), LARGEST_NOISE), alone=alone)
 
     def _learn(self, names: tuple[str, ...], event: Laplace | Gaussian, query: Linear | None = None) -> None:
         """Charge, draw, and refit the hypothesis to everything released so far."""
-        if query is not None:
-            query = exact.on_grid(self._data.universe, query, self._grid)
-            event = replace(event, grid=exact.step_of(query, self._grid))
-        self._accountant.charge(event)
-        counts = self._data.marginal(names)
-        drawn = self._noise.add(counts if query is None else query.dot(counts), event)
-        measurement = Measurement(names, np.asarray(drawn, dtype=float), event, query)
+        require_table(names, self._data.universe.sizes(names))  # before the charge
+        if query is None:
+            self._accountant.charge(event)
+            drawn = self._noise.add(self._data.marginal(names), event)
+            measurement = Measurement(names, np.asarray(drawn, dtype=float), event)
+        else:
+            counted = exact.on_grid(self._data.universe, query)
+            step = exact.step_of(query, self._grid)
+            event = replace(event, grid=step)
+            self._accountant.charge(event)
+            value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), event)
+            rounding = 0.0 if query.is_count else ROUNDING
+            measurement = Measurement(names, np.asarray(value), event, query, rounding=rounding)
         self._bars.add(measurement)
         self._learned.add(measurement)
         if self._learned.has_room(names):  # otherwise the measurement still bounds and corrects its own answers
-            self._learned.grow(*(() if query is not None else (names,)), query=query)
+            self._learned.grow(*(() if query is not None or not names else (names,)), query=query)
             self._learned.refit(REFIT_STEPS, 0.1)
         self._settle()
 
@@ -234,8 +278,17 @@ class Practical:
         return Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
 
     def _table(self, names: tuple[str, ...], within: float | None) -> tuple[Array, float]:
-        values, errors = _placed(self._believed(names), *self._bars.cell_intervals(names, self._rows), within)
-        return values, float(errors.max())
+        kept = varying(self._data.universe, names)
+        believed = self._believed(kept) if kept else np.ones(())
+        values, errors = _placed(believed, *self._bars.cell_intervals(kept, self._rows), within)
+        return values.reshape(self._data.universe.sizes(names)), float(errors.max())
+
+
+def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:
+    """Noise of this scale on one count, or on a whole marginal."""
+    if budget.pure:
+        return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)
+    return Gaussian(budget.linear() if alone else budget.marginal_l2(), scale)
 
 
 def _placed(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:

@@ -207,6 +207,10 @@ class _Mean(Query):
         if declared.other:  # the extra cell has no value: the mean is over the records that have one
             among = among & count({self.attribute: isnt(OTHER)})
         denominator = _bound_count(among, universe)
+        if not denominator.attributes and not denominator.table:
+            raise InvalidInput(
+                f"A mean must be among records that can exist. Found {among!r}, which holds for none. Change where."
+            )
         names = universe.order((self.attribute, *denominator.attributes))
         require_table(names, universe.sizes(names))
         value = rescaled.reshape([-1 if name == self.attribute else 1 for name in names])

@@ -17,12 +17,14 @@ cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√
 
 Privacy. Everything measured is charged before it is drawn. A score is w·(‖M D − round(n·h)‖₁ − discount), w ≤ 1 and the
 rest public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
-another down. All parameters are constants or functions of public sizes, the budget and released values.
+another down. The distance and the discount are whole numbers and w is a multiple of a public power of two, so that this
+is exact (``_exact_scores``). All parameters are constants or functions of public sizes, the budget and released values.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -35,7 +37,7 @@ from hedgerow.evidence import Evidence, Overview, coordinates, from_coordinates,
 from hedgerow.fit import Local, LogLinear, Target, minimise
 from hedgerow.junction_tree import junction_cells
 from hedgerow.linear import Linear
-from hedgerow.measurements import Measurement
+from hedgerow.measurements import Measurement, varying
 from hedgerow.noise import Noise
 from hedgerow.universe import Universe
 
@@ -60,7 +62,9 @@ DIRECT = 0.25  # a release measures its whole workload where the noise alone has
 ROUND_STEPS, FINAL_STEPS, LOCAL_STEPS = 40, 300, 40
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 RIDGE_FLOOR = 0.2
-GRID = 2.0**-14  # of residuals' coordinates: far above the rounding of sums over up to 2^36 rows
+GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
+FLOATS = 53  # bits that float64 holds exactly
+WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
 
 
 @dataclass
@@ -109,6 +113,8 @@ class Learned:
 
     def refit(self, steps: int, tolerance: float = 1.0) -> float:
         """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats; the objective."""
+        if not (self.model.sets or self.model.queries):
+            return 0.0
         targets = [self._target(s) for s in self.model.sets]
         single = {m.query.key: m for m in self.measurements if m.query is not None}
         targets += [
@@ -161,14 +167,23 @@ class Prefit:
         rows: float | None,
     ) -> None:
         """``rows``: n where it is public. ``allowance``: how much may be spent, in the currency."""
-        self._data, self._accountant, self._noise, self._workload = data, accountant, noise, workload
+        self._data, self._accountant, self._noise = data, accountant, noise
         self._budget, self._universe = accountant.budget, data.universe
+        self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
+        self._workload: dict[Names, float] = {}
+        for names, weight in workload.items():
+            if kept := varying(data.universe, names):
+                self._workload[kept] = self._workload.get(kept, 0.0) + weight
         self._allowance = self._left = allowance
         self._public_rows = rows
         self.learned = Learned.nothing(data.universe, rows)
 
     def run(self, *, everything: bool = False) -> Learned:
         """``everything``: measure the whole workload without choosing, where the noise allows it."""
+        if not self._names:
+            if self._public_rows is None:
+                self._measure((), self._left)
+            return self.learned
         pairs = self._closure(2, 2)
         fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
         if fits and not everything:
@@ -177,7 +192,7 @@ class Prefit:
             self._rounds(OVERVIEW_ROUNDS)
         else:
             self._one_way_marginals()
-            if everything and self._noise_of_everything() <= DIRECT:
+            if everything and self._workload and self._noise_of_everything() <= DIRECT:
                 self._measure_everything()
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
@@ -187,7 +202,7 @@ class Prefit:
     def _closure(self, least: int, most: int) -> list[Names]:
         """The attribute sets of these sizes inside the workload's; single attributes always all."""
         found = {s for t in self._workload for s in subsets(t, least) if len(s) <= most}
-        found |= {(name,) for name in self._universe.names} if least == 1 else set()
+        found |= {(name,) for name in self._names} if least == 1 else set()
         return sorted(found, key=lambda s: (len(s), s))
 
     def _measure(self, names: Names, cost: float) -> None:
@@ -204,14 +219,10 @@ class Prefit:
         demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
         found = []
         for s, part in zip(measured, demand, strict=True):
-            cost = share * part / sum(demand)
-            dimensions = math.prod(m - 1 for m in universe.sizes(s))
-            # rounding to the grid moves each coordinate by up to a step, and float64 by far less than another
-            sensitivity = self._budget.residual_l2(universe.sizes(s)) + 2 * GRID * math.sqrt(dimensions)
-            event = Gaussian(sensitivity, sensitivity / math.sqrt(2 * cost), GRID)
+            event = residual_event(self._budget, universe.sizes(s), share * part / sum(demand), self._public_rows)
             self._accountant.charge(event)
-            self._left -= cost
-            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s)), event), dtype=float)
+            self._left -= self._budget.cost(event)
+            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), event), dtype=float)
             found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
         for measurement in found:
             self.learned.add(measurement)
@@ -228,14 +239,14 @@ class Prefit:
         return max(total, 1e-9)
 
     def _one_way_marginals(self) -> None:
-        universe, names = self._universe, self._universe.names
+        universe, names = self._universe, self._names
         demand = np.array([universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in names])
-        demand = np.maximum(demand, 0.05 * demand.max()) ** (2 / 3)
+        demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
         parts = self._allowance * demand / demand.sum()
         for name, part in zip(names, parts, strict=True):
             self._measure((name,), ONE_WAY_SHARE * float(part))
         noise = [_mean_absolute(measurement_for(self._budget, ONE_WAY_SHARE * float(p))) for p in parts]
-        if 0.5 * np.mean(np.array(noise) * universe.shape) > NOISY * self.learned.rows:
+        if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
         self.learned.grow(*self._closure(1, 1))
@@ -308,14 +319,14 @@ class Prefit:
         self._left -= choice
         noise = _mean_absolute(measurement_for(self._budget, measured))
         beliefs = self._beliefs([candidates[i] for i in allowed])
-        scores, discounts = np.empty(len(allowed)), np.empty(len(allowed))
-        for j, i in enumerate(allowed):
-            expected = learned.rows * beliefs[j]
-            discounts[j] = np.minimum(noise, SHRINKS * expected).sum()
-            distance = np.abs(self._data.marginal(candidates[i]) - np.round(expected)).sum()
-            scores[j] = weights[i] * (distance - discounts[j])
+        expected = [learned.rows * belief for belief in beliefs]
+        discounts = [float(np.minimum(noise, SHRINKS * counts).sum()) for counts in expected]
+        distances = [
+            _distance(self._data.marginal(candidates[i]), counts) for i, counts in zip(allowed, expected, strict=True)
+        ]
+        scores = _exact_scores(distances, discounts, weights[allowed], learned.rows)
         j = self._noise.choose(scores, event)
-        return candidates[allowed[j]], beliefs[j], float(discounts[j])
+        return candidates[allowed[j]], beliefs[j], discounts[j]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
         """The model's marginals, smaller ones as sums of larger ones where that saves an elimination."""
@@ -338,10 +349,48 @@ def measurement_for(budget: Budget, cost: float) -> Laplace | Gaussian:
     return Gaussian(budget.marginal_l2(), budget.marginal_l2() / math.sqrt(2 * cost))
 
 
+def residual_event(budget: Budget, sizes: tuple[int, ...], cost: float, rows: float | None) -> Gaussian:
+    """The noise on a residual's coordinates that costs this much; of n itself, which is whole, on no attributes.
+
+    Rounding moves each of the r coordinates of two neighbours apart by at most a step g: by g√r in all. The last factor
+    is room for the square roots of float64.
+    """
+    if not sizes:
+        return Gaussian(budget.linear(), budget.linear() / math.sqrt(2 * cost))
+    grid = GRID if rows is None else max(GRID, 2.0 ** (math.ceil(math.log2(rows)) + 1 - FLOATS))
+    rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))
+    sensitivity = (budget.residual_l2(sizes) + rounding) * (1 + 2**-40)
+    return Gaussian(sensitivity, sensitivity / math.sqrt(2 * cost), grid)
+
+
 def choice_for(budget: Budget, cost: float) -> Exponential:
-    """The choice by ℓ1 distances that costs this much. Scores are floats, so Δ has room for their rounding."""
+    """The choice by ℓ1 distances that costs this much."""
     epsilon = cost if budget.pure else math.sqrt(8 * cost)
-    return Exponential(budget.marginal_distance() * (1 + 2**-30), epsilon)
+    return Exponential(budget.marginal_distance(), epsilon)
+
+
+def _distance(counts: NDArray[np.int64], expected: Array) -> int:
+    """‖counts − round(expected)‖₁ in whole rows. The public part is cut off where a sum could pass an int64."""
+    most = min(2**FLOATS, 2**62 // counts.size)
+    return int(np.abs(counts - np.clip(np.round(expected), 0, most).astype(np.int64)).sum())
+
+
+def _exact_scores(distances: Sequence[int], discounts: Sequence[float], weights: Array, rows: float) -> Array:
+    """w·(distance − discount) for each candidate, without error: one row moves it by at most what it moves the distance.
+
+    Distances and discounts are cut off at a public bound of at least four times the rows (1-Lipschitz, and no distance
+    reaches it where ``rows`` is n), discounts are rounded to whole rows and weights down to multiples of 2^-b, b such
+    that all products fit float64.
+    """
+    span = min(FLOATS, math.ceil(math.log2(max(rows, 1.0))) + 2)
+    bits = min(WEIGHT_BITS, FLOATS - span)
+    most = 2**span
+    return np.array(
+        [
+            math.ldexp(max(1, math.floor(math.ldexp(w, bits))) * (min(distance, most) - min(round(d), most)), -bits)
+            for distance, d, w in zip(distances, discounts, weights.tolist(), strict=True)
+        ]
+    )
 
 
 def _mean_absolute(event: Laplace | Gaussian) -> float:

@@ -235,7 +235,7 @@ class Session(OneOnly):
         if top.error is not None and bottom.error is not None:
             least, most = bottom.value - bottom.error, bottom.value + bottom.error
             upper = 1.0 if least <= 0 else min(1.0, (top.value + top.error) / least)
-            lower = max(0.0, (top.value - top.error) / most)
+            lower = 0.0 if most <= 0 else max(0.0, (top.value - top.error) / most)
             error = width * max(upper - share, share - lower)
         source: Source = "measured" if "measured" in (top.source, bottom.source) else top.source
         return Answer(query, bound.low + width * share, error, source, top.cost + bottom.cost)
@@ -243,7 +243,7 @@ class Session(OneOnly):
     def _scaled(self, answer: Answer, bound: Any, scale: str) -> Answer:
         if scale == "fraction" or isinstance(bound, BoundMean | BoundMinimize):
             return answer
-        error = None if answer.error is None else answer.error * self.rows
+        error = None if answer.error is None else self._engine.error_in_rows(answer.value, answer.error)
         return replace(answer, value=answer.value * self.rows, error=error)
 
     def __repr__(self) -> str:
@@ -284,11 +284,12 @@ def open(
     _require_options(profile, queries, beta, reserve, guard)
     vouched = _vouched(vouched)
     if profile == "theory":
-        share, scale = 1.0, float(data.rows)
-        if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget estimates it
+        share, scale, off = 1.0, float(data.rows), 0.0
+        if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget, and a tenth of β, estimate it
             share, event = 0.99, _counting(budget, 0.01 * budget.total)
             accountant.charge(event)
             scale = max(1.0, float(noise.add(data.rows, event)))
+            off, beta = _reach(event, 0.1 * beta), 0.9 * beta
         convex = _convex_questions(universe, workload)
         split = 2 if convex else 1  # budget and β: half for each kind of question
         config = configure(
@@ -302,12 +303,12 @@ def open(
         )
         pmw = OnlinePMW(config, data, accountant, noise)
         if not convex:
-            return Session(data, accountant, noise, Theory(pmw))
+            return Session(data, accountant, noise, Theory(pmw, off=off))
         beside = convex_pmw(
             convex, part_of(budget, share / split), data, accountant, noise,
             hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split,
         )  # fmt: skip
-        return Session(data, accountant, noise, Theory(pmw, beside, vouched))
+        return Session(data, accountant, noise, Theory(pmw, beside, off, vouched))
     engine = prefitted(
         data, accountant, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve,
         vouched=vouched,
@@ -348,6 +349,13 @@ def _counting(budget: Budget, cost: float) -> Laplace | Gaussian:
     if budget.pure:
         return Laplace(budget.linear(), budget.linear() / cost)
     return Gaussian(budget.linear(), budget.linear() / math.sqrt(2 * cost))
+
+
+def _reach(event: Laplace | Gaussian, beta: float) -> float:
+    """How far its noise reaches, except with probability β: P[|Z| ≥ t] ≤ 2e^{−t/b}, or 2e^{−t²/2σ²}."""
+    if isinstance(event, Laplace):
+        return event.scale * math.log(2 / beta)
+    return event.sigma * math.sqrt(2 * math.log(2 / beta))
 
 
 def _prepared(

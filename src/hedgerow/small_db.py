@@ -100,13 +100,14 @@ def release(
         raise InvalidInput(f"Either alpha or size must be given. Found {alpha!r} and {size!r}. Give one of the two.")
     m = bounds.small_db_size(alpha, len(queries)) if alpha is not None else int(size or 0)
     count = databases(universe.size, m)
-    unit = 1.0 if all(q.is_count for q in queries) else rows.grid_for(data.rows * m, 1.0)
+    finest = rows.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums that float64 could not hold
+    unit = 1.0 if all(q.is_count for q in queries) else finest
     with accountant.exclusively():  # what is left must still be there when it is charged
         # one row moves m·n·u by m, that is by m/unit steps
         event = Exponential(m / unit, _affordable(accountant) if epsilon is None else epsilon)
         accountant.charge(event)
     distance = _distances(universe, queries, data, m, count, unit)
-    chosen = noise.choose((distance.min() - distance).astype(float), event)
+    chosen = noise.choose(-distance.astype(float), event)
     return SmallDatabase(universe, _nth_database(universe, m, chosen))
 
 
@@ -124,7 +125,7 @@ def _distances(
         np.stack([rows.everywhere(universe, rows.on_grid(universe, q, unit)) for q in queries]) / unit
     )  # k × |X|, whole
     counts = data.marginal(universe.names).reshape(-1).astype(float)
-    target = (table @ counts).astype(np.int64) * m  # exact, as are all sums below: none reaches 2^53
+    target = (table @ counts).astype(np.int64) * m  # exact, as are all sums below: n·m/unit ≤ 2^50
     distances = np.empty(count, np.int64)
     for start, block in _blocks(universe.size, m):
         held = (block @ table.T).astype(np.int64)  # m·q(y)

@@ -1,16 +1,19 @@
 """The theory profile: textbook private multiplicative weights, online or offline, with the guarantee of the theorem.
 
-Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). Convex questions are answered
+Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). Where n is private, N/ñ stands for
+N/n, ñ an estimate that is off by at most h rows except with its own part of β: an answer is then within 3α + h/ñ, and in
+rows within ñ times that. Convex questions are answered
 within an α of their own (``convex_pmw``), by the same hypothesis. At small n this says little; the practical profile
 makes every other choice for accuracy.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,9 +39,28 @@ ROOM = 1.25  # times the least α of the convex theorem: at the least itself the
 class Theory:
     """Online PMW behind the interface that a session asks."""
 
-    def __init__(self, pmw: OnlinePMW, convex: OnlineConvexPMW | None = None, vouched: Collection[Custom] = ()) -> None:
-        """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused."""
+    def __init__(
+        self,
+        pmw: OnlinePMW,
+        convex: OnlineConvexPMW | None = None,
+        off: float = 0.0,
+        vouched: Collection[Custom] = (),
+    ) -> None:
+        """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused.
+
+        ``off``: h, how many rows the scale of both may be off, 0 where n is public.
+        """
         self._pmw, self._convex, self._accountant, self._vouched = pmw, convex, pmw._accountant, vouched
+        self._doubt = off / pmw.config.scale
+
+    @property
+    def error(self) -> float:
+        """What holds for every answer: of a fraction, and times ñ of a number of rows."""
+        return self._pmw.config.error + self._doubt
+
+    def error_in_rows(self, value: Any, error: float) -> float:
+        """|ñv − N| ≤ 3αñ, and h more where a measured v was cut off at 1."""
+        return error * self.rows
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -51,7 +73,7 @@ class Theory:
     def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
         self._require_reach(within)
         answer = self._pmw.ask(query)
-        return answer.value, self._pmw.config.error, answer.source
+        return answer.value, self.error, answer.source
 
     def answer_free(self, queries: Sequence[Linear]) -> None:
         """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
@@ -66,7 +88,7 @@ class Theory:
         answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, names)]
         values = np.array([answer.value for answer in answers]).reshape(universe.sizes(names))
         source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
-        return values, self._pmw.config.error, source
+        return values, self.error, source
 
     def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
         """θ within the convex theorem's α of the best, by the same hypothesis and from the same budget."""
@@ -80,12 +102,15 @@ class Theory:
                 f"A loss of one's own must be vouched for by the owner in the theory profile. Found {query.risk!r}. "
                 "Let the owner open the session with vouched=[loss], or use one of hedgerow.losses."
             )
-        self._require_reach(within, self._convex.config.alpha, "alpha")
+        # α is of ñ rows, and there may be fewer
+        alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf
+        self._require_reach(within, alpha, "alpha")
         answer = self._convex.ask(query.risk, query.over)
-        return answer.theta, self._convex.config.alpha, "hypothesis" if answer.source == "hypothesis" else "measured"
+        source: Source = "hypothesis" if answer.source == "hypothesis" else "measured"
+        return answer.theta, alpha if alpha < math.inf else None, source
 
-    def _require_reach(self, within: float | None, reach: float | None = None, called: str = "3·alpha") -> None:
-        reach = self._pmw.config.error if reach is None else reach
+    def _require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
+        reach = self.error if reach is None else reach
         if within is not None and within < reach:
             raise InvalidInput(
                 f"within must be at least {called} = {reach:.4g} in the theory profile. Found {within:g}. "
@@ -152,6 +177,9 @@ class Offline:
                 f"Found {within:g}, and the whole budget is spent. Open a session instead."
             )
         return self.hypothesis.answer(query), error, "hypothesis"
+
+    def error_in_rows(self, value: Any, error: float) -> float:
+        return error * self.rows  # n is public
 
     def answer_free(self, queries: Sequence[Linear]) -> list[tuple[float, float | None]]:
         return [self.answer(query, None)[:2] for query in queries]
