@@ -82,7 +82,8 @@ def meaning(value: Any) -> tuple[str | None, Number | None]:
 
 
 def _meaning(value: Any) -> tuple[str | None, Number | None]:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+    no_time = isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value)
+    if value is None or no_time or type(value).__name__ in ("NAType", "NaTType"):
         return None, None
     if isinstance(value, str):
         text = str.__str__(value)
@@ -96,6 +97,8 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         return str(whole), whole if len(str(whole)) <= LONGEST_NUMBER else None
     if isinstance(value, float | np.floating):
         return _meaning_of_float(float(value))
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        return _meaning_of_float(float(value.real))
     if isinstance(value, decimal.Decimal):
         if value.is_nan():
             return None, None
@@ -105,9 +108,9 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         return text, number_of(text)
     if isinstance(value, bytes | bytearray | memoryview):
         text = bytes(value).decode("utf-8", "replace")
+    elif isinstance(value, np.timedelta64):
+        text = str(value.astype("m8[us]").item())
     elif isinstance(value, np.datetime64):
-        if np.isnat(value):
-            return None, None
         text = _time(str(value).replace("T", " "))
     elif isinstance(value, datetime.datetime):
         text = _time(value.isoformat(sep=" "))
@@ -255,7 +258,9 @@ class Coder:
             return self.cells(series.to_numpy())
         if series.dtype.name == "category":
             cells = self._of_objects(_objects(series.dtype.categories))
-            return np.append(cells, self._missing)[series.cat.codes.to_numpy()]  # a missing value has code -1
+            return np.asarray(
+                np.append(cells, self._missing)[series.cat.codes.to_numpy()]
+            )  # a missing one's code is -1
         try:
             carried = pa.array(series.array, from_pandas=True)
         except Exception:
@@ -265,15 +270,18 @@ class Coder:
     def _of_polars(self, series: Any) -> Cells:
         if str(series.dtype).startswith(("Object", "Int128", "UInt128")):  # Arrow would hold addresses, or refuse
             return self._of_objects(_objects(series.to_list()))
-        return self.cells(series.to_arrow())
+        try:
+            carried = series.to_arrow()
+        except Exception:
+            return self._of_objects(_objects(series.to_list()))
+        return self.cells(carried)
 
     def _of_arrow(self, array: Any) -> Cells:
         import pyarrow as pa
 
         kind = array.type
         if pa.types.is_dictionary(kind):
-            cells = np.append(self.cells(array.dictionary), self._missing)
-            return cells[array.indices.cast(pa.int64()).fill_null(len(cells) - 1).to_numpy(zero_copy_only=False)]
+            return self._spread(self.cells(array.dictionary), array.indices)
         if pa.types.is_float16(kind):
             return self._of_arrow(array.cast(pa.float32()))
         if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
@@ -286,8 +294,14 @@ class Coder:
             encoded = array.dictionary_encode()
         except Exception:  # a type without equality, such as a list
             return self._of_objects(_objects(_values(array)))
-        cells = np.append(self._of_objects(_objects(_values(encoded.dictionary))), self._missing)
-        return cells[encoded.indices.cast(pa.int64()).fill_null(len(cells) - 1).to_numpy(zero_copy_only=False)]
+        return self._spread(self._of_objects(_objects(_values(encoded.dictionary))), encoded.indices)
+
+    def _spread(self, cells: Cells, indices: Any) -> Cells:
+        """The cells of distinct values, given to every row that has one of them."""
+        import pyarrow as pa
+
+        places = indices.cast(pa.int64()).fill_null(len(cells)).to_numpy(zero_copy_only=False)
+        return np.asarray(np.append(cells, self._missing)[places])
 
     def _of_truths(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Cells:
         cells = np.where(values, self.cell(True), self.cell(False))
@@ -304,10 +318,10 @@ class Coder:
             cells[known] = self._of_numbers(values[known], None)
             return cells
         if isinstance(self.attribute, Flag):
-            return (values == 1).astype(np.int64)
+            return np.asarray(values == 1, np.int64)
         if not self._numeric or not self._plain:
             distinct, positions = np.unique(values, return_inverse=True)
-            return np.array([self.cell(v) for v in distinct.tolist()], np.int64)[positions.reshape(-1)]
+            return np.asarray(np.array([self.cell(v) for v in distinct.tolist()], np.int64)[positions.reshape(-1)])
         if values.dtype.kind == "u" and values.dtype.itemsize == 8:
             values = np.minimum(values, np.uint64(2**63 - 1))
         if values.dtype.kind != "f":
@@ -330,7 +344,7 @@ class Coder:
         """Of an Arrow array of bytes. Numbers in plain notation are read by compiled code, all else by the rule."""
         import pyarrow as pa
 
-        if not self._numeric:
+        if not self._numeric or len(texts) == 0:
             return self._of_distinct(texts)
         _, offsets, content = texts.buffers()
         ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -350,11 +364,9 @@ class Coder:
         return cells
 
     def _of_distinct(self, texts: Any) -> Cells:
-        import pyarrow as pa
-
         encoded = texts.dictionary_encode()
-        cells = np.array([self.cell(v) for v in encoded.dictionary.to_pylist()] + [self._missing], np.int64)
-        return cells[encoded.indices.cast(pa.int64()).fill_null(len(cells) - 1).to_numpy(zero_copy_only=False)]
+        cells = np.array([self.cell(text) for text in encoded.dictionary.to_pylist()], np.int64)
+        return self._spread(cells, encoded.indices)
 
     def _of_objects(self, values: NDArray[Any]) -> Cells:
         import pyarrow as pa
@@ -369,7 +381,7 @@ class Coder:
         remembered: dict[tuple[type, Any], int] = {}
         for i, value in enumerate(values):
             kind = type(value)
-            if kind in (str, int, float):
+            if kind in (str, bytes, int, float):
                 cell = remembered.get((kind, value))
                 if cell is None:
                     cell = self.cell(value)

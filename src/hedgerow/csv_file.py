@@ -84,7 +84,8 @@ def _is_readable(encoding: Any) -> bool:
         decoded = bytes(range(256)).decode(name, "replace")
     except Exception:  # an unknown name, or a codec that is not of texts
         return False
-    return len(decoded) == 256 and decoded[:128] == bytes(range(128)).decode("ascii")
+    shifts = name.startswith("iso2022")  # what a byte means depends on all before it
+    return not shifts and len(decoded) == 256 and decoded[:128] == bytes(range(128)).decode("ascii")
 
 
 class CsvFile:

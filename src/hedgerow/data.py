@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
 import numpy as np
@@ -86,11 +86,11 @@ class Histogram(PrivateData):
 class Table(PrivateData):
     """A table from a file, a frame or a database: each row coded into its cells, and only the cells kept, by DuckDB."""
 
-    def __init__(
-        self, source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None
-    ) -> None:
+    def __init__(self, source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None) -> None:
         super().__init__(universe)
-        self._engine: Any = _without_messages(lambda: _coded(source, universe, table, csv))
+        self._engine: Any = _without_messages(
+            lambda: _kept(coded_batches(source, universe, table=table, csv=csv), universe)
+        )
 
     def _count(self, names: tuple[str, ...]) -> Counts:
         steps = zip(names, _strides(self.universe.sizes(names)), strict=True)
@@ -103,7 +103,7 @@ class Table(PrivateData):
         return counts.reshape(self.universe.sizes(names))
 
     def _cells(self) -> NDArray[np.int64]:
-        """Every row's cells, in the order of the rows: for tests."""
+        """Every row's cells, in the order of the rows: for tests of how tables are read."""
         found = self._engine.cursor().execute("SELECT * FROM coded ORDER BY rowid").fetchnumpy()
         return np.column_stack([found[f"c{i}"].astype(np.int64) for i in range(len(self.universe.names))])
 
@@ -112,22 +112,29 @@ def _strides(sizes: tuple[int, ...]) -> list[int]:
     return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
 
-def _coded(source: Any, universe: Universe, table: str | None, csv: Csv | None) -> Any:
-    """An embedded engine that holds the cells of every row of a source."""
-    import duckdb
-    import pyarrow as pa
-
+def coded_batches(
+    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None
+) -> Iterator[list[NDArray[Any]]]:
+    """The cells of a source's rows, an array an attribute, some rows at a time: each row by itself, in order."""
     found = opened(source, table, csv)
     positions = found.positions(universe.names)
     coders = [Coder(universe[name]) for name in universe.names]
     kinds = [np.min_scalar_type(size - 1) for size in universe.shape]
+    for batch in found.batches(positions):
+        yield [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=True)]
+
+
+def _kept(batches: Iterator[list[NDArray[Any]]], universe: Universe) -> Any:
+    """An embedded engine that holds the cells."""
+    import duckdb
+    import pyarrow as pa
+
     engine = duckdb.connect()
     with contextlib.suppress(Exception):  # some notebooks refuse the setting
         engine.execute("SET enable_progress_bar = false")
-    columns = [f"c{i} {COLUMN_TYPES[kind.name]}" for i, kind in enumerate(kinds)]
-    engine.execute(f"CREATE TABLE coded ({', '.join(columns)})")
-    for batch in found.batches(positions):
-        cells = [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=True)]
+    kinds = [COLUMN_TYPES[np.min_scalar_type(size - 1).name] for size in universe.shape]
+    engine.execute(f"CREATE TABLE coded ({', '.join(f'c{i} {kind}' for i, kind in enumerate(kinds))})")
+    for cells in batches:
         engine.register("batch", pa.table({f"c{i}": column for i, column in enumerate(cells)}))
         engine.execute("INSERT INTO coded SELECT * FROM batch")
         engine.unregister("batch")

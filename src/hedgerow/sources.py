@@ -115,17 +115,18 @@ def _of_frame(names: list[str], rows: int, column: Callable[[int], Any]) -> Sour
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         columns = [column(i) for i in positions]
         for start in range(0, rows, ROWS):
-            yield [c[start : start + ROWS] for c in columns]
+            yield [c.iloc[start : start + ROWS] if hasattr(c, "iloc") else c[start : start + ROWS] for c in columns]
 
     return Source(names, batches)
 
 
 def _of_polars(source: Any) -> Source:
     names = list(source.collect_schema().names())
+    if not hasattr(source, "collect"):
+        return _of_frame(names, source.height, source.to_series)
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
-        some = source.select([names[i] for i in positions])
-        frame = some.collect() if hasattr(some, "collect") else some
+        frame = source.select([names[i] for i in positions]).collect()
         return _of_frame(names, frame.height, frame.to_series).batches(range(frame.width))
 
     return Source(names, batches)
@@ -152,17 +153,21 @@ def _of_arrow(source: Any) -> Source:
 
 
 def _of_ibis(table: Any) -> Source:
-    held = getattr(table.op(), "data", None) if type(table.op()).__name__ == "InMemoryTable" else None
-    if hasattr(held, "obj") and type(held.obj).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
-        found = opened(held.obj, None, None)  # a frame in memory, which Ibis would convert whole
+    held = getattr(getattr(table.op(), "data", None), "obj", None)
+    if type(held).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
+        found = opened(held, None, None)  # a frame in memory, which Ibis would convert whole
         return Source(list(table.columns), found.batches)
+    if table.get_backend().name == "sqlite":
+        return _of_sqlite_query(table)
     names, schema = list(table.columns), table.schema()
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         columns = {}
         for k, i in enumerate(positions):
             kind, column = schema[names[i]], table[names[i]]
-            native = kind.is_integer() or kind.is_floating() or kind.is_boolean() or kind.is_string() or kind.is_binary()
+            native = (
+                kind.is_integer() or kind.is_floating() or kind.is_boolean() or kind.is_string() or kind.is_binary()
+            )
             columns[f"c{k}"] = column if native else column.cast("string")
         for batch in _arrow_batches(table.select(**columns)):
             yield [batch.column(k) for k in range(len(positions))]
@@ -225,12 +230,32 @@ def _of_sqlite(url: str, table: str) -> Source:
     names = [str(row[1], "utf-8", "replace") for row in rows]
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
-        cursor = connection.execute(f"SELECT {', '.join(_quoted(names[i]) for i in positions)} FROM {_quoted(table)}")
+        query = f"SELECT {', '.join(_quoted(names[i]) for i in positions)} FROM {_quoted(table)}"
         with contextlib.closing(connection):
-            while some := cursor.fetchmany(ROWS_OF_AN_ENGINE):
-                yield [list(column) for column in zip(*some, strict=True)]
+            yield from _fetched(connection, query)
 
     return Source(names, batches)
+
+
+def _of_sqlite_query(table: Any) -> Source:
+    """A table of Ibis over SQLite, without the types that Ibis would hold its rows to."""
+    names, engine = list(table.columns), table.get_backend()
+
+    def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
+        wanted = table.select(**{f"c{k}": table[names[i]] for k, i in enumerate(positions)})
+        kept, engine.con.text_factory = engine.con.text_factory, bytes
+        try:
+            yield from _fetched(engine.con, str(engine.compile(wanted)))
+        finally:
+            engine.con.text_factory = kept
+
+    return Source(names, batches)
+
+
+def _fetched(connection: sqlite3.Connection, query: str) -> Iterator[list[Any]]:
+    cursor = connection.execute(query)
+    while some := cursor.fetchmany(ROWS_OF_AN_ENGINE):
+        yield [list(column) for column in zip(*some, strict=True)]
 
 
 def _quoted(name: str) -> str:
