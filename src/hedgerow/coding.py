@@ -1,9 +1,9 @@
-"""What a value means, and its cell: one rule for the sensitive table, from whatever source, and an analyst's own frames.
+"""What a value means, and its cell: one rule for the sensitive table, whatever its source, and an analyst's own frames.
 
-A value is missing, or has a text and perhaps a number. That depends on the value alone: not on the type that happened to
-carry it, nor on any other row, and no value is refused. docs/reading.md states the rule. Numbers outside the declared
-range are clamped, unknown categories and missing values go to the first cell, or, where an attribute has ``other=True``,
-all of them to its extra last cell.
+A value is missing, or has a text and perhaps a number. That depends on the value alone: not on the type that happened
+to carry it, nor on any other row, and no value is refused. docs/reading.md states the rule. Numbers outside the
+declared range are clamped, unknown categories and missing values go to the first cell, or, where an attribute has
+``other=True``, all of them to its extra last cell.
 
 Columns come as NumPy arrays, Arrow arrays, series of pandas or polars, or lists. Which of the paths below codes one
 changes how long it takes and nothing else: ``Coder.cell`` is the rule, the others are faster ways to the same cell.
@@ -410,7 +410,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _values(array: Any) -> Iterable[Any]:
-    """The values of an Arrow array as Python objects; what Python cannot hold, such as a year 300,000, is a lone NUL."""
+    """The values of an Arrow array as Python objects; what Python cannot hold (a year 300,000) is a NUL."""
     for scalar in array:
         try:
             value = scalar.as_py()

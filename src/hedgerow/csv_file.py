@@ -2,9 +2,10 @@
 
 The dialect is declared, never guessed from the rows. A record is a line. A field that begins with the quote may hold
 delimiters and doubled quotes, and may go on over the following lines, but only if the record that it completes is well
-formed: every quote in a quoted field is doubled or closes it, none stands in a field that is not quoted, and the fields
-are as many as the header's. Otherwise a quote is a character like any other, and the record ends with its line. So a file
-that a CSV writer wrote is read exactly, and a line that none would write is a record by itself.
+formed: every quote in a quoted field is doubled or closes it, none stands in a field that is not quoted, and the
+fields are as many as the header's. Otherwise a quote is a character like any other, and the record ends with its line.
+So a file that a CSV writer wrote is read exactly, and a line that none would write is a record by itself (docs/reading.md
+states the one exception).
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ UNICODE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "
 class Csv:
     """How a delimited text file is written: public, declared by the owner.
 
-    ``delimiter``: one ASCII character; by default a comma, and a tab for .tsv. ``quote``: one, or None where fields are never
-    quoted. ``encoding``: of the text; bytes that are not of it are read as U+FFFD. ``columns``: the columns' names where the
-    file has no header line. ``multiline``: False where every line is a record, even one that ends within quotes.
+    ``delimiter``: one ASCII character; by default a comma, and a tab for .tsv. ``quote``: one, or None where fields are
+    never quoted. ``encoding``: of the text; bytes that are not of it are read as U+FFFD. ``columns``: the columns' names
+    where the file has no header line. ``multiline``: False where every line is a record, even one that ends in quotes.
     """
 
     delimiter: str | None = None
@@ -64,8 +65,8 @@ class Csv:
             )
         if not _is_readable(self.encoding):
             raise InvalidInput(
-                f"The encoding must be UTF-8, UTF-16, UTF-32, one with a byte for each character, or a common East Asian "
-                f"one. Found {self.encoding!r}. Convert the file to UTF-8."
+                f"The encoding must be UTF-8, UTF-16, UTF-32, one of a byte a character, or a common East Asian one. "
+                f"Found {self.encoding!r}. Convert the file to UTF-8."
             )
         if self.columns is not None and (
             isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns)
@@ -190,7 +191,7 @@ def _gathered(data: Bytes, places: Places, lengths: Places, quote: int) -> Any:
 def _copied(
     data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
 ) -> None:
-    """Fields one after another. A length below ABSENT, −2 − n, is that of a quoted field: its doubled quotes become one."""
+    """Fields one after another. A length below ABSENT, −2 − n, is of a quoted field: its doubled quotes become one."""
     at = 0
     for row in range(lengths.size):
         start, length = places[row], lengths[row]
