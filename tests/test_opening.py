@@ -492,6 +492,20 @@ def test_a_short_line_lacks_values_and_a_long_one_has_too_many(tmp_path) -> None
     assert fields_of(path, Csv(), 3) == [["1", None, None], ["1", "2", "3"], ["", None, None], ["1", "", None]]
 
 
+@pytest.mark.parametrize(
+    "company",
+    ['F,",x",ok', '"F","\n",ok', "F,M,ok", '"F","M","ok"', '"""F""",M,""', ',,""', "6',M,ok"],
+)
+def test_a_quote_left_open_is_not_closed_by_what_is_well_formed_in_the_next_line(company, tmp_path) -> None:
+    path = tmp_path / "t.csv"
+    expected = next(csv.reader(io.StringIO(company)))
+    for line in ('"ok', '"', '""",', '"a""'):
+        path.write_text(f"a,b,c\n{line}\n{company}\n", newline="")
+        found = [[v or "" for v in row] for row in fields_of(path, Csv(), 3)]
+        assert len(found) == 2
+        assert found[1] == expected
+
+
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64])
 def test_where_a_block_of_the_file_ends_changes_nothing(block, tmp_path, monkeypatch) -> None:
     rows = [["1", "a\r\nb", 'say "x"'], ["2", "", '"'], ["3", "\n", ",\r"], ["4", "é日😀", "x" * 50]]

@@ -4,8 +4,8 @@ The dialect is declared, never guessed from the rows. A record is a line. A fiel
 delimiters and doubled quotes, and may go on over the following lines, but only if the record that it completes is well
 formed: every quote in a quoted field is doubled or closes it, none stands in a field that is not quoted, and the
 fields are as many as the header's. Otherwise a quote is a character like any other, and the record ends with its line.
-So a file that a CSV writer wrote is read exactly, and a line that none would write is a record by itself (docs/reading.md
-states the one exception).
+So a file that a CSV writer wrote is read exactly, and a line that none would write is a record by itself
+(docs/reading.md states the one exception).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Csv:
 
     ``delimiter``: one ASCII character; by default a comma, and a tab for .tsv. ``quote``: one, or None where fields are
     never quoted. ``encoding``: of the text; bytes that are not of it are read as U+FFFD. ``columns``: the columns' names
-    where the file has no header line. ``multiline``: False where every line is a record, even one that ends in quotes.
+    where the file has no header line. ``multiline``: False where every line is a record, even one that ends quoted.
     """
 
     delimiter: str | None = None

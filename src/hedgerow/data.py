@@ -2,7 +2,7 @@
 
 A table is read once, when it is opened, batch by batch; each row is coded into its cells by itself (``coding``), and
 the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Whether a table can be opened
-depends on public facts: no value is refused. Anything that an engine raises is replaced by a message that quotes no row.
+depends on public facts: no value is refused. What an engine raises is replaced by a message that quotes no row.
 """
 
 from __future__ import annotations
