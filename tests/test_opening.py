@@ -266,6 +266,8 @@ def test_a_column_is_coded_as_its_values_are_one_by_one(attribute) -> None:
     for dtype in (np.int64, np.float64, np.uint64, np.int8, np.float32):
         few = np.array([w for w in wholes if dtype not in (np.uint64, np.int8) or 0 <= w < 128], dtype)
         assert coder.cells(few).tolist() == [coder.cell(v) for v in few]
+    huge = np.array([3, 2**63 - 4, 2**63 + 1, 2**64 - 1], np.uint64)
+    assert coder.cells(huge).tolist() == [coder.cell(v) for v in huge]
     reals = np.array([0.1, 0.7, -0.0, 9.99, 2.5, np.nan, np.inf, -np.inf, 1e300, 5e-324, 6.5])
     assert coder.cells(reals).tolist() == [coder.cell(v) for v in reals]
     assert coder.cells(pa.array(reals)).tolist() == [coder.cell(v) for v in reals]
@@ -478,12 +480,15 @@ def test_every_line_is_a_record_where_records_have_one_line(path, lines) -> None
         ('a\n"x\ny', ['"x', "y"]),
         ('a\n"x"y"\n2\n', ['"x"y"', "2"]),
         ("a\n1,2,3\n", ["1"]),
+        ('a,b\n"x\ny"\n', ['"x', 'y"']),
+        ('a,b\n"x\ny",2\n', ["x\ny"]),
     ],
 )
 def test_a_record_is_a_line_and_the_last_newline_ends_the_last_record(content, records, tmp_path) -> None:
     path = tmp_path / "t.csv"
     path.write_text(content, encoding="utf-8", newline="")
     assert [row[0] for row in fields_of(path, Csv(), 1)] == records
+    assert CsvFile(path, Csv()).columns[0] == "a"
 
 
 def test_a_short_line_lacks_values_and_a_long_one_has_too_many(tmp_path) -> None:
