@@ -13,7 +13,7 @@ from hedgerow.errors import NotPrivateWarning
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
-@pytest.mark.parametrize("guide", ["erm.md"])
+@pytest.mark.parametrize("guide", ["erm.md", "reading.md"])
 def test_the_examples_of_a_guide_run_in_order(guide) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / guide).read_text(), re.DOTALL)
     assert blocks

@@ -15,7 +15,7 @@ LAYERS = [
     {"errors", "universe", "linear", "queries", "workloads", "experts"}
     | {"convex_set", "norm_balls", "potentials", "geometry", "features", "glm", "custom", "risk", "losses", "minimize"},
     {"process", "noise", "uniforms", "events", "accounting", "bounds"},
-    {"hypothesis", "junction_tree", "triangulation", "folds", "kernels", "data", "coding"},
+    {"hypothesis", "junction_tree", "triangulation", "folds", "kernels"} | {"data", "coding", "sources", "csv_file"},
     {"sparse_vector", "rows", "pmw", "theory", "mwem", "small_db", "games", "solver", "oracles", "convex_pmw", "erm"}
     | {"weighted", "certificate", "first_order", "minimiser", "excess", "sums", "convex_offline"}
     | {"measurements", "evidence", "fit", "selection", "practical", "practical_convex"},

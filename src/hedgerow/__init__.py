@@ -5,6 +5,7 @@ from typing import Any
 
 from hedgerow import losses
 from hedgerow.accounting import Accountant, Budget
+from hedgerow.csv_file import Csv
 from hedgerow.errors import (
     BudgetExceeded,
     DataUnavailable,
@@ -39,6 +40,7 @@ __all__ = [
     "Budget",
     "BudgetExceeded",
     "Categories",
+    "Csv",
     "DataUnavailable",
     "Flag",
     "GroupL1Ball",

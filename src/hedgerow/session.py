@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow import mwem
 from hedgerow.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.csv_file import Csv
 from hedgerow.custom import Custom
 from hedgerow.data import PrivateData, Table
 from hedgerow.errors import InvalidInput
@@ -257,6 +258,7 @@ def open(
     universe: Universe,
     budget: Budget,
     table: str | None = None,
+    csv: Csv | None = None,
     profile: Literal["practical", "theory"] = "practical",
     queries: int = 100_000,
     beta: float = 0.05,
@@ -270,6 +272,8 @@ def open(
     """Open a session on a sensitive table.
 
     ``source``: a CSV or Parquet path, a pandas, polars or Arrow frame, an Ibis table, or a database URL with ``table``.
+    It is read once, now, and every value of every row has its cell: docs/reading.md says which.
+    ``csv``: how a CSV file is written, where not with commas, double quotes, UTF-8 and a header line.
     ``profile``: "practical" spends most of the budget on a hypothesis before the first question; "theory" is the
     textbook mechanism with its guarantee, for which ``queries``, ``beta`` and ``alpha`` are the theorem's k, β and α.
     ``workload``: what the practical hypothesis should know best; all sets of up to three attributes by default. In the theory
@@ -280,7 +284,7 @@ def open(
     values; any other is answered from the hypothesis alone. Only for functions that the owner has read.
     ``seed``: repeatable, and therefore not private: for tests.
     """
-    data, accountant, noise = _prepared(source, universe, budget, table, seed)
+    data, accountant, noise = _prepared(source, universe, budget, table, csv, seed)
     _require_options(profile, queries, beta, reserve, guard)
     vouched = _vouched(vouched)
     if profile == "theory":
@@ -359,9 +363,9 @@ def _reach(event: Laplace | Gaussian, beta: float) -> float:
 
 
 def _prepared(
-    source: Any, universe: Universe, budget: Budget, table: str | None, seed: int | None
+    source: Any, universe: Universe, budget: Budget, table: str | None, csv: Csv | None, seed: int | None
 ) -> tuple[PrivateData, Accountant, Noise]:
-    data = source if isinstance(source, PrivateData) else Table(source, universe, table=table)
+    data = source if isinstance(source, PrivateData) else Table(source, universe, table=table, csv=csv)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:
@@ -390,6 +394,7 @@ def release(
     budget: Budget,
     workload: Workload | Iterable[Query] | None = None,
     table: str | None = None,
+    csv: Csv | None = None,
     method: Literal["adaptive", "mwem"] = "adaptive",
     beta: float = 0.05,
     seed: int | None = None,
@@ -398,7 +403,7 @@ def release(
 
     ``method``: "adaptive" is the engine of the practical profile; "mwem" the lecture's offline mechanism.
     """
-    data, accountant, noise = _prepared(source, universe, budget, table, seed)
+    data, accountant, noise = _prepared(source, universe, budget, table, csv, seed)
     _require_options("practical", 1, beta, 0.0, 0.0)
     if method == "mwem":
         if budget.neighbours != "replace":
