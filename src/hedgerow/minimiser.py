@@ -9,10 +9,10 @@ diameter, θ* the minimiser; what float64 may get wrong: δ in what a gradient s
 A solver that stops when it looks done may stop too early on some table, and what is billed for a value that rests on it
 would be wrong there. So only smooth, strongly convex losses are ever minimised on the data: a ``Surrogate`` of the loss
 that was asked about, chosen from public facts. Newton's method comes first and is believed only with a proof,
-f(y) − f* ≤ (‖ξ‖ + 4e)²/2σ for the ξ of ``_residual``. Otherwise a method follows whose number of steps is known beforehand:
+f(y) − f* ≤ (‖ξ‖ + 4e)²/2σ for the ξ of ``_residual``. Otherwise accelerated steps follow, whose number is known beforehand:
 
-    values   accelerated steps: f − f* ≤ D²/2A_k + (1 + √κ)δ, A_k growing by (1 + ½√(1/κ))² a step;
-    places   plain steps: ‖θ − θ*‖ ≤ (1 − 1/κ)^k·D + κ(e/β + ρ).
+    values   f(u) − f* ≤ D²/2A_k + (1 + √κ)δ, where A_k grows by (1 + ½√(1/κ))² a step;
+    places   ‖v − θ*‖ ≤ D/√(σA_k) + 6(e + βρ)/σ.
 
 ``certain_value`` and ``certain_place`` say from public facts whether these reach what is wanted. Nothing here raises,
 warns or returns anything but a point.
@@ -203,7 +203,7 @@ def minimiser(surrogate: Surrogate, counts: NDArray[Any], tolerance: float) -> A
         if f is None:
             return _start(surrogate)
         quick = _by_newton(surrogate, counts, f, tolerance)
-        return _accelerated(surrogate, f, tolerance) if quick is None else quick
+        return _accelerated(surrogate, f, tolerance)[0] if quick is None else quick
 
 
 def located(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Array:
@@ -212,8 +212,9 @@ def located(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Arra
         f = surrogate.function(counts)
         if f is None:
             return _start(surrogate)
-        quick = _by_newton(surrogate, counts, f, surrogate.strong * distance**2 / 2)
-        return _plain(surrogate, f, distance) if quick is None else quick
+        tolerance = surrogate.strong * distance * distance / 4
+        quick = _by_newton(surrogate, counts, f, tolerance)
+        return _accelerated(surrogate, f, tolerance)[1] if quick is None else quick
 
 
 def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
@@ -228,8 +229,9 @@ def certain_place(surrogate: Surrogate, distance: float) -> bool:
     """Whether ``located`` reaches the distance for every table: a public fact about the loss and the set."""
     if not surrogate.is_solvable:
         return False
-    floor = surrogate.in_gradients / surrogate.strong + _condition(surrogate) * surrogate.in_projections
-    return floor <= distance / 2 and _plain_steps(surrogate, distance) <= _most_steps(surrogate)
+    floor = 6 * (surrogate.in_gradients + surrogate.smoothness * surrogate.in_projections) / surrogate.strong
+    tolerance = surrogate.strong * distance * distance / 4
+    return floor <= distance / 2 and _accelerated_steps(surrogate, tolerance) <= _most_steps(surrogate)
 
 
 def _start(surrogate: Surrogate) -> Array:
@@ -263,14 +265,14 @@ def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _Penalised, tolera
 
 
 def _accelerated_steps(surrogate: Surrogate, tolerance: float) -> float:
-    """k with D²/2A_k ≤ tolerance/2, by A_k ≥ (1/β)(1 + ½√(1/κ))^(2(k−1))."""
+    """k with D²/A_k ≤ tolerance, by A_k ≥ (1/β)(1 + ½√(1/κ))^(2(k−1))."""
     far = surrogate.over.diameter_l2(surrogate.risk.dimension)
-    wanted = surrogate.smoothness * far * far / tolerance
+    wanted = surrogate.smoothness * far * far / tolerance if tolerance > 0 else math.inf
     return 2 + math.log(max(wanted, 1.0)) / (2 * math.log1p(0.5 / math.sqrt(_condition(surrogate))))
 
 
-def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> Array:
-    """A(f(u) − f*) + ½(1 + σA)‖v − θ*‖² never grows, but for Aδ a step."""
+def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> tuple[Array, Array]:
+    """u and v, for which A(f(u) − f*) + ½(1 + σA)‖v − θ*‖² never grows but for rounding; a proven point as both."""
     over, β, σ = surrogate.over, surrogate.smoothness, surrogate.strong
     u = v = _start(surrogate)
     proven, A = _Proven(surrogate), 0.0
@@ -283,22 +285,5 @@ def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> Array
         u, A = (A * u + a * v) / (A + a), A + a
         if k % CHECKED == 0 and proven.offer(f, u, g) <= tolerance:
             assert proven.theta is not None
-            return proven.theta
-    return u
-
-
-def _plain_steps(surrogate: Surrogate, distance: float) -> float:
-    """k with (1 − 1/κ)^k·D ≤ distance/2."""
-    far = surrogate.over.diameter_l2(surrogate.risk.dimension)
-    return 1 + _condition(surrogate) * max(math.log(2 * far / distance), 0.0)
-
-
-def _plain(surrogate: Surrogate, f: _Penalised, distance: float) -> Array:
-    theta, proven = _start(surrogate), _Proven(surrogate)
-    for k in range(1, math.ceil(min(_plain_steps(surrogate, distance), _most_steps(surrogate))) + 1):
-        g = f.gradient(theta)
-        theta = surrogate.over.project(theta - g / surrogate.smoothness)
-        if k % CHECKED == 0 and proven.offer(f, theta, g) <= surrogate.strong * distance**2 / 2:
-            assert proven.theta is not None
-            return proven.theta
-    return theta
+            return proven.theta, proven.theta
+    return u, v
