@@ -253,14 +253,6 @@ def test_a_number_of_steps_that_is_none_is_refused(iterations) -> None:
         frank_wolfe(X, y, loss=Squared(), over=L1Ball(1.0), budget=LOOSE, iterations=iterations)
 
 
-def test_refusals_name_no_row() -> None:
-    X, y, _ = regression(50)
-    X[17, 3] = math.nan
-    with pytest.raises(errors.InvalidInput) as refusal:
-        frank_wolfe(X, y, loss=Squared(), over=L1Ball(1.0), budget=LOOSE)
-    assert "17" not in str(refusal.value)
-
-
 def test_rows_outside_the_bound_count_as_rows_at_it() -> None:
     X, y, _ = regression(300)
     runs = [
