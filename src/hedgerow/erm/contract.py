@@ -41,7 +41,7 @@ from hedgerow.noise import Noise, Seeded
 Array = NDArray[np.float64]
 Norm = Literal["l2", "linf"]
 
-_SMALLEST, _LARGEST = 1e-50, 1e50  # of any public scale: products of a few stay far from the ends of float64
+_SMALLEST, _LARGEST = 1e-20, 1e20  # of any public scale: products of a few stay far from the ends of float64
 _SPARE = 3  # bits kept free where n is a guess: one pass is enough for sums of up to 8 times as many rows
 
 

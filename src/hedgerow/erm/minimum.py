@@ -74,7 +74,7 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
 
 def _steepest(problem: Problem, weight: float) -> float:
     """β: F is β-smooth."""
-    return problem.X.shape[0] * problem.smoothness + weight
+    return float(problem.X.shape[0] * problem.smoothness + weight)
 
 
 def _slack(problem: Problem, rows: int) -> float:
@@ -82,8 +82,8 @@ def _slack(problem: Problem, rows: int) -> float:
 
     No loss here has φ″(z)·|z| above `bends`: it is flat, or fades, beyond the scores of its labels and its own scale.
     """
-    loss = problem.loss
-    bends = loss.smoothness * (1 + problem.label_bound + abs(getattr(loss, "clip", 0.0))) + problem.slope_bound
+    loss, own = problem.loss, abs(float(getattr(problem.loss, "clip", 0.0)))
+    bends = loss.smoothness * (1 + problem.label_bound + own) + problem.slope_bound
     return (rows + 1) * _UNIT_ROUNDOFF * problem.row_l2 * (12 * problem.slope_bound + 2 * bends)
 
 

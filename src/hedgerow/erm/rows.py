@@ -98,7 +98,7 @@ def as_number(value: Any) -> float:
     try:
         return float(value)
     except OverflowError:  # a whole number or fraction beyond float64
-        return np.inf if value > 0 else -np.inf
+        return np.inf if value > 0 else -np.inf  # type: ignore[operator]
     except Exception:  # whatever a number of someone's own making does
         return np.nan
 
@@ -138,6 +138,6 @@ def _whole_entries(X: Any) -> Any:
     rows, columns, parts = rows[order], columns[order], _finite(as_numbers(stored.data))[order]
     first = np.ones(rows.size, dtype=bool)
     first[1:] = (rows[1:] != rows[:-1]) | (columns[1:] != columns[:-1])
-    sums = np.bincount(np.cumsum(first) - 1, weights=parts, minlength=int(first.sum()))
+    sums: Array = np.bincount(np.cumsum(first) - 1, weights=parts, minlength=int(first.sum())).astype(np.float64)
     ends = np.concatenate([[0], np.cumsum(np.bincount(rows[first], minlength=stored.shape[0]))])
     return sp.csr_array((_finite(sums), columns[first], ends), shape=stored.shape)

@@ -50,10 +50,9 @@ def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
 def _split(V: Matrix, base: float) -> tuple[Matrix, Matrix]:
     """V = base·rest + digit, both of V's sign."""
     if sp.issparse(V):
-        rest, digit = _split(V.data, base)
-        return sp.csr_array((rest, V.indices, V.indptr), shape=V.shape), sp.csr_array(
-            (digit, V.indices, V.indptr), shape=V.shape
-        )
+        rest, digit = V.copy(), V.copy()
+        rest.data, digit.data = _split(V.data, base)
+        return rest, digit
     rest = np.trunc(V / base)
     return rest, V - base * rest
 
