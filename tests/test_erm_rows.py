@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
@@ -127,6 +128,21 @@ def test_booleans_whole_numbers_and_dates_are_read_alike_whatever_type_a_neighbo
         alone, beside = pd.DataFrame({"a": column}), pd.DataFrame({"a": [*column, "red"]})
         assert np.array_equal(matrix(alone), matrix(beside)[:2])
         assert np.array_equal(labels(alone["a"]), labels(beside["a"])[:2])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, lambda columns: pl.DataFrame(columns, strict=False), pa.table])
+def test_a_column_of_a_frame_is_read_alike_whatever_types_the_others_have(frame) -> None:
+    """numpy finds no common type for whole numbers with a gap and dates, and one row makes the gap."""
+    columns: dict[str, list[Any]] = {
+        "number": [1.5, 2.5], "whole": [2**60 + 1, 2], "gap": [1, None], "flag": [True, False], "unsure": [True, None],
+        "text": ["1.5", "red"], "day": [datetime.date(2020, 1, 1)] * 2, "time": [datetime.datetime(2020, 1, 1)] * 2,
+        "span": [datetime.timedelta(1)] * 2, "decimal": [Decimal("1.5"), None], "bytes": [b"1", b"x"], "list": [[1], [2]],
+        "struct": [{"a": 1}, {"a": 2}],
+    }  # fmt: skip
+    for name, values in columns.items():
+        alone = matrix(frame({name: values}))[:, 0]
+        for other in columns.keys() - {name}:
+            assert np.array_equal(matrix(frame({name: values, other: columns[other]}))[:, 0], alone)
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, np.asfortranarray, sp.csr_array, sp.coo_array, sp.csc_array])

@@ -64,8 +64,9 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         """Finite features, and labels as they are. Looks at shapes and names, not at values."""
         if not isinstance(self.budget, Budget):
             raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
+        features = rows.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
-        features, labels = rows.matrix(X), rows.column(_flat(y))
+        labels = rows.column(_flat(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
         if labels.size == 0 and self.budget.neighbours == "replace":

@@ -38,6 +38,9 @@ def matrix(X: Any) -> Matrix:
     """X as finite numbers, rows one after the other in memory; a copy where anything changes."""
     if sp.issparse(X):
         features: Any = _whole_entries(X)
+    elif (columns := _columns(X)) is not None:
+        read = [_finite(_one_a_row(as_numbers(column))) for column in columns]
+        features = np.column_stack(read) if read else np.empty((0, 0))
     elif isinstance(X, np.ndarray) or hasattr(X, "__array__"):
         features = np.ascontiguousarray(_finite(as_numbers(X)))
     else:
@@ -109,6 +112,19 @@ def _spelt(text: str) -> float:
     with contextlib.suppress(ValueError):
         return complex(text).real
     return _TRUTH.get(text.lower(), np.nan)
+
+
+def _columns(X: Any) -> list[Any] | None:
+    """Those of a frame, of pandas, polars or pyarrow: put into one array first, one column's type would decide on the others'."""
+    if hasattr(X, "iloc") and len(X.shape) == 2:
+        return [X.iloc[:, j] for j in range(X.shape[1])]
+    listed = getattr(X, "get_columns", getattr(X, "itercolumns", None))
+    return None if listed is None else list(listed())
+
+
+def _one_a_row(column: Array) -> Array:
+    """A column of structures or lists of one length has them along further dimensions: no numbers, so all missing."""
+    return column if column.ndim == 1 else np.full(column.shape[0], np.nan)
 
 
 def _shape(array: Any) -> str:
