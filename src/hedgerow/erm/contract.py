@@ -176,7 +176,7 @@ def prepared(
     needed when neighbours add or remove a row. `spend`: how much of an Accountant's currency to use; all that is left
     if not given. `seed` makes the noise repeatable, and so not private.
     """
-    bound = _scale("row_bound", row_bound)
+    bound = require_scale("row_bound", row_bound)
     if norm not in ("l2", "linf"):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
     payment = Payment.of(budget, spend)
@@ -184,7 +184,7 @@ def prepared(
     n, p = _public_rows(features.shape[0], rows, payment.budget), features.shape[1]
     over.require(p)
     _require_one_score(loss)
-    largest = 1.0 if label_bound is None or loss.labels == "binary" else _scale("label_bound", label_bound)
+    largest = 1.0 if label_bound is None or loss.labels == "binary" else require_scale("label_bound", label_bound)
     targets = np.clip(loss.as_labels(targets), -largest, largest)
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
@@ -196,8 +196,8 @@ def prepared(
         raise InvalidInput(f"The number of rows must be at most 2^{EXACT - 16}. Found about {n:.3g}. Use fewer rows.")
     bits = both // 2  # products of two features add up exactly as well
     if over.is_bounded:
-        _scale("The size of the set", over.radius_l2(p), zero=True)
-    _scale("ridge", loss.ridge, zero=True)
+        require_scale("The size of the set", over.radius_l2(p), zero=True)
+    require_scale("ridge", loss.ridge, zero=True)
     reach = bound * (over.radius_l1(p) if norm == "linf" else over.radius_l2(p))
     slope_bound = _slope_bound(loss, reach, largest)
     return Problem(
@@ -242,7 +242,7 @@ def _arrays(X: Any, y: ArrayLike, budget: Budget) -> tuple[Matrix, Array]:
     return features, targets
 
 
-def _scale(name: str, value: float, zero: bool = False) -> float:
+def require_scale(name: str, value: float, zero: bool = False) -> float:
     """A positive number that is far from the ends of float64, or 0 where that makes sense."""
     if zero and value == 0:
         return 0.0
@@ -290,7 +290,7 @@ def _slope_bound(loss: Loss, reach: float, label_bound: float) -> float:
             f"The slope of the loss must be bounded over the set. Found {type(loss).__name__} over an unbounded set. "
             "Give a bounded set such as L2Ball(1.0), or a Lipschitz loss such as Huber or Logistic."
         )
-    return _scale("The slope of the loss", bound)
+    return require_scale("The slope of the loss", bound)
 
 
 def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:

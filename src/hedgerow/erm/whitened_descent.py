@@ -39,7 +39,7 @@ from scipy.optimize import brentq
 from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
-from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared, require_count
+from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared, require_count, require_scale
 from hedgerow.erm.minimum import require_smooth
 from hedgerow.erm.progress import bar
 from hedgerow.erm.sums import exact_sum
@@ -92,6 +92,8 @@ def whitened_descent(
         raise InvalidInput(
             f"over must be an L2Ball, or left out, for whitened_descent. Found {type(over).__name__}. Use auto."
         )
+    if isinstance(over, L2Ball):
+        require_scale("The size of the set", over.radius)
     largest = 1.0 if label_bound is None else label_bound
     problem = prepared(
         X, y, bounded_form(loss, largest), Unconstrained(), budget, row_bound=row_bound, norm=norm,
