@@ -175,6 +175,18 @@ def test_an_entry_of_a_sparse_matrix_that_is_stored_in_parts_is_read_as_their_su
     assert csr.nnz == 6  # the caller's own is as it was
 
 
+@pytest.mark.parametrize("norm", ["l2", "linf"])
+def test_the_caller_s_own_table_is_as_it_was(norm) -> None:
+    """Zeros that are stored, or made by cutting, are dropped from a copy."""
+    rows = np.array([[5e-324, 1.0], [math.nan, 2.0], [0.0, 1e-30]])
+    for table in (rows.copy(), np.asfortranarray(rows), sp.csr_array(rows), sp.csr_array(rows).astype(np.longdouble)):
+        before = table.copy()
+        first, second = (problem(table, np.zeros(3), norm=norm).gradient(np.ones(2)) for _ in range(2))
+        parts = ("data", "indices", "indptr") if sp.issparse(table) else ("T",)
+        assert all(np.array_equal(getattr(table, part), getattr(before, part), equal_nan=True) for part in parts)
+        assert np.array_equal(first, second)
+
+
 def test_a_row_that_goes_leaves_even_a_single_other_as_it_was_to_the_last_bit_whatever_the_order_in_memory() -> None:
     for p in (3, 17, 100):
         rows, theta = RNG.normal(size=(2, p)), RNG.normal(size=p)

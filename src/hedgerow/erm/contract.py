@@ -322,7 +322,7 @@ def _scales(lengths: Array, top: Array, bound: float) -> Array:
 def _truncated(X: Matrix, unit: float) -> Matrix:
     """Features in units, cut toward zero so that no norm grows."""
     if sp.issparse(X):
-        whole = sp.csr_array((np.trunc(X.data / unit), X.indices, X.indptr), shape=X.shape)
-        whole.eliminate_zeros()
+        whole = sp.csr_array((np.trunc(X.data / unit), X.indices, X.indptr), shape=X.shape, copy=True)
+        whole.eliminate_zeros()  # in place: the indices may be the caller's own
         return whole
     return np.trunc(X / unit)
