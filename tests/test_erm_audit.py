@@ -418,7 +418,9 @@ SOLVERS: dict[str, Callable[..., Any]] = {
     "Frank–Wolfe": lambda X, y, **k: frank_wolfe(X, y, iterations=3, **k),
     "general Frank–Wolfe": lambda X, y, **k: frank_wolfe_general(X, y, iterations=3, **k),
     "lasso": lambda X, y, over, loss, norm, **k: lasso(X, y, iterations=2, **k),
-    "auto": lambda X, y, loss, **k: auto(X, y, loss=loss if loss.is_smooth else losses.Logistic(), **k),  # kinks take long
+    "auto": lambda X, y, loss, **k: auto(
+        X, y, loss=loss if loss.is_smooth else losses.Logistic(), **k
+    ),  # kinks take long
 }
 
 

@@ -143,9 +143,11 @@ class Problem:
         top = math.floor(self.slope_bound / self.slope_unit)
         # Towards 0, so that no row counts for more than its slope.
         whole = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
-        # Cutting each coordinate moves no two sums apart.
-        edge = self.most_rows * top * math.floor(self.row_bound / self.unit)
-        return np.clip(exact_sum(X, whole, self.bits, self.slope_bits), -edge, edge) * (self.unit * self.slope_unit)
+        total = exact_sum(X, whole, self.bits, self.slope_bits)
+        if X.shape[0] > self.most_rows:  # cutting each coordinate moves no two sums apart
+            edge = self.most_rows * top * math.floor(self.row_bound / self.unit)
+            total = np.clip(total, -edge, edge)
+        return total * (self.unit * self.slope_unit)
 
     def gaussian(self, steps: int = 1, sensitivity: float | None = None) -> events.Gaussian:
         """The noise for each of `steps` sums of gradients (or sums of the stated ℓ2 sensitivity), p values each."""
