@@ -19,19 +19,23 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from scipy.special import expit
 from scipy.stats import binom, norm
 
-from hedgerow import events, geometry, losses
+from hedgerow import errors, events, geometry, losses
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.audit import clopper_pearson, epsilon_lower_bound_of_scores
 from hedgerow.erm import (
+    auto,
     contract,
     frank_wolfe,
     frank_wolfe_general,
@@ -381,3 +385,107 @@ def test_no_row_moves_a_release_by_more_than_is_billed(name, neighbours, wrap, m
     # SGD's noise is for rows that come and go: a replaced one is two of them, and its ε and δ are halved for that
     billed = 2 if name == "noisy SGD" and neighbours == "replace" else 1
     assert 0.25 * billed < most <= billed * (1 + 1e-6 * (billed - 1))
+
+
+# The same, for whatever a table may hold and in whatever units
+
+
+STRANGE = [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e9, 1e308, -1e308, 5e-324, 1e-200, math.nan, math.inf, -math.inf]
+SETS: dict[str, Callable[[float], geometry.ConvexSet]] = {
+    "ℓ2 ball": geometry.L2Ball,
+    "ℓ1 ball": geometry.L1Ball,
+    "box": lambda size: geometry.Box(-size, size / 3),
+    "simplex": geometry.Simplex,
+    "polytope": lambda size: geometry.Polytope(size * np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -0.3]])),
+}
+LOSSES: dict[str, Callable[[float], losses.Loss]] = {
+    "squared": lambda ridge: losses.Squared(ridge=ridge),
+    "logistic": lambda ridge: losses.Logistic(ridge=ridge),
+    "huber": lambda ridge: losses.Huber(0.7, ridge=ridge),
+    "poisson": lambda ridge: losses.Poisson(ridge=ridge),
+    "smoothed hinge": lambda ridge: losses.SmoothedHinge(ridge=ridge),
+    "hinge": lambda ridge: losses.Hinge(ridge=ridge),
+    "absolute": lambda ridge: losses.Absolute(ridge=ridge),
+}
+SOLVERS: dict[str, Callable[..., Any]] = {
+    "mirror descent": lambda X, y, **k: mirror_descent(X, y, iterations=3, **k),
+    "whitened descent": lambda X, y, over, **k: whitened_descent(
+        X, y, iterations=3, over=over if isinstance(over, geometry.L2Ball) else None, **k
+    ),
+    "noisy SGD": lambda X, y, **k: noisy_sgd(X, y, batch=(k.get("rows", y.size) + 1) // 2, epochs=2, **k),
+    "output perturbation": output_perturbation,
+    "regularised output perturbation": lambda X, y, over, **k: regularised_output_perturbation(X, y, **k),
+    "Frank–Wolfe": lambda X, y, **k: frank_wolfe(X, y, iterations=3, **k),
+    "general Frank–Wolfe": lambda X, y, **k: frank_wolfe_general(X, y, iterations=3, **k),
+    "lasso": lambda X, y, over, loss, norm, **k: lasso(X, y, iterations=2, **k),
+    "auto": lambda X, y, loss, **k: auto(
+        X, y, loss=loss if loss.is_smooth else losses.Logistic(), **k
+    ),  # kinks take long
+}
+
+
+@st.composite
+def calls(draw: st.DrawFn) -> tuple[str, bool, bool, list[Rows], dict[str, Any]]:
+    """A solver, whether rows are sparse, whether they are replaced, two neighbours, and public choices."""
+    replaced, size = draw(st.booleans()), st.sampled_from(STRANGE) | st.floats(-3, 3)
+    table = draw(st.lists(st.tuples(size, size, size), min_size=1, max_size=9))
+    other = draw(st.tuples(size, size, size))
+    first, second = (np.array(rows).reshape(-1, 3) for rows in (table, [other, *table[1:]] if replaced else table[1:]))
+    scale = st.sampled_from([0, 0, 0, 0, 0, 0, 0, 0, -3, 3, -9, 9, -20, 20, -300]).map(lambda power: 10.0**power)
+    row_bound = draw(scale)
+    choices: dict[str, Any] = {
+        "loss": LOSSES[draw(st.sampled_from(list(LOSSES)))](draw(st.sampled_from([0.1, 0.0, 1e-6, 1e6]))),
+        "over": SETS[draw(st.sampled_from(list(SETS)))](draw(scale)),
+        "budget": Budget(*draw(st.sampled_from([(1.0, 1e-3), (1e-3, 1e-9), (30.0, 0.1)]))),
+        "row_bound": row_bound,
+        "norm": draw(st.sampled_from(["l2", "linf"])),
+        "label_bound": draw(scale),
+    }
+    if not replaced:
+        choices["budget"] = dataclasses.replace(choices["budget"], neighbours="add-remove")
+        choices["rows"] = draw(st.sampled_from([1, 5, 1000, 2**33]))
+    unit = row_bound if draw(st.booleans()) else 1.0
+    with np.errstate(all="ignore"):
+        in_units = [(rows[:, :2] * unit, rows[:, 2]) for rows in (first, second)]
+    return draw(st.sampled_from(list(SOLVERS))), draw(st.booleans()), replaced, in_units, choices
+
+
+def overheard(solver: str, sparse: bool, rows: Rows, choices: dict[str, Any], before: Transcript | None) -> Any:
+    """The transcript of a call, with its result; or the words of a refusal. Nothing may be warned about."""
+    with warnings.catch_warnings(), np.errstate(all="raise"), pytest.MonkeyPatch.context() as patch:
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", errors.NotPrivateWarning)
+        transcript = Transcript(0, before)
+        patch.setattr(contract, "Noise", lambda: transcript)
+        X, y = rows
+        try:
+            result = SOLVERS[solver](sp.csr_array(X) if sparse else X, y, **choices)
+        except errors.InvalidInput as refusal:
+            return str(refusal)
+        return transcript, result
+
+
+def check_neighbours(call: tuple[str, bool, bool, list[Rows], dict[str, Any]]) -> None:
+    solver, sparse, replaced, pair, choices = call
+    first = overheard(solver, sparse, pair[0], choices, None)
+    second = overheard(solver, sparse, pair[1], choices, None if isinstance(first, str) else first[0])
+    if isinstance(first, str):
+        assert first == second
+        return
+    assert first[1].events == second[1].events
+    assert np.array_equal(first[1].theta, second[1].theta)  # a function of what is released
+    billed = 2 if replaced and solver == "noisy SGD" else 1
+    assert farthest(first[0], second[0]) <= billed * (1 + 1e-6 * (billed - 1))
+
+
+@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(calls())
+def test_no_row_of_any_table_in_any_units_is_heard_of_beyond_what_is_billed(call) -> None:
+    check_neighbours(call)
+
+
+@pytest.mark.audit
+@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+@given(calls())
+def test_no_row_of_thousands_of_tables_is_heard_of_beyond_what_is_billed(call) -> None:
+    check_neighbours(call)

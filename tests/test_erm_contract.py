@@ -28,9 +28,9 @@ def problem(X, y, loss=losses.Logistic(), over=BALL, budget=BUDGET, **choices):
     return prepared(X, y, loss, over, budget, seed=0, **choices)
 
 
-def with_secret(X: np.ndarray, bad: float) -> np.ndarray:
+def with_secret(X: np.ndarray) -> np.ndarray:
     X = X.copy()
-    X[7, 0], X[7, 1] = bad, SECRET
+    X[7, 1] = SECRET
     return X
 
 
@@ -40,19 +40,17 @@ X, Y = table()
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (with_secret(X, math.nan), Y, "X must be finite"),
-        (with_secret(X, math.inf), Y, "X must be finite"),
-        (X, np.where(np.arange(50) == 7, math.nan, Y), "y must be finite"),
         (X, Y[:-1], "y must have one label for each row"),
+        (X, X, "y must have one label for each row"),
         (X[:, 0], Y, "X must be a table"),
-        (X.astype(str), Y, "X must be numeric"),
-        (X, np.where(np.arange(50) == 7, SECRET, Y), "must be 0 or 1"),
+        (X[:, :0], Y, "X must be a table"),
+        (X.tolist(), Y, "X must be an array, a frame or a sparse matrix"),
     ],
 )
-def test_bad_arrays_are_refused_without_a_word_about_the_row(X, y, message) -> None:
+def test_shapes_that_do_not_fit_are_refused_without_a_number_of_rows(X, y, message) -> None:
     with pytest.raises(errors.InvalidInput, match=message) as refusal:
         problem(X, y)
-    assert str(SECRET) not in str(refusal.value) and " 7" not in str(refusal.value)
+    assert "50" not in str(refusal.value) and "49" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +74,7 @@ def test_parameters_that_make_no_sense_are_refused_by_name(choices, message) -> 
 
 
 def test_no_repr_shows_a_row() -> None:
-    assert str(SECRET) not in repr(problem(with_secret(X, 1.0), Y))
+    assert str(SECRET) not in repr(problem(with_secret(X), Y))
 
 
 @pytest.mark.parametrize("wrap", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -193,18 +191,24 @@ def test_a_row_that_goes_leaves_the_scores_of_the_others_as_they_were_to_the_las
         assert np.array_equal(left, np.delete(whole, gone))
 
 
-def test_a_number_too_large_for_a_float_is_refused_as_infinite() -> None:
-    """Made infinite later on it would be clipped to NaN, and a row could erase a whole column from the sums."""
-    wide = X.astype(np.longdouble)
-    wide[0, 0] = np.longdouble("1e400")
-    if np.isfinite(wide[0, 0]):
-        with pytest.raises(errors.InvalidInput, match="X must be finite"):
-            problem(wide, Y)
-
-
-def test_bounds_at_the_ends_of_float64_are_refused() -> None:
+@pytest.mark.parametrize(
+    "choices",
+    [
+        {"row_bound": 1e-300},
+        {"row_bound": 1e300},
+        {"over": geometry.L2Ball(1e300)},
+        {"over": geometry.L2Ball(1e-300)},
+        {"loss": losses.Squared(), "label_bound": 1e-300},
+        {"loss": losses.Squared(), "label_bound": 1e300},
+        {"loss": losses.Logistic(ridge=1e-300)},
+        {"loss": losses.Logistic(ridge=1e300)},
+        {"loss": losses.Huber(1e-300)},
+    ],
+    ids=str,
+)
+def test_scales_at_the_ends_of_float64_are_refused(choices) -> None:
     with pytest.raises(errors.InvalidInput, match="Change the units"):
-        problem(X, Y, row_bound=1e-300)
+        problem(X, Y, **choices)
 
 
 NOBODY = {"budget": Budget(1.0, 1e-3, "add-remove"), "rows": 10, "seed": 0}

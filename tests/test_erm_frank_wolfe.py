@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import tracemalloc
 
 import numpy as np
@@ -251,14 +250,6 @@ def test_a_number_of_steps_that_is_none_is_refused(iterations) -> None:
     X, y, _ = regression(50)
     with pytest.raises(errors.InvalidInput, match="iterations"):
         frank_wolfe(X, y, loss=Squared(), over=L1Ball(1.0), budget=LOOSE, iterations=iterations)
-
-
-def test_refusals_name_no_row() -> None:
-    X, y, _ = regression(50)
-    X[17, 3] = math.nan
-    with pytest.raises(errors.InvalidInput) as refusal:
-        frank_wolfe(X, y, loss=Squared(), over=L1Ball(1.0), budget=LOOSE)
-    assert "17" not in str(refusal.value)
 
 
 def test_rows_outside_the_bound_count_as_rows_at_it() -> None:

@@ -73,7 +73,7 @@ def test_the_minimum_is_as_near_as_it_says(over) -> None:
     problem = prepared(X, y, losses.Logistic(), over, BUDGET, seed=0)
     Λ, tilt = 4.0, np.linspace(-3, 5, 6)
     coarse = minimum(problem, over, Λ, tilt, 1e-2)
-    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding(problem, Λ)))
+    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding(problem, over, Λ)))
     assert np.linalg.norm(coarse - fine) <= 1e-2 + 1e-6
     slope = problem.gradient(fine) + Λ * fine + tilt
     assert np.linalg.norm(over.project(fine - slope / 400) - fine) < 1e-5  # a fixed point of the projected gradient

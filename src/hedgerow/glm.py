@@ -109,23 +109,17 @@ class Loss(ABC):
             return 0.0, 1.0
         return (max(low, 0.0), max(high, 0.0)) if self.labels == "count" else (low, high)
 
-    def check_labels(self, y: ArrayLike) -> Array:
-        """Labels that suit the loss, as floats; the refusal says nothing about which row."""
-        labels = np.asarray(y)
-        suits = labels.dtype.kind in "biuf" and bool(np.isfinite(labels).all())
-        if suits and self.labels == "binary":
-            suits = bool(np.isin(labels, (0, 1)).all())
-        if suits and self.labels in ("count", "class"):
-            suits = bool((labels >= 0).all()) and (self.labels == "count" or bool((labels == np.floor(labels)).all()))
-        if not suits:
-            wanted = {
-                "real": "finite numbers",
-                "binary": "0 or 1",
-                "count": "finite numbers of at least 0",
-                "class": "whole numbers of at least 0",
-            }[self.labels]
-            raise InvalidInput(f"Labels of {type(self).__name__} must be {wanted}. Found others. Recode the labels.")
-        return labels.astype(float)
+    def as_labels(self, y: ArrayLike) -> Array:
+        """Labels that suit the loss, whatever is given: what a row holds is never refused.
+
+        Missing (NaN) is 0. Binary labels are 1 from ½ on, else 0; counts are at least 0; classes are whole numbers from 0.
+        """
+        given = np.nan_to_num(np.asarray(y, dtype=np.float64), nan=0.0)
+        if self.labels == "binary":
+            return (given >= 0.5).astype(np.float64)
+        if self.labels == "real":
+            return given
+        return np.maximum(given if self.labels == "count" else np.floor(given), 0.0)
 
     def on(self, universe: Universe) -> GlmRisk:
         """The loss of every record of the universe, with its constants."""

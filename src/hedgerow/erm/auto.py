@@ -29,6 +29,7 @@ from hedgerow.erm.frank_wolfe_general import frank_wolfe_general, schedule
 from hedgerow.erm.mirror_descent import mirror_descent
 from hedgerow.erm.mirror_descent import risk_bound as descent_bound
 from hedgerow.erm.output_perturbation import output_perturbation, regularised_output_perturbation, risk_bound
+from hedgerow.erm.rows import Matrix, matrix
 from hedgerow.erm.whitened_descent import MOST_FEATURES, bounded_form, whitened_descent
 from hedgerow.errors import InvalidInput
 from hedgerow.geometry import L2Ball, Unconstrained
@@ -48,6 +49,7 @@ SOLVERS: dict[str, Solver] = {
 }
 
 
+@np.errstate(all="ignore")
 def auto(
     X: Any,
     y: ArrayLike,
@@ -70,6 +72,7 @@ def auto(
     """
     if profile not in get_args(Profile):
         raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {profile!r}. Leave it out.")
+    X = matrix(X)
     stated: dict[str, Any] = dict(row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows)
     if profile == "practical" and whitens(X, loss, over, budget):
         name = "whitened_descent"
@@ -81,7 +84,7 @@ def auto(
     return SOLVERS[name](X, y, loss=loss, over=over, budget=budget, seed=seed, spend=spend, progress=progress, **stated)
 
 
-def whitens(X: Any, loss: Loss, over: ConvexSet, budget: Budget | Accountant) -> bool:
+def whitens(X: Matrix, loss: Loss, over: ConvexSet, budget: Budget | Accountant) -> bool:
     """Whether whitened descent can run: what is wrong with the rest of the input, the solver itself will say."""
     paid = budget.budget if isinstance(budget, Accountant) else budget
     return (
@@ -91,8 +94,7 @@ def whitens(X: Any, loss: Loss, over: ConvexSet, budget: Budget | Accountant) ->
         and bounded_form(loss, 1.0).is_smooth
         and isinstance(paid, Budget)
         and not paid.pure
-        and len(shape := np.shape(X)) == 2
-        and shape[1] <= MOST_FEATURES
+        and X.shape[1] <= MOST_FEATURES
     )
 
 

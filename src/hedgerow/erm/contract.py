@@ -6,13 +6,14 @@ significance of the least significant bits for differential privacy" (why sums a
 Symbols: rows (x, y), scores z = ⟨x, θ⟩, loss ℓ(z, y) with slope ℓ' and curvature ℓ''; L a bound on the ℓ2 norm of one
 row's gradient ℓ'(z, y)·x; n the public number of rows; p parameters; C the constraint set.
 
-Rows are clipped to the stated bound, never trusted: a row outside it is scaled (ℓ2) or cut (ℓ∞) to it. Features are then
-truncated, and slopes rounded, to whole multiples of two public units, so small that it does not matter and so large that
-a sum of n products is a whole number below 2^53: float64 adds it without error in any order, and a neighbour moves the
-sum by its own row's gradient and by nothing else.
+Rows are read by fixed rules (`rows`) and clipped to the stated bound, never trusted: a row outside it is scaled (ℓ2) or cut
+(ℓ∞) to it. Features and slopes are then truncated to whole multiples of two public units, powers of two, so small that it
+does not matter and so large that a sum of n products is a whole number below 2^53: float64 adds it without error in any
+order, and a neighbour moves the sum by its own row's gradient and by nothing else.
 
 n is public when neighbours replace a row. When they add or remove one it is not: the caller states `rows`, a public guess
-of it, which is all that scales, step sizes and iteration counts ever see; the data enter through sums alone.
+of it, which is all that scales, step sizes and iteration counts ever see; the data enter through sums alone. If the guess was
+too small the sums are as exact, in more passes (`sums`), and cut at what 8 times as many rows could add up to.
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
+from hedgerow.erm import rows as reading
 from hedgerow.erm.payment import Payment
+from hedgerow.erm.rows import Matrix
+from hedgerow.erm.sums import EXACT, exact_sum, row_products
 from hedgerow.errors import InvalidInput
 from hedgerow.events import Event
 from hedgerow.losses import Loss
 from hedgerow.noise import Noise, Seeded
 
 Array = NDArray[np.float64]
-Matrix = Any  # a dense float64 table or a scipy CSR array
 Norm = Literal["l2", "linf"]
 
-_EXACT = 53  # bits of a float64: sums below 2^53 units are exact
-_SMALLEST = 1e-200  # products of units stay far from the ends of float64
-_SPARE = 3  # bits kept free where n is a guess: sums stay exact up to 8 times as many rows
+_SMALLEST, _LARGEST = 1e-20, 1e20  # of any public scale: products of a few stay far from the ends of float64
+_SPARE = 3  # bits kept free where n is a guess: one pass is enough for sums of up to 8 times as many rows
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,16 +66,17 @@ class Result:
 class Problem:
     """Checked and clipped rows with the public facts about them. Built by `prepared`; shows no rows in its repr."""
 
-    X: Matrix  # whole multiples of `unit`
+    X: Matrix  # in whole units, up to 2^bits of them
     y: Array
-    unit: float
-    slope_unit: float
+    bits: int
+    slope_bits: int
     loss: Loss
     over: ConvexSet
     n: int  # public: the number of rows, or the stated guess of it
     row_bound: float
     norm: Norm
     slope_bound: float
+    label_bound: float
     payment: Payment
     noise: Noise
     progress: bool
@@ -90,8 +93,18 @@ class Problem:
         return int(self.X.shape[1])
 
     @property
+    def unit(self) -> float:
+        """Of features, a power of two."""
+        return _power_of_two(self.row_bound) * 2.0**-self.bits
+
+    @property
+    def slope_unit(self) -> float:
+        """Of slopes, a power of two: scaling a sum back is exact as well."""
+        return _power_of_two(self.slope_bound) * 2.0**-self.slope_bits
+
+    @property
     def most_rows(self) -> int:
-        """The most rows for which sums are exact and allowances for rounding hold."""
+        """Sums are cut at what so many rows could add up to."""
         return self.n if self.budget.neighbours == "replace" else self.n << _SPARE
 
     @property
@@ -118,17 +131,23 @@ class Problem:
         """⟨x, θ⟩ for every row. Private."""
         return row_products(self.X, theta * self.unit)
 
+    @np.errstate(all="ignore")
     def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Array | float = 1.0) -> Array:
         """Σ weight·ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`; weights at most 1. Exact, as above. Private."""
         X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
         return self.sum_of(self.loss.derivative(row_products(X, theta * self.unit), y) * weights, X)
 
+    @np.errstate(all="ignore")
     def sum_of(self, slopes: Array, X: Matrix) -> Array:
         """Σ slope·x over the rows of X, some or all of the table's in any layout. Exact, as above. Private."""
-        top = self.slope_bound / self.slope_unit  # a power of two
+        top = math.floor(self.slope_bound / self.slope_unit)
         # Towards 0, so that no row counts for more than its slope.
         whole = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
-        return np.asarray(X.T @ whole) * (self.unit * self.slope_unit)
+        total = exact_sum(X, whole, self.bits, self.slope_bits)
+        if X.shape[0] > self.most_rows:  # cutting each coordinate moves no two sums apart
+            edge = self.most_rows * top * math.floor(self.row_bound / self.unit)
+            total = np.clip(total, -edge, edge)
+        return total * (self.unit * self.slope_unit)
 
     def gaussian(self, steps: int = 1, sensitivity: float | None = None) -> events.Gaussian:
         """The noise for each of `steps` sums of gradients (or sums of the stated ℓ2 sensitivity), p values each."""
@@ -136,6 +155,7 @@ class Problem:
         return self.payment.gaussian(change, self.p, steps)
 
 
+@np.errstate(all="ignore")
 def prepared(
     X: Any,
     y: ArrayLike,
@@ -158,54 +178,46 @@ def prepared(
     needed when neighbours add or remove a row. `spend`: how much of an Accountant's currency to use; all that is left
     if not given. `seed` makes the noise repeatable, and so not private.
     """
-    bound = events.positive("row_bound", row_bound)
+    bound = require_scale("row_bound", row_bound)
     if norm not in ("l2", "linf"):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
     payment = Payment.of(budget, spend)
     features, targets = _arrays(X, y, payment.budget)
-    n = _public_rows(features.shape[0], rows, payment.budget)
-    over.require(features.shape[1])
-    targets = _labels(loss, targets, label_bound)
+    n, p = _public_rows(features.shape[0], rows, payment.budget), features.shape[1]
+    over.require(p)
+    _require_one_score(loss)
+    largest = 1.0 if label_bound is None or loss.labels == "binary" else require_scale("label_bound", label_bound)
+    targets = np.clip(loss.as_labels(targets), -largest, largest)
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)
 
     spare = 0 if payment.budget.neighbours == "replace" else _SPARE
-    bits = _EXACT - spare - math.ceil(math.log2(max(n, 2)))
-    if bits < 16:
-        raise InvalidInput(f"The number of rows must be at most 2^{_EXACT - 16}. Found about {n:.3g}. Use fewer rows.")
-    unit = bound * 2.0 ** -(bits // 2)  # products of two features add up exactly as well
-    reach = bound * (over.radius_l1(features.shape[1]) if norm == "linf" else over.radius_l2(features.shape[1]))
-    slope_bound = _slope_bound(loss, reach, label_bound)
-    if not _SMALLEST <= bound * slope_bound <= 1 / _SMALLEST:
-        raise InvalidInput(
-            f"row_bound times the slope of the loss must be between {_SMALLEST:g} and {1 / _SMALLEST:g}. "
-            f"Found {bound * slope_bound:.3g}. Change the units of X or y."
-        )
+    both = EXACT - spare - math.ceil(math.log2(max(n, 2)))
+    if both < 16:
+        raise InvalidInput(f"The number of rows must be at most 2^{EXACT - 16}. Found about {n:.3g}. Use fewer rows.")
+    bits = both // 2  # products of two features add up exactly as well
+    if over.is_bounded:
+        require_scale("The size of the set", over.radius_l2(p), zero=True)
+    require_scale("ridge", loss.ridge, zero=True)
+    reach = bound * (over.radius_l1(p) if norm == "linf" else over.radius_l2(p))
+    slope_bound = _slope_bound(loss, reach, largest)
     return Problem(
-        X=_truncated(_clipped(features, bound, norm), unit),
+        X=_truncated(_clipped(features, bound, norm), _power_of_two(bound) * 2.0**-bits),
         y=targets,
-        unit=unit,
-        slope_unit=slope_bound * 2.0 ** -(bits - bits // 2),
+        bits=bits,
+        slope_bits=both - bits,
         loss=loss,
         over=over,
         n=n,
         row_bound=bound,
         norm=norm,
         slope_bound=slope_bound,
+        label_bound=largest,
         payment=payment,
         noise=source,
         progress=progress,
     )
-
-
-def row_products(X: Matrix, vector: Array) -> Array:
-    """⟨x, vector⟩ for every row x, each from that row alone, to the last bit.
-
-    A matrix product would compute rows in blocks, and the last bit of one would depend on how many rows come before it: a
-    neighbour's row could then move other rows across a kink of the loss.
-    """
-    return np.asarray(np.vecdot(X, vector) if isinstance(X, np.ndarray) else X @ vector)
 
 
 def require_count(name: str, value: int) -> int:
@@ -222,32 +234,32 @@ def usual_radius(problem: Problem) -> float:
     return 2.5 * math.sqrt(problem.p) / problem.row_l2
 
 
-def _arrays(X: Any, y: ArrayLike, budget: Budget) -> tuple[Matrix, NDArray[Any]]:
-    """Two-dimensional features and one label a row, numeric and finite. Where n is private, no row is as good as some."""
-    features: Any
-    if sp.issparse(X):
-        features = sp.csr_array(X)
-        if not features.has_canonical_format:  # entries stored in parts would be clipped part by part, and add up
-            features = features.copy()
-            features.sum_duplicates()
-    else:
-        features = np.asarray(X)
-    targets = np.asarray(y)
-    for name, array in (("X", features), ("y", targets)):
-        if array.dtype.kind not in "biuf":
-            raise InvalidInput(f"{name} must be numeric. Found dtype {array.dtype}. Encode it as numbers first.")
-    with np.errstate(over="ignore"):  # what float64 cannot hold is infinite, and refused as such
-        features, targets = features.astype(np.float64), targets.astype(np.float64)
-    for name, values in (("X", features.data if sp.issparse(features) else features), ("y", targets)):
-        if not np.isfinite(values).all():
-            raise InvalidInput(f"{name} must be finite. Found NaN or infinity. Fill in or drop them by a public rule.")
-    if features.ndim != 2 or features.shape[1] == 0:
-        raise InvalidInput(f"X must be a table of rows and columns. Found {features.ndim} dimensions. Reshape it.")
-    if targets.ndim != 1 or targets.size != features.shape[0]:
+def _arrays(X: Any, y: ArrayLike, budget: Budget) -> tuple[Matrix, Array]:
+    """Features and one label a row, as numbers. Where n is private, no row is as good as some."""
+    features, targets = reading.matrix(X), reading.labels(y)
+    if targets.size != features.shape[0]:
         raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
     if targets.size == 0 and budget.neighbours == "replace":
         raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
     return features, targets
+
+
+def require_scale(name: str, value: float, zero: bool = False) -> float:
+    """A positive number that is far from the ends of float64, or 0 where that makes sense."""
+    if zero and value == 0:
+        return 0.0
+    size = events.positive(name, value)
+    if not _SMALLEST <= size <= _LARGEST:
+        raise InvalidInput(
+            f"{name} must be between {_SMALLEST:g} and {_LARGEST:g}. Found {size:.3g}. Change the units of X or y."
+        )
+    return size
+
+
+def _power_of_two(bound: float) -> float:
+    """The least that is at least `bound`."""
+    mantissa, exponent = math.frexp(bound)
+    return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
 
 def _public_rows(count: int, rows: int | None, budget: Budget) -> int:
@@ -263,7 +275,7 @@ def _public_rows(count: int, rows: int | None, budget: Budget) -> int:
     return int(rows)
 
 
-def _labels(loss: Loss, y: NDArray[Any], label_bound: float | None) -> Array:
+def _require_one_score(loss: Loss) -> None:
     if not isinstance(loss, Loss):
         raise InvalidInput(f"loss must be a hedgerow loss. Found a {type(loss).__name__}. Use one of hedgerow.losses.")
     if loss.labels == "class":
@@ -271,21 +283,16 @@ def _labels(loss: Loss, y: NDArray[Any], label_bound: float | None) -> Array:
             f"loss must have one score a row. Found {type(loss).__name__}, which has one a class. "
             "Fit one Logistic a class."
         )
-    labels = loss.check_labels(y)
-    if loss.labels == "binary":
-        return labels
-    bound = events.positive("label_bound", 1.0 if label_bound is None else label_bound)
-    return np.clip(labels, -bound, bound)
 
 
-def _slope_bound(loss: Loss, reach: float, label_bound: float | None) -> float:
-    bound = loss.lipschitz(reach, 1.0 if label_bound is None else label_bound)
+def _slope_bound(loss: Loss, reach: float, label_bound: float) -> float:
+    bound = loss.lipschitz(reach, label_bound)
     if not math.isfinite(bound):
         raise InvalidInput(
             f"The slope of the loss must be bounded over the set. Found {type(loss).__name__} over an unbounded set. "
             "Give a bounded set such as L2Ball(1.0), or a Lipschitz loss such as Huber or Logistic."
         )
-    return bound
+    return require_scale("The slope of the loss", bound)
 
 
 def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:
@@ -295,12 +302,15 @@ def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:
             return sp.csr_array((np.clip(X.data, -bound, bound), X.indices, X.indptr), shape=X.shape)
         return np.clip(X, -bound, bound)
     # hypot-like scaling, so that huge finite entries cannot overflow to an infinite norm
-    top = abs(X).max(axis=1).toarray().ravel() if sp.issparse(X) else np.abs(X).max(axis=1)
-    safe = np.where(top > 0, top, 1.0)
     if sp.issparse(X):
-        relative = sp.csr_array(sp.diags_array(1 / safe) @ X)
-        lengths = np.sqrt(np.asarray(relative.multiply(relative).sum(axis=1)).ravel())
-        return sp.csr_array(sp.diags_array(_scales(lengths, safe, bound)) @ relative)
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        top = abs(X).max(axis=1).toarray().ravel()
+        safe = np.where(top > 0, top, 1.0)
+        relative = X.data / safe[row]
+        lengths = np.sqrt(np.bincount(row, weights=relative * relative, minlength=X.shape[0]))
+        return sp.csr_array((relative * _scales(lengths, safe, bound)[row], X.indices, X.indptr), shape=X.shape)
+    top = np.abs(X).max(axis=1)
+    safe = np.where(top > 0, top, 1.0)
     relative = X / safe[:, None]
     return relative * _scales(np.sqrt(np.einsum("ij,ij->i", relative, relative)), safe, bound)[:, None]
 
@@ -314,7 +324,7 @@ def _scales(lengths: Array, top: Array, bound: float) -> Array:
 def _truncated(X: Matrix, unit: float) -> Matrix:
     """Features in units, cut toward zero so that no norm grows."""
     if sp.issparse(X):
-        whole = sp.csr_array((np.trunc(X.data / unit), X.indices, X.indptr), shape=X.shape)
-        whole.eliminate_zeros()
+        whole = sp.csr_array((np.trunc(X.data / unit), X.indices, X.indptr), shape=X.shape, copy=True)
+        whole.eliminate_zeros()  # in place: the indices may be the caller's own
         return whole
     return np.trunc(X / unit)

@@ -8,6 +8,9 @@ What is public: the number of rows (when neighbours replace one), the number of 
 them in ``classes``: read off y they are not private, which a warning says. ``random_state`` makes the noise repeatable, and
 so not private.
 
+What rows hold is never refused: every value is read by the rules of ``rows``, so NaN, infinity and text have their place. A
+label is the stated class that it spells, or the one of the same number; any other label is of the first class in ``classes_``.
+
 An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
 bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Accountant is
 not accepted: scikit-learn copies parameters, and a copied account would be spent twice.
@@ -26,6 +29,7 @@ from scipy.special import expit
 
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
+from hedgerow.erm import rows
 from hedgerow.erm.auto import auto, whitens
 from hedgerow.erm.contract import Result
 from hedgerow.erm.lasso import lasso
@@ -36,6 +40,7 @@ from hedgerow.losses import Hinge, Huber, Logistic, Loss, Squared
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+    from sklearn.exceptions import DataConversionWarning
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as missing:  # pragma: no cover
@@ -52,12 +57,21 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
         return tags
 
-    def _read(self, X: Any, y: Any, **how: Any) -> tuple[Any, Any]:
+    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
+        """Finite features, and labels as they are. Looks at shapes and names, not at values."""
         if not isinstance(self.budget, Budget):
             raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
-        return validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, **how)  # type: ignore[no-any-return]
+        features = rows.matrix(X)
+        validate_data(self, X, y, skip_check_array=True)
+        labels = rows.column(_flat(y))
+        if labels.size != features.shape[0]:
+            raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
+        if labels.size == 0 and self.budget.neighbours == "replace":
+            raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
+        return features, labels
 
     def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Accountant, **choices: Any) -> Result:
         X = self._with_intercept(X)
@@ -82,7 +96,8 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
 
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False)
+        X = rows.matrix(X)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores
 
@@ -110,20 +125,21 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
     def fit(self, X: Any, y: Any) -> Self:
         X, y = self._read(X, y)
-        check_classification_targets(y)
         if self.classes is None:
             warnings.warn(
                 "classes must be stated for privacy. Found none, so they are read off y. Give classes=[…].",
                 NotPrivateWarning,
                 stacklevel=2,
             )
+            check_classification_targets(y)
         self.classes_ = np.unique(y if self.classes is None else self.classes)
         if self.classes_.size < 2:
             raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
-        positives = self.classes_[1:] if self.classes_.size == 2 else self.classes_
-        payer = Accountant(self.budget) if positives.size > 1 else self.budget
-        choices = {"spend": payer.remaining / positives.size} if isinstance(payer, Accountant) else {}
-        fits = [self._solve(X, (y == label).astype(float), self._loss(), payer, **choices) for label in positives]
+        codes = _codes(y, self.classes_)
+        positives = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
+        payer = Accountant(self.budget) if len(positives) > 1 else self.budget
+        choices = {"spend": payer.remaining / len(positives)} if isinstance(payer, Accountant) else {}
+        fits = [self._solve(X, (codes == code).astype(float), self._loss(), payer, **choices) for code in positives]
         parts = [self._split(fit.theta) for fit in fits]
         self.coef_ = np.vstack([coefficients for coefficients, _ in parts])
         self.intercept_ = np.array([intercept for _, intercept in parts])
@@ -185,10 +201,10 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return Squared()
 
     def fit(self, X: Any, y: Any) -> Self:
-        X, y = self._read(X, y, y_numeric=True)
+        X, y = self._read(X, y)
         n = X.shape[0] if self.rows is None else self.rows
         bound = positive("label_bound", self.label_bound)
-        found = self._found(X, np.asarray(y, dtype=np.float64) / bound, n)
+        found = self._found(X, np.clip(rows.labels(y), -bound, bound) / bound, n)
         coefficients, intercept = self._split(found.theta)
         self.coef_, self.intercept_ = coefficients * bound, intercept * bound
         self.result_ = found
@@ -249,3 +265,30 @@ class Lasso(_Regressor):
             self._with_intercept(X), y, budget=self.budget, radius=radius / self.row_bound,
             row_bound=self.row_bound, rows=self.rows, seed=seed,
         )  # fmt: skip
+
+
+def _flat(y: Any) -> Any:
+    """One column as a row of labels, with scikit-learn's warning: a shape is public."""
+    if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
+        warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
+        return (y if isinstance(y, np.ndarray) else np.asarray(y))[:, 0]
+    return y
+
+
+def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
+    """The number of every label's class: the one it spells, else the first of the same number, else 0."""
+    known = list(enumerate(classes.tolist()))[::-1]  # the first of several comes last, and stays
+    spelt = {str(label): code for code, label in known}
+    numbered = {number: code for code, label in known if not math.isnan(number := rows.as_number(label))}
+
+    def code(label: Any) -> int:
+        text = (
+            label.decode("latin-1") if isinstance(label, bytes) else str(label) if isinstance(label, str | int) else ""
+        )
+        return spelt[text] if text in spelt else numbered.get(rows.as_number(label), 0)
+
+    if isinstance(y, np.ma.MaskedArray) or y.dtype.kind in "OTVmM":
+        each = (code(label) for label in np.ma.asarray(y).tolist())
+        return np.fromiter(each, dtype=np.int64, count=y.size)
+    values, where = np.unique(y, return_inverse=True)
+    return np.array([code(label) for label in values.tolist()], dtype=np.int64)[where]

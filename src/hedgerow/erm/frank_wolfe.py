@@ -33,8 +33,9 @@ from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet, SparseVector, VertexSet
 from hedgerow.erm import selection
-from hedgerow.erm.contract import Norm, Problem, Result, prepared, require_count, row_products
+from hedgerow.erm.contract import Norm, Problem, Result, prepared, require_count
 from hedgerow.erm.progress import bar
+from hedgerow.erm.sums import row_products
 from hedgerow.errors import InvalidInput
 from hedgerow.geometry import L1Ball, Simplex
 from hedgerow.losses import Loss
@@ -44,7 +45,9 @@ Array = NDArray[np.float64]
 
 MOST_STEPS = 10_000  # beyond, the bound gains nothing that could be seen
 PRACTICE = 0.25  # share of the T of the least bound: see the module
-_ROUNDING = 2.0**-46  # of a score, as a share of B for each row: covers a few roundings, and 8 times as many rows
+_ROUNDING = (
+    2.0**-46
+)  # of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows
 
 
 class Schedule(NamedTuple):
@@ -54,6 +57,7 @@ class Schedule(NamedTuple):
     risk_bound: float
 
 
+@np.errstate(all="ignore")
 def frank_wolfe(
     X: Any,
     y: ArrayLike,
@@ -115,7 +119,8 @@ def best_schedule(fit: float, noise: float, power: float, iterations: int | None
 
 def score_sensitivity(problem: Problem, over: VertexSet) -> float:
     """Δ: how far one neighbour moves the score of a vertex, rounding included."""
-    terms = 1 if isinstance(over, L1Ball | Simplex) else problem.p  # of the sum ⟨s, g⟩, g itself being exact
+    # of the sum ⟨s, g⟩, g itself being exact; where g is cut coordinate by coordinate ‖g‖ may be √p times as large
+    terms = 1 if isinstance(over, L1Ball | Simplex) else problem.p**1.5
     rounding = problem.n * terms * _ROUNDING
     ridge = problem.loss.ridge * over.radius_l2(problem.p) ** 2  # added to g, and so rounded with it
     return problem.budget.gradient(problem.slope_bound * _reach(problem)) * (1 + rounding) + ridge * rounding
@@ -140,6 +145,7 @@ def _reach(problem: Problem) -> float:
     return problem.row_bound * (over.radius_l1(p) if problem.norm == "linf" else over.radius_l2(p))
 
 
+@np.errstate(all="ignore")
 def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: int) -> Array:
     """θ after T steps, each drawn from the event that was paid for, perhaps before the bound on the slope was known."""
     p, n, ridge = problem.p, problem.n, problem.loss.ridge

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.accounting import Accountant, Budget
@@ -30,6 +31,7 @@ from hedgerow.losses import Loss
 from hedgerow.noise import Noise
 
 
+@np.errstate(all="ignore")
 def frank_wolfe_general(
     X: Any,
     y: ArrayLike,

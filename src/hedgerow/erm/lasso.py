@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow.accounting import Accountant, Budget
@@ -30,6 +31,7 @@ from hedgerow.losses import Squared
 from hedgerow.noise import Noise
 
 
+@np.errstate(all="ignore")
 def lasso(
     X: Any,
     y: ArrayLike,

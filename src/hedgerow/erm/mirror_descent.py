@@ -40,6 +40,7 @@ from hedgerow.potentials import Entropy, Euclidean, HyperbolicEntropy, Potential
 MOST_STEPS = 1000
 
 
+@np.errstate(all="ignore")
 def mirror_descent(
     X: Any,
     y: ArrayLike,

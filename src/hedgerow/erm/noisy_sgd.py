@@ -41,6 +41,7 @@ _USUAL_BATCH = 512
 _MARGIN = 1e-6  # of ε and δ, for noise on a grid
 
 
+@np.errstate(all="ignore")
 def noisy_sgd(
     X: Any,
     y: ArrayLike,

@@ -48,6 +48,7 @@ from hedgerow.losses import Loss
 _SHARE = 0.01  # of ε and δ, for the noise that hides how near the minimum was
 
 
+@np.errstate(all="ignore")
 def objective_perturbation(
     X: Any,
     y: ArrayLike,
@@ -80,7 +81,7 @@ def objective_perturbation(
     change = problem.budget.gradient(problem.lipschitz)
     tilt = events.Gaussian(change, σ, events.grid_at_most(σ * 2.0**-32))
     rounded = math.sqrt(p) * tilt.grid / (2 * Λ)  # how far drawing b on a grid can move the minimum
-    g = 1e-8 * σ / Λ + rounding(problem, Λ) + rounded
+    g = 1e-8 * σ / Λ + rounding(problem, Unconstrained(), Λ) + rounded
     hide = events.Gaussian(2 * g * 1.001, 2 * g * 1.001 / near_mu(event), events.grid_at_most(g * 1e-3 / math.sqrt(p)))
     cost = problem.payment.charge((event,))
     b = problem.noise.add(np.zeros(p), tilt)

@@ -41,6 +41,7 @@ from hedgerow.losses import Loss
 _NEAR = 1e-4  # share of 2L/Λ up to which the minimum is computed
 
 
+@np.errstate(all="ignore")
 def output_perturbation(
     X: Any,
     y: ArrayLike,
@@ -81,6 +82,7 @@ def risk_bound(problem: Problem, sigma: float) -> float:
     return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)
 
 
+@np.errstate(all="ignore")
 def regularised_output_perturbation(
     X: Any,
     y: ArrayLike,
@@ -134,7 +136,7 @@ def regularised_weight(problem: Problem, radius: float) -> tuple[float, float]:
 
 def _noisy_minimum(problem: Problem, over: ConvexSet, weight: float) -> tuple[np.ndarray, events.Gaussian, float]:
     apart = problem.budget.gradient(problem.lipschitz) / weight  # 2L/Λ, or L/Λ
-    g = _NEAR * apart / 2 + rounding(problem, weight)
+    g = _NEAR * apart / 2 + rounding(problem, over, weight)
     event = problem.payment.gaussian(apart + 2 * g, problem.p)
     cost = problem.payment.charge((event,))
     θ = minimum(problem, over, weight, np.zeros(problem.p), g)

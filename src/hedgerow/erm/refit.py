@@ -54,7 +54,9 @@ def named_and_refitted(problem: Problem, over: L1Ball, label_bound: float, itera
     count = min(max(np.count_nonzero(chosen), 1), most)  # steps to and fro along one feature may cancel
     S = np.argsort(-np.abs(chosen), kind="stable")[:count]
     width = min(2 * size.large, problem.slope_bound)
-    on_S = dataclasses.replace(held_residuals(coefficients, width), X=problem.X[:, S])
+    X = problem.X[:, S]
+    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X  # rows one after the other, as `row_products` wants
+    on_S = dataclasses.replace(held_residuals(coefficients, width), X=X)
     found, metric = whitened_steps(on_S, plan._replace(spread=size.usual))
     theta = np.zeros_like(chosen)
     theta[S] = _nearest(found, metric.moments, over.radius)

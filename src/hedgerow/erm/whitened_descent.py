@@ -39,9 +39,10 @@ from scipy.optimize import brentq
 from hedgerow import events
 from hedgerow.accounting import Accountant, Budget
 from hedgerow.convex_set import ConvexSet
-from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared, require_count
+from hedgerow.erm.contract import Array, Norm, Problem, Result, prepared, require_count, require_scale
 from hedgerow.erm.minimum import require_smooth
 from hedgerow.erm.progress import bar
+from hedgerow.erm.sums import exact_sum
 from hedgerow.errors import InvalidInput
 from hedgerow.geometry import L2Ball, Unconstrained
 from hedgerow.losses import BoundedLogistic, Hinge, Huber, Logistic, Loss, SmoothedHinge, Squared
@@ -65,6 +66,7 @@ class Metric(NamedTuple):
     length: float  # C, at which rows are held
 
 
+@np.errstate(all="ignore")
 def whitened_descent(
     X: Any,
     y: ArrayLike,
@@ -90,6 +92,8 @@ def whitened_descent(
         raise InvalidInput(
             f"over must be an L2Ball, or left out, for whitened_descent. Found {type(over).__name__}. Use auto."
         )
+    if isinstance(over, L2Ball):
+        require_scale("The size of the set", over.radius)
     largest = 1.0 if label_bound is None else label_bound
     problem = prepared(
         X, y, bounded_form(loss, largest), Unconstrained(), budget, row_bound=row_bound, norm=norm,
@@ -141,14 +145,16 @@ def planned(problem: Problem, features: int, spread: float, *, adapts: bool, ite
     """The plan for at most so many features, whichever they are."""
     p, budget, payment = features, problem.budget, problem.payment
     left = 1 - SHARE - (LABELS_SHARE if adapts else 0.0)
-    moments = payment.gaussian(budget.marginal_l2(), p * (p + 1) // 2, share=SHARE)
+    # A sum of products is scaled, by two roundings each, and is at most `most_rows`.
+    scaled = 4 * p * 2.0**-53 * problem.most_rows
+    moments = payment.gaussian(budget.marginal_l2() + scaled, p * (p + 1) // 2, share=SHARE)
     if iterations is None:
         # C² is taken to be p/4: steps are enough if it turns out to be as small as p/9.
         far = _travel(problem, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
         iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
     T = require_count("iterations", iterations)
     # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
-    rounded = 2 * (p + 3) * math.sqrt(p) * 2.0**-53 * problem.most_rows / math.sqrt(_floor(moments, p, problem.n))
+    rounded = 2 * (p + 3) * (math.sqrt(p) + 1) * 2.0**-53 * problem.most_rows / math.sqrt(_floor(moments, p, problem.n))
     step = payment.gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
     return Plan(label_event(problem, LABELS_SHARE) if adapts else None, moments, step, T, spread)
 
@@ -178,18 +184,26 @@ def descended(problem: Problem, plan: Plan) -> tuple[Array, Metric]:
     θ, mean = np.zeros(p), np.zeros(p)
     with bar("whitened descent", T, problem.progress) as tick:
         for t in range(T):
-            total = A @ problem.gradient(A @ θ, weights=weights) / unit
+            total = A @ _held(problem, problem.gradient(A @ θ, weights=weights)) / unit
             θ = shrink @ (θ - η * unit / problem.n * problem.noise.add(total, plan.step))
             mean += (θ - mean) * (2 / (t + 2))  # weights 1, 2, …, T
             tick(t + 1)
     return np.asarray(A @ mean), metric
 
 
+def _held(problem: Problem, total: Array) -> Array:
+    """The point of the ball ‖·‖ ≤ rows·b·‖x‖ that is nearest to a sum: itself, unless there are more rows than that. Private."""
+    most = problem.most_rows * problem.lipschitz
+    length = float(np.linalg.norm(total))
+    return total if length <= most else total * (most / length)
+
+
+@np.errstate(all="ignore")
 def _metric(problem: Problem, event: events.Gaussian) -> Metric:
     """From the noisy second moments, so a function of what is released."""
     p, size = problem.p, problem.row_l2
-    gram = problem.X.T @ problem.X  # exact: below 2^53 units
-    gram = (gram.toarray() if sp.issparse(gram) else gram) * (problem.unit / size) ** 2
+    gram = exact_sum(problem.X, problem.X, problem.bits, problem.bits) * (problem.unit / size) ** 2
+    gram = np.clip(gram, -float(problem.most_rows), problem.most_rows)
     upper = np.triu_indices(p)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))  # both halves of a pair count in ‖·‖_F
     square = np.zeros((p, p))
@@ -212,10 +226,13 @@ def label_event(problem: Problem, share: float) -> events.Gaussian:
     return problem.payment.gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)
 
 
+@np.errstate(all="ignore")
 def label_size(problem: Problem, bound: float, event: events.Gaussian) -> LabelSize:
-    """From the two noisy sums, so a function of what is released; each is summed with one rounding."""
-    sizes = np.abs(problem.y / bound)
-    noisy = problem.noise.add(np.array([math.fsum(sizes**2), math.fsum(sizes**3)]), event) / problem.n
+    """From the two noisy sums, so a function of what is released; each is exact, of whole multiples of a power of two."""
+    sizes, bits = np.abs(problem.y / bound), problem.bits + problem.slope_bits
+    whole = np.trunc(np.column_stack([sizes**2, sizes**3]) * 2.0**bits)
+    sums = exact_sum(np.ones((whole.shape[0], 1)), whole, 0, bits)[0] * 2.0**-bits
+    noisy = problem.noise.add(np.minimum(sums, problem.most_rows), event) / problem.n
     second = min(max(float(noisy[0]), event.sigma / problem.n), 1.0)  # noise may hide as much
     third = min(max(float(noisy[1]), second**1.5), second)  # as it is for every label within the bound
     return LabelSize(bound * math.sqrt(second), bound * third / second)
@@ -223,11 +240,10 @@ def label_size(problem: Problem, bound: float, event: events.Gaussian) -> LabelS
 
 def held_residuals(problem: Problem, width: float) -> Problem:
     """The same problem with Huber's loss, which turns linear at this width."""
-    halvings = problem.slope_bound / problem.slope_unit  # a power of two
-    loss = Huber(width=width, ridge=problem.loss.ridge)
-    return dataclasses.replace(problem, loss=loss, slope_bound=width, slope_unit=width / halvings)
+    return dataclasses.replace(problem, loss=Huber(width=width, ridge=problem.loss.ridge), slope_bound=width)
 
 
+@np.errstate(all="ignore")
 def _weights(problem: Problem, metric: Metric) -> Array:
     """min(1, C/‖Ax‖) of every row. Private."""
     lengths, A = np.empty(problem.X.shape[0]), metric.A * problem.unit
