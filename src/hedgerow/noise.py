@@ -296,7 +296,8 @@ class Seeded(Noise):
 def _announce(message: str) -> None:
     """Warn, at the line outside this package, every time: without a registry Python does not remember that it did."""
     frame = sys._getframe()
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "hedgerow":
+    between = ("hedgerow", "numpy")  # numpy's decorators stand between two of ours
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in between:
         frame = frame.f_back
     module = frame.f_globals.get("__name__", "<unknown>")
     warnings.warn_explicit(message, errors.NotPrivateWarning, frame.f_code.co_filename, frame.f_lineno, module)
