@@ -185,7 +185,7 @@ def test_no_row_of_a_sqlite_table_changes_another(through, tmp_path) -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_no_row_of_a_duckdb_table_changes_another() -> None:
     engine = ibis.duckdb.connect()
-    for value, place, column in in_turn(AWKWARD)[::10]:
+    for value, place, column in in_turn(AWKWARD)[::3]:
         text = as_text(value).encode("utf-8", "replace").decode()
         rows = replaced(text, place, column)
         given_rows = pa.table({n: pa.array([r[i] for r in rows], pa.string()) for i, n in enumerate(NAMES)})
