@@ -1,4 +1,4 @@
-"""n·err as a whole number: no table and no neighbour, loss, set or scale moves it by more than is billed."""
+"""n·err, sums of gradients and minimisers: no table and no neighbour, loss, set or scale moves them by more than is billed."""
 
 import math
 import warnings
@@ -16,7 +16,9 @@ from hedgerow.data import Histogram
 from hedgerow.excess import excess_of, in_rows, per_row
 from hedgerow.geometry import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, Simplex
 from hedgerow.losses import Custom
+from hedgerow.minimiser import Surrogate, certain_place, located
 from hedgerow.sparse_vector import FINEST
+from hedgerow.sums import GradientSums
 
 UNIVERSE = hr.Universe(
     y=hr.Flag(), r=hr.Range(-3, 5, bins=3), n=hr.Integers(0, 4), c=hr.Categories(["u", "v"], other=True)
@@ -88,6 +90,8 @@ def check_one(question, data):
         warnings.simplefilter("error")
         estimate = float(counts.sum()) * (10 ** rng.uniform(-1.5, 1) if relation == "add-remove" else 1.0)
         error = S * 10 ** rng.uniform(-4, -1) if math.isfinite(S) else 1.0
+        check_gradients(risk, over, theta, budget, max(estimate, 1.0), counts, near)
+        check_places(risk, over, budget, counts, near, 10 ** rng.uniform(-2, 4))
         found = excess_of(risk, over, theta, budget, max(estimate, 1.0), error)
         if found is None:
             return
@@ -97,6 +101,29 @@ def check_one(question, data):
             moved = abs(Fraction(found.value(counts, grid)) - Fraction(found.value(near, grid)))
             assert moved <= Fraction(found.sensitivity(grid))
         assert abs(in_rows(found, counts, FINEST) - in_rows(found, near, FINEST)) <= 1
+
+
+def check_gradients(risk, over, theta, budget, rows, counts, near):
+    """Σ∇ℓ at a public θ, as noisy gradient descent releases it."""
+    with np.errstate(all="ignore"):
+        sums = GradientSums(risk, over, budget, rows)
+        if sums.are_certain:
+            assert np.linalg.norm(sums.at(theta, counts) - sums.at(theta, near)) <= sums.sensitivity
+
+
+def check_places(risk, over, budget, counts, near, ridge):
+    """The minimiser of Σℓ + (Λ/2)‖θ‖², as output perturbation releases it: L/Λ, and 2L/Λ where a row is replaced."""
+    with np.errstate(all="ignore"):
+        if not (over.is_bounded and 0 < (L := risk.lipschitz(over)) < math.inf):
+            return
+        change, places = budget.gradient(L) / ridge, []
+        distance = change / 100
+        for table in (counts, near):
+            surrogate = Surrogate(risk, over, 0.1, ridge / max(int(table.sum()), 1))
+            if not certain_place(surrogate, distance):
+                return
+            places.append(located(surrogate, table, distance))
+        assert np.linalg.norm(places[0] - places[1]) <= change + 2 * distance
 
 
 quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
