@@ -467,6 +467,13 @@ def test_a_bad_question_is_refused_by_name_and_costs_nothing(session, question, 
     assert session.spent == before
 
 
+@pytest.mark.parametrize("size", [1e-300, 1e-101, 1e101, 1e154, 1e300])
+@pytest.mark.parametrize("kind", [hr.L2Ball, hr.L1Ball, hr.Simplex, lambda size: hr.Box(-size, size)])
+def test_a_set_at_the_ends_of_float64_is_refused_by_its_size(session, kind, size) -> None:
+    with pytest.raises(InvalidInput, match=r"must reach between 1e-100 and 1e\+100 from the origin"):
+        session.ask(hr.minimize(SMOKER, kind(size)))
+
+
 def test_a_constant_target_is_refused_from_the_universe_alone() -> None:
     universe = hr.Universe(a=hr.Integers(0, 3), only=hr.Categories(["x"]), flag=hr.Flag())
     data = Histogram(universe, np.ones(universe.size, dtype=int))

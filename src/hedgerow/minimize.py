@@ -27,6 +27,7 @@ from hedgerow.universe import Universe
 
 LOSSES = {getattr(losses, name) for name in losses.__all__} - {Loss}
 SETS = {kind for kind in vars(geometry).values() if isinstance(kind, type) and issubclass(kind, ConvexSet)}
+SMALLEST_SET, LARGEST_SET = 1e-100, 1e100  # squares of lengths, and their products with slopes, stay within float64
 ABOUT = {field.name for field in dataclasses.fields(Loss)}  # what a loss is asked about; the rest are its own constants
 
 
@@ -66,6 +67,12 @@ class _Minimize(Query):
     def on(self, universe: Universe) -> BoundMinimize:
         risk = self.loss.on(universe)
         self.over.require(risk.dimension)
+        radius = self.over.radius_l1(risk.dimension) if self.over.is_bounded else 0.0
+        if not (radius == 0 or SMALLEST_SET <= radius <= LARGEST_SET):
+            raise InvalidInput(
+                f"The set of a question must reach between {SMALLEST_SET:g} and {LARGEST_SET:g} from the origin, or be it. "
+                f"Found {self.over!r}. Change its size, or the units of the features."
+            )
         if isinstance(self.loss, Custom):
             self.loss.check(universe, self.over)
         elif not self.over.is_bounded:
