@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow import losses
 from hedgerow.data import Histogram
 from hedgerow.excess import excess_of
-from hedgerow.geometry import Box, InterpolationBall, L2Ball
+from hedgerow.geometry import Box, InterpolationBall, L1Ball, L2Ball, Simplex
 
 UNIVERSE = hr.Universe(y=hr.Flag(), a=hr.Integers(0, 3), c=hr.Categories(["u", "v", "w"]))
 
@@ -195,3 +195,9 @@ def test_what_is_learned_of_n_between_two_measurements_changes_neither_the_value
         session.ask(hr.minimize(loss, over), within=0.1)
         crossed += before != unit(session._engine._rows.high)
     assert crossed > 0
+
+
+@pytest.mark.parametrize("over", [Simplex(1e-9), L1Ball(1e-9)], ids=repr)
+def test_a_projection_onto_a_tiny_set_from_far_away_is_in_the_set(over):
+    for far in ([1e8, 0.0, 0.0], [1e8, 1e8, 1.0], [3.0, 2.0, 1e12]):
+        assert over.contains(over.project(far), 1e-15)

@@ -129,6 +129,7 @@ def positive(value: Any, name: str, way_out: str) -> float:
 
 def project_simplex(v: Array, scale: float) -> Array:
     """The nearest point of {x ≥ 0, Σx = scale}: subtract the τ that makes the positive parts sum to scale."""
+    v = v - v.max()  # which changes nothing but rounding: beside a large v the scale would be lost
     ordered = -np.sort(-v)
     excess = np.cumsum(ordered) - scale
     active = np.flatnonzero(ordered * np.arange(1, v.size + 1) > excess)  # a prefix; never empty, for scale > 0
