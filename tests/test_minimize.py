@@ -210,7 +210,7 @@ def test_one_row_moves_the_excess_risk_by_no_more_than_is_billed(question, neigh
     budget = hr.Budget(1.0, 1e-6, neighbours)
     session = opened(Histogram(SMALL, counts), budget=budget, reserve=0.5, workload=single)
     engine, bound = Convex(session._engine), question.on(SMALL)
-    event = engine._check(bound, question.over.project(np.zeros(bound.risk.dimension)), 1.0)
+    _, event = engine._check(bound, question.over.project(np.zeros(bound.risk.dimension)), 1.0)
     for _ in range(8):
         near = counts.copy()
         near[tuple(rng.integers(0, n) for n in SMALL.shape)] += 1

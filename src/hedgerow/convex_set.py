@@ -111,19 +111,25 @@ class VertexSet(ConvexSet):
     def vertex(self, index: int, p: int) -> SparseVector: ...
 
 
+def number(value: Any) -> float:
+    """A float of Python's own class, for a class of one's own would meet private values; NaN for what is no number."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
+
+
 def positive(value: Any, name: str, way_out: str) -> float:
     """The number as a float, or a refusal: fails closed on NaN, infinity and what is no number."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not (math.isfinite(number) and number > 0):
+    found = number(value)
+    if not (math.isfinite(found) and found > 0):
         raise InvalidInput(f"{name} must be positive and finite. Found {value!r}. {way_out}")
-    return number
+    return found
 
 
 def project_simplex(v: Array, scale: float) -> Array:
     """The nearest point of {x ≥ 0, Σx = scale}: subtract the τ that makes the positive parts sum to scale."""
+    v = v - v.max()  # which changes nothing but rounding: beside a large v the scale would be lost
     ordered = -np.sort(-v)
     excess = np.cumsum(ordered) - scale
     active = np.flatnonzero(ordered * np.arange(1, v.size + 1) > excess)  # a prefix; never empty, for scale > 0

@@ -14,6 +14,7 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow.convex_set import number
 from hedgerow.errors import InvalidInput
 from hedgerow.queries import Query
 from hedgerow.risk import GlmRisk
@@ -44,8 +45,12 @@ class Loss(ABC):
             object.__setattr__(self, name, _names(name, getattr(self, name)))
         crossed = tuple(_names("An interaction", pair) for pair in self.interactions)
         object.__setattr__(self, "interactions", crossed)
-        if not (isinstance(self.ridge, int | float) and math.isfinite(self.ridge) and self.ridge >= 0):
+        if self.target is not None:
+            object.__setattr__(self, "target", _plain(self.target))
+        ridge = number(self.ridge) if isinstance(self.ridge, int | float) else math.nan
+        if not 0 <= ridge < math.inf:
             raise InvalidInput(f"ridge must be finite and at least 0. Found {self.ridge!r}. Give the weight of ½‖θ‖².")
+        object.__setattr__(self, "ridge", ridge)
 
     @abstractmethod
     def value(self, z: Array, y: Array) -> Array: ...
@@ -129,7 +134,12 @@ class Loss(ABC):
 def _names(role: str, given: str | Sequence[str]) -> tuple[str, ...]:
     if isinstance(given, str):
         raise InvalidInput(f"{role} must be a list of names. Found the text {given!r}. Write [{given!r}].")
-    return tuple(given)
+    return tuple(_plain(name) for name in given)
+
+
+def _plain(name: str) -> str:
+    """Of Python's own class: what a subclass is equal to may change between two uses."""
+    return str.__str__(name) if isinstance(name, str) else name
 
 
 def ends_of(bound: Interval) -> tuple[float, float]:

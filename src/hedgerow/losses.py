@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from hedgerow.convex_set import positive
+from hedgerow.convex_set import number, positive
 from hedgerow.custom import Custom
 from hedgerow.errors import InvalidInput
 from hedgerow.glm import Array, Interval, Labels, Loss, ends_of
@@ -209,10 +209,12 @@ class Pinball(Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 < self.quantile < 1:
+        quantile = number(self.quantile)
+        if not 0 < quantile < 1:
             raise InvalidInput(
                 f"quantile must lie strictly between 0 and 1. Found {self.quantile!r}. The median is 0.5."
             )
+        object.__setattr__(self, "quantile", quantile)
 
     def value(self, z: Array, y: Array) -> Array:
         r = z - y
@@ -251,10 +253,12 @@ class Poisson(Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not (isinstance(self.clip, int | float) and math.isfinite(self.clip) and self.clip <= 100):
+        clip = number(self.clip)
+        if not -math.inf < clip <= 100:
             raise InvalidInput(
                 f"clip must be finite and at most 100. Found {self.clip!r}. Give the largest predicted log of a count."
             )
+        object.__setattr__(self, "clip", clip)
 
     @property
     def smoothness(self) -> float:
@@ -293,10 +297,14 @@ class MultinomialLogistic(Loss):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.classes is not None and (int(self.classes) != self.classes or self.classes < 2):
+        if self.classes is None:
+            return
+        classes = number(self.classes)
+        if not (classes >= 2 and classes.is_integer()):
             raise InvalidInput(
                 f"classes must be a whole number of at least 2. Found {self.classes!r}. Count the labels."
             )
+        object.__setattr__(self, "classes", int(classes))
 
     def value(self, z: Array, y: Array) -> Array:
         z, index = _per_class(z, y)

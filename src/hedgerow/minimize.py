@@ -52,8 +52,13 @@ class BoundMinimize:
         return self.risk.scale(self.over) if self.over.is_bounded or not self.risk.is_glm else None
 
     def is_vouched(self, losses: Collection[Custom]) -> bool:
-        """Whether its functions are the package's own, or of a user's loss that is among those the owner vouches for."""
-        return isinstance(self.risk, GlmRisk) or (isinstance(self.risk, CustomRisk) and self.risk.loss in losses)
+        """Whether its functions are the package's own, or of a user's loss that is among those the owner vouches for.
+
+        The very loss: whether two are equal is up to their functions, which may say so of themselves.
+        """
+        return isinstance(self.risk, GlmRisk) or (
+            isinstance(self.risk, CustomRisk) and any(self.risk.loss is loss for loss in losses)
+        )
 
     @cached_property
     def key(self) -> Hashable:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from hedgerow.convex_set import Array, ConvexSet, expected_norm, positive, shrink_to_sum
+from hedgerow.convex_set import Array, ConvexSet, expected_norm, number, positive, shrink_to_sum
 from hedgerow.errors import InvalidInput
 from hedgerow.potentials import (
     LARGEST_EXPONENT,
@@ -107,10 +107,12 @@ class InterpolationBall(ConvexSet):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "radius", positive(self.radius, "The radius", "Give the largest norm allowed."))
-        if not 0 <= self.alpha <= 1:
+        alpha = number(self.alpha)
+        if not 0 <= alpha <= 1:
             raise InvalidInput(
                 f"alpha must lie in [0, 1]. Found {self.alpha!r}. Give the share of the ℓ2 norm in the interpolation."
             )
+        object.__setattr__(self, "alpha", alpha)
 
     def norm(self, v: Array) -> float:
         return (1 - self.alpha) * float(np.abs(v).sum()) + self.alpha * float(np.linalg.norm(v))

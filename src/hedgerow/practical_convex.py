@@ -24,6 +24,7 @@ unless the owner vouched for it when the session was opened.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -122,13 +123,13 @@ class Convex:
     ) -> tuple[Array, float | None, Source]:
         """Measure err until it is good enough or nothing is left; the answer with the best bar, which may be wider."""
         engine = self._engine
-        event = self._check(query, theta, within)
+        excess, event = self._check(query, theta, within)
         cost = engine._accountant.budget.cost(event)
         best = theta, error
         for attempt in range(ATTEMPTS):
             if attempt and not engine._accountant.affords(event):
                 break
-            bound = min(error, self._measured(query, theta, within, event))
+            bound = min(error, self._measured(query, replace(excess, theta=theta), event))
             if bound < best[1]:
                 best = theta, bound
             allowance = (self._left() - cost) / (ATTEMPTS - attempt)
@@ -147,8 +148,8 @@ class Convex:
             return None
         return excess_of(query.risk, query.over, theta, engine._accountant.budget, engine._rows.high, error)
 
-    def _check(self, query: BoundMinimize, theta: Array, within: float) -> Laplace | Gaussian:
-        """The noise on n·err that leaves CHECK·within: the same for every θ."""
+    def _check(self, query: BoundMinimize, theta: Array, within: float) -> tuple[Excess, Laplace | Gaussian]:
+        """How n·err is computed and the noise on it that leaves CHECK·within: the same for every θ, whatever is learned."""
         engine, budget = self._engine, self._engine._accountant.budget
         excess = self._excess(query, theta, SURROGATE * within)
         if excess is None:
@@ -169,13 +170,11 @@ class Convex:
         scale = room / engine._bars.number(unit)
         grid = max(grid_at_most(min(sensitivity, scale) * FINE), excess.unit)
         kind = Laplace if budget.pure else Gaussian
-        return kind(excess.sensitivity(grid), scale, grid)
+        return excess, kind(excess.sensitivity(grid), scale, grid)
 
-    def _measured(self, query: BoundMinimize, theta: Array, within: float, event: Laplace | Gaussian) -> float:
+    def _measured(self, query: BoundMinimize, excess: Excess, event: Laplace | Gaussian) -> float:
         """An upper bound on err(D, θ) for a public θ, from a billed measurement."""
         engine = self._engine
-        excess = self._excess(query, theta, SURROGATE * within)
-        assert excess is not None and excess.sensitivity(event.grid) <= event.sensitivity
         engine._accountant.charge(event)
         width = engine._bars.number(event)
         engine._bars.add_number()

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from hedgerow import mwem
 from hedgerow.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.convex_set import number
 from hedgerow.csv_file import Csv
 from hedgerow.custom import Custom
 from hedgerow.data import PrivateData, Table
@@ -145,12 +146,13 @@ class Session(OneOnly):
         """
         _require_query(query)
         _require_scale(scale)
-        if within is not None and not 0 < within <= 1:
+        width = None if within is None else number(within)
+        if width is not None and not 0 < width <= 1:
             raise InvalidInput(
                 f"within must be above 0 and at most 1. Found {within!r}. Give a fraction, such as 0.01."
             )
         bound = query.on(self.universe)
-        return self._scaled(self._bound(query, bound, within), bound, scale)
+        return self._scaled(self._bound(query, bound, width), bound, scale)
 
     def ask_all(
         self,

@@ -58,6 +58,8 @@ class Attribute:
 
         A range is inclusive, ``None`` leaves an end open, and a cell is in the range when its representative value is.
         """
+        if isinstance(predicate, np.ndarray):
+            predicate = np.array(predicate)  # of numpy's own class: a subclass may lie, and would meet private counts
         if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
             if predicate.shape != (self.size,):
                 raise InvalidInput(
