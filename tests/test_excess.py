@@ -84,8 +84,11 @@ def check_one(question, data):
     budget = Budget(1.0, 1e-6, relation)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
     theta = over.project(rng.normal(size=risk.dimension) * size)
-    with np.errstate(all="ignore"):
-        S = risk.scale(over)
+    try:
+        with np.errstate(all="ignore"):
+            S, _ = risk.scale(over), risk.lipschitz(over)
+    except hr.InvalidInput:  # infinite constants: refused before there are counts
+        return
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         estimate = float(counts.sum()) * (10 ** rng.uniform(-1.5, 1) if relation == "add-remove" else 1.0)
@@ -136,10 +139,14 @@ def test_one_row_moves_the_value_by_no_more_than_is_billed(question, data):
 
 
 @pytest.mark.audit
-@given(questions(), st.data())
-@settings(max_examples=20_000, deadline=None, suppress_health_check=quiet)
-def test_one_row_moves_the_value_by_no_more_than_is_billed_in_a_long_search(question, data):
-    check_one(question, data)
+@pytest.mark.parametrize("part", range(8))  # of a search of 20,000, so that cores share it
+def test_one_row_moves_the_value_by_no_more_than_is_billed_in_a_long_search(part):
+    @given(questions(), st.data())
+    @settings(max_examples=2_500, deadline=None, suppress_health_check=quiet, database=None)
+    def search(question, data):
+        check_one(question, data)
+
+    search()
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS))
