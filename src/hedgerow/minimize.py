@@ -21,7 +21,7 @@ from hedgerow.convex_set import ConvexSet
 from hedgerow.custom import Custom, CustomRisk
 from hedgerow.errors import InvalidInput
 from hedgerow.glm import Loss
-from hedgerow.queries import Query
+from hedgerow.queries import QUESTIONS, Query
 from hedgerow.risk import GlmRisk, Risk
 from hedgerow.universe import Universe
 
@@ -81,6 +81,9 @@ class _Minimize(Query):
         about = ", ".join(self.loss.features) or "a constant"
         among = "" if self.loss.where is None else f" where {self.loss.where!r}"
         return f"minimize({type(self.loss).__name__} of {self.loss.target} on {about}{among}, over={self.over!r})"
+
+
+QUESTIONS.add(_Minimize)
 
 
 def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:

@@ -59,12 +59,15 @@ class Attribute:
         A range is inclusive, ``None`` leaves an end open, and a cell is in the range when its representative value is.
         """
         if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
-            if predicate.shape != (self.size,):
+            mask = np.array(
+                predicate, dtype=bool
+            )  # its own: the asker's array may change, or be of a class with methods
+            if mask.shape != (self.size,):
                 raise InvalidInput(
-                    f"A mask must have one entry per cell ({self.size}). Found shape {predicate.shape}. "
+                    f"A mask must have one entry per cell ({self.size}). Found shape {mask.shape}. "
                     "Give one boolean for every cell of the attribute."
                 )
-            return predicate
+            return mask
         if isinstance(predicate, isnt):
             return ~self.mask(predicate.predicate)
         if isinstance(predicate, tuple):
