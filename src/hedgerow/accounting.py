@@ -21,7 +21,7 @@ import importlib
 import itertools
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any, Concatenate, Literal, ParamSpec, Protocol, TypeVar, final, get_args
 
@@ -163,7 +163,7 @@ class Accountant(OneOnly):
         self._spent = Fraction(0)  # exact, so that many small costs do not drown in rounding
         self._events: list[Event] = []
         self._counts: dict[Event, int] = {}
-        self._turn = _Turn()
+        self._turn, self._charging = _Turn(), threading.Lock()
 
     @property
     def budget(self) -> Budget:
@@ -205,7 +205,7 @@ class Accountant(OneOnly):
     def charge(self, event: Event) -> None:
         """Record the event, or refuse it. Call before drawing: what was charged is spent, drawn or not."""
         cost = self.budget.cost(event)
-        with self.exclusively():
+        with self.exclusively(), self._alone():
             if not math.isfinite(cost):
                 raise errors.BudgetExceeded(
                     f"cost must be finite in {self.budget.currency}. Found infinity for {type(event).__name__} noise, "
@@ -225,6 +225,16 @@ class Accountant(OneOnly):
             self._failing += Fraction(event.delta)
             self._events.append(event)
             self._counts[event] = self._counts.get(event, 0) + 1
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Not even within a charge of the same thread, as a signal's handler would be: it would see the old sum."""
+        if not self._charging.acquire(blocking=False):
+            raise errors.InvalidInput("A charge must end before the next. Found one within another. Ask after it.")
+        try:
+            yield
+        finally:
+            self._charging.release()
 
     def _fits(self, cost: Fraction) -> bool:
         return self._spent + cost <= self._total * (1 + _FIT)

@@ -90,6 +90,8 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         return text, number_of(text)
     if isinstance(value, bool | np.bool_):
         return ("true", 1) if value else ("false", 0)
+    if isinstance(value, np.timedelta64):  # an integer to NumPy, of a unit that other rows may change
+        value = value.astype("m8[us]").item()
     if isinstance(value, int | np.integer):
         whole = int(value)
         if whole.bit_length() > 4 * LONGEST_NUMBER:
@@ -108,14 +110,18 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         return text, number_of(text)
     if isinstance(value, bytes | bytearray | memoryview):
         text = bytes(value).decode("utf-8", "replace")
-    elif isinstance(value, np.timedelta64):
-        text = str(value.astype("m8[us]").item())
+    elif isinstance(value, datetime.timedelta):  # pandas has another text for its own
+        text = str(datetime.timedelta(value.days, value.seconds, value.microseconds))
     elif isinstance(value, np.datetime64):
-        text = _time(str(value).replace("T", " "))
+        whole_minutes = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D", "h", "m")  # pandas counts in seconds
+        text = _time(str(value.astype("M8[s]") if whole_minutes else value).replace("T", " "))
     elif isinstance(value, datetime.datetime):
         text = _time(value.isoformat(sep=" "))
+    elif type(value).__name__ == "Interval":  # its ends may be floats because of another row
+        ends = f"{_meaning(value.left)[0]}, {_meaning(value.right)[0]}"
+        text = f"{'[' if value.closed_left else '('}{ends}{']' if value.closed_right else ')'}"
     else:
-        text = value.isoformat() if isinstance(value, datetime.date) else str(value)
+        text = value.isoformat() if isinstance(value, datetime.date) else str.__str__(str(value))
     return text, number_of(text)
 
 
@@ -175,7 +181,7 @@ class Coder:
 
     def cell(self, value: Any) -> int:
         """The cell of one value: the rule."""
-        if self._truths is not None and isinstance(value, bool | np.bool_):
+        if self._truths is not None and type(value) in (bool, np.bool_):
             return self._truths[bool(value)]
         text, number = meaning(value)
         return self._missing if text is None else self._place(text, number)
@@ -261,6 +267,10 @@ class Coder:
             return np.asarray(
                 np.append(cells, self._missing)[series.cat.codes.to_numpy()]
             )  # a missing one's code is -1
+        if str(series.dtype).startswith(
+            ("period", "interval")
+        ):  # Arrow would hold numbers, which are no texts of theirs
+            return self._of_objects(_objects(series))
         try:
             carried = pa.array(series.array, from_pandas=True)
         except Exception:
@@ -322,12 +332,12 @@ class Coder:
         if not self._numeric or not self._plain:
             distinct, positions = np.unique(values, return_inverse=True)
             return np.asarray(np.array([self.cell(v) for v in distinct.tolist()], np.int64)[positions.reshape(-1)])
-        if values.dtype.kind == "u" and values.dtype.itemsize == 8:
-            values = np.minimum(values, np.uint64(2**63 - 1))
-        if values.dtype.kind != "f":
-            values = values.astype(np.int64, copy=False)
         attribute = self.attribute
         if isinstance(attribute, Integers):
+            if values.dtype.kind == "u":
+                values = np.minimum(values, np.uint64(2**63 - 1))
+            if values.dtype.kind != "f":
+                values = values.astype(np.int64, copy=False)
             low, high = attribute.low, attribute.high
             inside = np.clip(values, low, high) - low
             cells = inside if values.dtype.kind == "i" else np.floor(inside).astype(np.int64)

@@ -32,7 +32,8 @@ NEWLINE, RETURN = 10, 13
 ABSENT = -1  # the length of a field that a short line does not have
 MORE, MALFORMED = -2, -1  # what the end of a record may also be
 # several bytes a character, none of which can be a delimiter's, a quote's or a newline's
-EAST_ASIAN = ("gb2312", "gbk", "gb18030", "big5", "cp950", "shift_jis", "cp932", "euc_jp", "euc_kr", "cp949")
+EAST_ASIAN = ("gb2312", "gbk", "gb18030", "big5", "cp950", "shift_jis", "cp932", "euc_jp", "cp949")
+DECODED_AS = {"euc_kr": "cp949"}  # which contains it, but for its sequences of eight bytes: those may take a newline
 UNICODE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 
 
@@ -79,14 +80,20 @@ class Csv:
 def _is_readable(encoding: Any) -> bool:
     """Whether a wrong byte in one line leaves the others as they are, given that the file is otherwise right."""
     try:
-        name = codecs.lookup(encoding).name
+        name = _codec(encoding)
         if name in UNICODE or name == "utf-8-sig" or name in EAST_ASIAN:
             return True
+        if name.startswith("iso2022") or "escape" in name:  # a line could change what others mean, or spell a newline
+            return False
         decoded = bytes(range(256)).decode(name, "replace")
     except Exception:  # an unknown name, or a codec that is not of texts
         return False
-    shifts = name.startswith("iso2022")  # what a byte means depends on all before it
-    return not shifts and len(decoded) == 256 and decoded[:128] == bytes(range(128)).decode("ascii")
+    return len(decoded) == 256 and decoded[:128] == bytes(range(128)).decode("ascii")
+
+
+def _codec(encoding: str) -> str:
+    name = codecs.lookup(encoding).name
+    return DECODED_AS.get(name, name)
 
 
 class CsvFile:
@@ -105,7 +112,8 @@ class CsvFile:
             line += block
             if b"\n" in block or len(line) > LONGEST_RECORD:
                 break
-        line = line.partition(b"\n")[0][:LONGEST_RECORD]
+        # a lone carriage return ends it too: where all lines end so, rows must not be taken for names
+        line = line.partition(b"\n")[0].partition(b"\r")[0][:LONGEST_RECORD]
         data = np.frombuffer(line + b"\n", np.uint8)
         width = line.count(bytes([self._delimiter])) + 1  # at most
         places, lengths = np.zeros((1, width), np.int64), np.full((1, width), ABSENT)
@@ -145,7 +153,7 @@ class CsvFile:
 
     def _blocks(self) -> Iterator[bytes]:
         """The file's bytes, in UTF-8 and without the mark that may begin it."""
-        encoding = codecs.lookup(self._dialect.encoding).name
+        encoding = _codec(self._dialect.encoding)
         unicode = encoding.startswith("utf-8")
         decoder = None if unicode else codecs.getincrementaldecoder(encoding)("replace")
         beginning = True

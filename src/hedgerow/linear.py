@@ -48,7 +48,7 @@ class Linear:
     @classmethod
     def from_table(cls, universe: Universe, attributes: Sequence[str], table: ArrayLike) -> Linear:
         """The query whose value on a record is ``table`` at the record's cells of ``attributes`` (in the order given)."""
-        names = tuple(attributes)
+        names = tuple(universe.names[universe.index(name)] for name in attributes)  # the universe's own texts
         if len(set(names)) != len(names):
             raise InvalidInput(f"The attributes of a query must be distinct. Found {names!r}. Name each once.")
         weights = np.asarray(table, dtype=float) + 0.0  # no −0.0: equal functions have equal bytes
@@ -87,7 +87,8 @@ class Linear:
             if true == 0:
                 return cls((), (), (), np.array(0.0), True)
             if true < mask.size:
-                kept.append((universe.index(name), name, mask))
+                i = universe.index(name)
+                kept.append((i, universe.names[i], mask))
         kept.sort(key=lambda entry: entry[0])
         if not kept:
             return cls((), (), (), np.array(1.0), True)

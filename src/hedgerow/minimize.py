@@ -21,7 +21,7 @@ from hedgerow.convex_set import ConvexSet
 from hedgerow.custom import Custom, CustomRisk
 from hedgerow.errors import InvalidInput
 from hedgerow.glm import Loss
-from hedgerow.queries import Query
+from hedgerow.queries import QUESTIONS, Query
 from hedgerow.risk import GlmRisk, Risk
 from hedgerow.universe import Universe
 
@@ -70,6 +70,7 @@ class _Minimize(Query):
         self.loss, self.over = loss, over
 
     def on(self, universe: Universe) -> BoundMinimize:
+        _require_own(self.loss, self.over)
         risk = self.loss.on(universe)
         self.over.require(risk.dimension)
         radius = self.over.radius_l1(risk.dimension) if self.over.is_bounded else 0.0
@@ -95,19 +96,27 @@ class _Minimize(Query):
         return f"minimize({type(self.loss).__name__} of {self.loss.target} on {about}{among}, over={self.over!r})"
 
 
+QUESTIONS.add(_Minimize)
+
+
 def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
     """The parameters of least average loss among those of the set: regressions, classifiers, quantiles.
 
     Without a set the minimum is over all parameters, for losses with bounded slopes such as ``Logistic`` and ``Huber``.
     """
-    if type(loss) not in LOSSES:  # no class of one's own: its methods would be called with private values
+    _require_own(loss, over)
+    return _Minimize(loss, geometry.Unconstrained() if over is None else over)
+
+
+def _require_own(loss: object, over: object) -> None:
+    """The package's own classes only: the methods of another would be called with private values."""
+    if type(loss) not in LOSSES:
         raise InvalidInput(
             f"loss must be one of hedgerow.losses. Found a {type(loss).__name__}. "
             'For example Logistic(target="smoker", features=["age"]), or losses.Custom for your own.'
         )
     if over is not None and type(over) not in SETS:
         raise InvalidInput(f"over must be a convex set. Found a {type(over).__name__}. For example L2Ball(5.0).")
-    return _Minimize(loss, geometry.Unconstrained() if over is None else over)
 
 
 def _meaning(risk: Risk) -> Hashable:

@@ -35,6 +35,7 @@ from hedgerow.minimize import BoundMinimize
 from hedgerow.noise import Noise
 from hedgerow.practical_convex import Convex
 from hedgerow.queries import BoundMean, Query
+from hedgerow.queries import bound as bound_to
 from hedgerow.selection import Learned, Prefit
 from hedgerow.universe import Universe
 from hedgerow.workloads import Workload
@@ -340,7 +341,7 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[tuple[str, ...], float] = {}
     for query in chosen:
-        bound = query.on(universe)
+        bound = bound_to(query, universe)
         parts = [bound.numerator, bound.denominator] if isinstance(bound, BoundMean) else [bound]
         for part in parts:
             if part.attributes:

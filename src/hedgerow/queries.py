@@ -82,10 +82,10 @@ class _Combined(Query):
         self.operation, self.parts = operation, tuple(flat)
 
     def on(self, universe: Universe) -> Linear:
-        bound = [_bound_count(part, universe) for part in self.parts]
-        names = universe.order(name for query in bound for name in query.attributes)
+        parts = [_bound_count(part, universe) for part in self.parts]
+        names = universe.order(name for query in parts for name in query.attributes)
         require_table(names, universe.sizes(names))
-        tables = [_spread(query, names).astype(bool) for query in bound]
+        tables = [_spread(query, names).astype(bool) for query in parts]
         combine = np.logical_and if self.operation == "and" else np.logical_or
         full = np.broadcast_to(reduce(combine, tables), universe.sizes(names))
         return Linear.from_table(universe, names, full)
@@ -103,8 +103,8 @@ class _Not(Query):
         self.part = part
 
     def on(self, universe: Universe) -> Linear:
-        bound = _bound_count(self.part, universe)
-        return Linear.from_table(universe, bound.attributes, 1.0 - bound.table)
+        part = _bound_count(self.part, universe)
+        return Linear.from_table(universe, part.attributes, 1.0 - part.table)
 
     def _identity(self) -> Any:
         return self.part.part._identity() if isinstance(self.part, _Not) else ("not", self.part._identity())
@@ -280,6 +280,20 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     return _Weighted(names, np.array(weights, dtype=float))
 
 
+QUESTIONS: set[type[Query]] = {_Count, _Combined, _Not, _Weighted, _Parity, _Marginal, _Mean}
+"""All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
+
+
+def bound(query: object, universe: Universe) -> Any:
+    """The question about this universe, bound by the package's own code: whatever the asker did to the object."""
+    if type(query) not in QUESTIONS:
+        raise InvalidInput(
+            f"A question must be made by hr.count, hr.marginal, hr.mean or another. Found {type(query).__name__}. "
+            "For example hr.count(smoker=True)."
+        )
+    return type(query).on(query, universe)  # type: ignore[attr-defined]
+
+
 def _mask(universe: Universe, name: str, predicate: Any) -> NDArray[np.bool_]:
     attribute = universe[name]
     try:
@@ -289,17 +303,17 @@ def _mask(universe: Universe, name: str, predicate: Any) -> NDArray[np.bool_]:
 
 
 def _bound_count(query: Query, universe: Universe) -> Linear:
-    bound = query.on(universe)
-    if not (isinstance(bound, Linear) and bound.is_count):
+    found = bound(query, universe)
+    if not (isinstance(found, Linear) and found.is_count):
         raise InvalidInput(
             f"What is combined by &, |, ~ or where must be true or false for each record. Found {query!r}. "
             "Combine counts."
         )
-    return bound
+    return found
 
 
 def _require_boolean(query: object) -> None:
-    if not isinstance(query, _Count | _Combined | _Not | _Parity | _Weighted):
+    if type(query) not in (_Count, _Combined, _Not, _Parity, _Weighted):
         raise InvalidInput(
             f"What is combined by &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
         )

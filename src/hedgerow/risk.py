@@ -24,6 +24,7 @@ from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.features import Features, standardised
 from hedgerow.linear import LARGEST_TABLE, Linear
 from hedgerow.queries import Query
+from hedgerow.queries import bound as bound_to
 from hedgerow.universe import Flag, Integers, Range, Universe
 
 if TYPE_CHECKING:
@@ -316,7 +317,7 @@ def _label_table(loss: Loss, universe: Universe) -> Array:
 
 
 def _restriction(where: Query, universe: Universe) -> Linear:
-    bound = where.on(universe)
+    bound = bound_to(where, universe)
     if not (isinstance(bound, Linear) and bound.is_count):
         raise InvalidInput(
             f"where must be true or false for each record. Found {where!r}. Give a count, such as count(sex='F')."

@@ -17,12 +17,11 @@ from numpy.typing import NDArray
 
 from hedgerow import mwem
 from hedgerow.accounting import Accountant, Budget, one_at_a_time
-from hedgerow.convex_set import number
 from hedgerow.csv_file import Csv
 from hedgerow.custom import Custom
 from hedgerow.data import PrivateData, Table
 from hedgerow.errors import InvalidInput
-from hedgerow.events import Event, Gaussian, Laplace
+from hedgerow.events import Event, Gaussian, Laplace, number
 from hedgerow.hypothesis import Hypothesis
 from hedgerow.linear import Linear, marginal_cells
 from hedgerow.minimize import BoundMinimize
@@ -31,6 +30,7 @@ from hedgerow.pmw import OnlinePMW, configure
 from hedgerow.practical import Practical, prefitted
 from hedgerow.process import OneOnly
 from hedgerow.queries import BoundMarginal, BoundMean, Query
+from hedgerow.queries import bound as bound_to
 from hedgerow.theory import Offline, Theory, convex_pmw, part_of
 from hedgerow.universe import Universe
 from hedgerow.workloads import Workload, marginals
@@ -144,15 +144,14 @@ class Session(OneOnly):
 
         Of a convex question it pays until the bound is that good or nothing is left: the bar says which.
         """
-        _require_query(query)
         _require_scale(scale)
-        width = None if within is None else number(within)
-        if width is not None and not 0 < width <= 1:
+        wanted = None if within is None else number(within)
+        if wanted is not None and not 0 < wanted <= 1:
             raise InvalidInput(
                 f"within must be above 0 and at most 1. Found {within!r}. Give a fraction, such as 0.01."
             )
-        bound = query.on(self.universe)
-        return self._scaled(self._bound(query, bound, width), bound, scale)
+        bound = bound_to(query, self.universe)
+        return self._scaled(self._bound(query, bound, wanted), bound, scale)
 
     def ask_all(
         self,
@@ -167,9 +166,9 @@ class Session(OneOnly):
         """
         _require_scale(scale)
         asked = list(queries)
-        for query in asked:
-            _require_query(query)
-        bound = [query.on(self.universe) for query in asked]  # a bad question is refused before anything is spent
+        bound = [
+            bound_to(query, self.universe) for query in asked
+        ]  # a bad question is refused before anything is spent
         answers: list[Answer] = []
         with _bar(len(asked), progress) as advance:
             for start in range(0, len(asked), 8192):
@@ -330,7 +329,7 @@ def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
 
 def _convex_questions(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:
     asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
-    bound = [query.on(universe) for query in asked]
+    bound = [bound_to(query, universe) for query in asked]
     return [question for question in bound if isinstance(question, BoundMinimize)]
 
 
@@ -338,7 +337,7 @@ def _linear_queries(universe: Universe, workload: Workload | Iterable[Query] | N
     """A workload as linear queries, marginals cell by cell."""
     asked = workload.on(universe) if isinstance(workload, Workload) else list(workload or marginals(2).on(universe))
     found: list[Linear] = []
-    for bound in (query.on(universe) for query in asked):
+    for bound in (bound_to(query, universe) for query in asked):
         if isinstance(bound, BoundMinimize):
             raise InvalidInput(
                 "The workload of method='mwem' must be of linear questions. Found a convex one. Use method='adaptive'."
@@ -443,14 +442,6 @@ def _bar(total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
 
         yield advance
         bar.advance(task, waiting)
-
-
-def _require_query(query: object) -> None:
-    if not isinstance(query, Query):
-        raise InvalidInput(
-            f"A question must be made by hr.count, hr.marginal, hr.mean or another. Found {type(query).__name__}. "
-            "For example hr.count(smoker=True)."
-        )
 
 
 def _require_scale(scale: str) -> None:

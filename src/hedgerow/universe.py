@@ -61,12 +61,15 @@ class Attribute:
         if isinstance(predicate, np.ndarray):
             predicate = np.array(predicate)  # of numpy's own class: a subclass may lie, and would meet private counts
         if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
-            if predicate.shape != (self.size,):
+            mask = np.array(
+                predicate, dtype=bool
+            )  # its own: the asker's array may change, or be of a class with methods
+            if mask.shape != (self.size,):
                 raise InvalidInput(
-                    f"A mask must have one entry per cell ({self.size}). Found shape {predicate.shape}. "
+                    f"A mask must have one entry per cell ({self.size}). Found shape {mask.shape}. "
                     "Give one boolean for every cell of the attribute."
                 )
-            return predicate
+            return mask
         if isinstance(predicate, isnt):
             return ~self.mask(predicate.predicate)
         if isinstance(predicate, tuple):
