@@ -57,8 +57,8 @@ class GradientSums:
 
     @property
     def are_certain(self) -> bool:
-        """Whether rounding adds next to nothing: a public fact."""
-        return 0 < self._lipschitz < math.inf and 2 * self._rounded <= HIDDEN * self._lipschitz
+        """Whether rounding adds next to nothing, and squares of lengths stay within float64: public facts."""
+        return 1e-100 < self._lipschitz < 1e100 and 2 * self._rounded <= HIDDEN * self._lipschitz
 
     @property
     def sensitivity(self) -> float:
