@@ -7,6 +7,7 @@ import math
 import warnings
 from decimal import Decimal
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -55,7 +56,7 @@ def problem(X: Any, y: Any, loss: Any = losses.Logistic(), over: Any = BALL, **c
         ("1e400", math.inf), ("True", 1.0), ("(2+1j)", 2.0), (3 + 4j, 3.0), (np.complex64(1j), 0.0),
         (None, None), (pd.NA, None), (pd.NaT, None), ("red", None), ("", None), (math.nan, None), ([1], None),
         (Decimal("sNaN"), None), (np.datetime64("2020-01-01"), None), (np.timedelta64(5, "s"), None),
-        (datetime.date(2020, 1, 1), None), (object(), None), (np.array(3.0), None),
+        (datetime.date(2020, 1, 1), None), (SimpleNamespace(), None), (np.array(3.0), None),
     ],
     ids=repr,
 )  # fmt: skip
@@ -74,7 +75,7 @@ def test_a_number_that_breaks_is_missing() -> None:
 
 STRANGE = [
     math.nan, math.inf, -math.inf, 1e308, 5e-324, "red", "7", None, pd.NA, 1j, 10**400, Decimal("NaN"), [1, 2], {},
-    np.datetime64("2020-01-01"), pd.Timestamp("2020-01-01"), True, np.longdouble("1e400"), object(), b"\xff",
+    np.datetime64("2020-01-01"), pd.Timestamp("2020-01-01"), True, np.longdouble("1e400"), SimpleNamespace(), b"\xff",
 ]  # fmt: skip
 
 
