@@ -125,3 +125,17 @@ def test_a_bad_question_is_refused_by_name(universe, query, words) -> None:
 def test_only_counts_combine() -> None:
     with pytest.raises(InvalidInput, match="must be a count"):
         hr.count(sex="F") & hr.marginal("sex")
+
+
+def test_what_a_universe_means_cannot_be_changed_afterwards() -> None:
+    given = np.array([1.0, 2.0])
+    attribute = hr.Range(0, 2, bins=2, values=given)
+    given[0] = 100.0
+    assert attribute.values.tolist() == [1.0, 2.0]
+    with pytest.raises(ValueError, match="read-only"):
+        attribute.values[0] = 100.0
+
+
+def test_a_label_that_is_the_extra_cells_own_is_refused() -> None:
+    with pytest.raises(hr.InvalidInput, match=r"must not list '\(other\)' with other=True"):
+        hr.Categories(["a", hr.OTHER], other=True)

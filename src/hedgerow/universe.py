@@ -40,6 +40,12 @@ class Attribute:
     other: bool = False
     ordered: bool = False
 
+    def __post_init__(self) -> None:
+        if self.values is not None:  # a universe is a value: what it means cannot change under a session
+            fixed = self.values.copy()
+            fixed.flags.writeable = False
+            object.__setattr__(self, "values", fixed)
+
     @property
     def size(self) -> int:
         return len(self.labels)
@@ -133,6 +139,8 @@ class Categories(Attribute):
             )
         if len(set(labels)) != len(labels):
             raise InvalidInput("Categories must be distinct. Found a value twice. Remove the repeats.")
+        if other and OTHER in labels:
+            raise InvalidInput(f"Categories must not list {OTHER!r} with other=True. Found it. Rename it, or drop one.")
         super().__init__(_with_other(labels, other), None, other, False)
 
 
