@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -472,6 +473,21 @@ def test_a_bad_question_is_refused_by_name_and_costs_nothing(session, question, 
 def test_a_set_at_the_ends_of_float64_is_refused_by_its_size(session, kind, size) -> None:
     with pytest.raises(InvalidInput, match=r"must reach between 1e-100 and 1e\+100 from the origin"):
         session.ask(hr.minimize(SMOKER, kind(size)))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("guard", [0.0, 0.1])
+def test_a_set_of_one_point_and_a_table_of_one_row_are_answered_like_any_other(neighbours, guard) -> None:
+    counts = np.zeros(SMALL.shape, int)
+    counts[0, 0, 0, 0] = 1
+    budget = hr.Budget(1.0, 1e-6, neighbours)
+    session = opened(Histogram(SMALL, counts), budget=budget, reserve=0.4, guard=guard)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for over in (hr.Box(0.0, 0.0), hr.Box(0.5, 0.5)):
+            answer = session.ask(hr.minimize(Squared(target="age"), over))
+            assert answer.value.tolist() == [over.low] and answer.source == "hypothesis"
+        assert np.isfinite(session.ask(QUESTIONS[0]).value).all()
 
 
 def test_a_constant_target_is_refused_from_the_universe_alone() -> None:

@@ -82,7 +82,7 @@ class Convex:
         theta, error = self._free(query)
         if within is not None and error > within:
             return self._bought(query, theta, error, within)
-        if self._engine.guard is not None and self._engine._guarding and query.scale is not None:
+        if self._engine.guard is not None and self._engine._guarding and query.scale:  # a set of one point has none
             return self._guarded(query, theta, error)
         return theta, _stated(error), "hypothesis"
 
@@ -307,7 +307,7 @@ def _curvature(risk: GlmRisk, marginal: Array, theta: Array, reach: float) -> Ar
 def _sup_quadratic(a: float, C: Array, H: Array, reach: float) -> float:
     """A bound on sup over ‖v‖ ≤ reach of a·√(vᵀCv) − ½vᵀHv: by a√q ≤ κ/2 + a²q/(2κ), for the best of many κ."""
     best = widest = a * reach * _root_of_largest(C)
-    for κ in widest * np.geomspace(1e-4, 1.0, 13):
+    for κ in widest * np.geomspace(1e-4, 1.0, 13) if widest > 0 else ():  # a set of one point leaves nothing
         excess = float(np.linalg.eigvalsh(a * a / κ * C - H)[-1])
         best = min(best, κ / 2 + reach**2 / 2 * max(0.0, excess))
     return best
