@@ -16,7 +16,7 @@ from hedgerow.data import Histogram
 from hedgerow.excess import excess_of, in_rows, per_row
 from hedgerow.geometry import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, Simplex
 from hedgerow.losses import Custom
-from hedgerow.minimiser import Surrogate, certain_place, located
+from hedgerow.minimiser import Surrogate, certain_place, located, minimiser
 from hedgerow.sparse_vector import FINEST
 from hedgerow.sums import GradientSums
 
@@ -174,6 +174,39 @@ def test_some_row_moves_the_value_by_nearly_what_is_billed():
         found = excess_of(risk, over, np.array([1.0]), Budget(1.0, 1e-6, relation), 1000, 0.01)
         moved = found.units(np.array([1000, 0])) - found.units(np.array(near))
         assert 0.95 * S <= moved * found.unit <= found.most * found.unit <= 1.06 * S
+
+
+def test_a_solver_as_bad_as_it_may_be_moves_the_value_by_no_more_than_is_billed(monkeypatch):
+    """As above, with the best point for one table and one that leaves all of the promised gap for its neighbour."""
+    universe = hr.Universe.from_sizes({"y": 2})
+    risk, over, budget = losses.Absolute(target="y").on(universe), Box(-1.0, 1.0), Budget(1.0, 1e-6)
+    found = excess_of(risk, over, np.array([1.0]), budget, 1000, 0.01, shares=(0.2,))
+    before, near = np.array([1000, 0]), np.array([999, 1])
+    f = found.surrogate.function(near)
+    best, away = minimiser(found.surrogate, near, 1e-9), 1.0
+    while 1000 * (f.value(best + away) - f.value(best)) > 0.99 * found.gap:
+        away *= 0.99
+    V = found.units(before)
+    monkeypatch.setattr(excess, "minimiser", lambda *_: best + away)
+    moved = V - found.units(near)
+    assert 2 * found.bound + 0.5 * found.gap / found.unit < moved <= found.most
+
+
+@pytest.mark.parametrize("relation", ["replace", "add-remove"])
+def test_some_row_moves_a_sum_of_gradients_by_nearly_what_is_billed(relation):
+    """Two rows on either side of a median, in the same direction and the opposite one."""
+    universe = hr.Universe.from_sizes({"y": 2, "a": 2})
+    risk, over, budget = (
+        losses.Absolute(target="y", features=["a"]).on(universe),
+        L2Ball(0.1),
+        Budget(1.0, 1e-6, relation),
+    )
+    sums = GradientSums(risk, over, budget, 1000)
+    counts = np.array([[0, 1000], [0, 0]])
+    near = np.array([[0, 999], [0, 1 if relation == "replace" else 0]])
+    moved = np.linalg.norm(sums.at(np.zeros(2), counts) - sums.at(np.zeros(2), near))
+    assert 0.98 * sums.sensitivity <= moved <= sums.sensitivity
+    assert sums.sensitivity <= 1.011 * budget.gradient(risk.lipschitz(over))
 
 
 def test_a_scale_that_numbers_do_not_resolve_is_refused_from_public_facts():
