@@ -180,3 +180,12 @@ def test_an_accountant_with_slack_pays_for_an_objective() -> None:
     accountant = Accountant(BUDGET, slack=5e-7)
     result = SOLVERS["objective"](X, y, budget=accountant, seed=0)
     assert result.cost == pytest.approx(BUDGET.rho(5e-7)) and accountant.slack == 0
+
+
+def test_a_ridge_too_flat_for_a_certain_minimum_is_refused_whatever_the_rows() -> None:
+    X, y = classes(50)
+    for rows in (X, 0 * X):
+        with pytest.raises(
+            errors.InvalidInput, match=r"ridge must be at least 2\.5e-05, 1e-08 of the loss's curvature"
+        ):
+            output_perturbation(rows, y, loss=losses.Logistic(ridge=1e-6), over=BALL, budget=BUDGET, row_bound=100.0)

@@ -28,7 +28,12 @@ from hedgerow.erm.frank_wolfe import frank_wolfe, planned_steps
 from hedgerow.erm.frank_wolfe_general import frank_wolfe_general, schedule
 from hedgerow.erm.mirror_descent import mirror_descent
 from hedgerow.erm.mirror_descent import risk_bound as descent_bound
-from hedgerow.erm.output_perturbation import output_perturbation, regularised_output_perturbation, risk_bound
+from hedgerow.erm.output_perturbation import (
+    is_round,
+    output_perturbation,
+    regularised_output_perturbation,
+    risk_bound,
+)
 from hedgerow.erm.rows import Matrix, matrix
 from hedgerow.erm.whitened_descent import MOST_FEATURES, bounded_form, whitened_descent
 from hedgerow.errors import InvalidInput
@@ -111,7 +116,7 @@ def predicted(problem: Problem) -> dict[str, float]:
             problem.n, payment.mu, problem.lipschitz, Ψ, sensitivity=problem.budget.gradient(1.0), ridge=ridge
         )
         if loss.is_smooth:
-            if loss.ridge > 0:
+            if loss.ridge > 0 and is_round(problem):
                 σ = problem.gaussian(1).sigma / (loss.ridge * problem.n)
                 promises["output_perturbation"] = risk_bound(problem, σ)
             promises["frank_wolfe_general"] = schedule(problem).risk_bound

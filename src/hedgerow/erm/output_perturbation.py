@@ -39,6 +39,7 @@ from hedgerow.geometry import Unconstrained
 from hedgerow.losses import Loss
 
 _NEAR = 1e-4  # share of 2L/Λ up to which the minimum is computed
+FLATTEST = 1e-8  # of the smoothness: with less of a ridge the steps to a certain minimum would be millions
 
 
 @np.errstate(all="ignore")
@@ -68,10 +69,20 @@ def output_perturbation(
             "loss must be strongly convex for output_perturbation. Found ridge = 0. Give the loss a ridge, or use "
             "regularised_output_perturbation."
         )
+    if not is_round(problem):
+        raise InvalidInput(
+            f"ridge must be at least {FLATTEST * problem.smoothness:.3g}, {FLATTEST:g} of the loss's curvature, for "
+            f"output_perturbation. Found {loss.ridge!r}. Raise it, lower row_bound, or use another solver."
+        )
     Λ = problem.n * loss.strong_convexity
     θ, event, cost = _noisy_minimum(problem, over, Λ)
     bound = risk_bound(problem, event.sigma)
     return Result(over.project(θ), (event,), cost, bound, 1, "output_perturbation")
+
+
+def is_round(problem: Problem) -> bool:
+    """Whether a minimum can be certain in reasonable time, whatever the rows: a public fact."""
+    return problem.loss.strong_convexity >= FLATTEST * problem.smoothness
 
 
 def risk_bound(problem: Problem, sigma: float) -> float:
