@@ -279,7 +279,8 @@ class RegularisedOutputPerturbation:
             found = located(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
         if budget.neighbours == "add-remove":  # held within a radius that falls by little a row, to nothing at ``most``
             room = plan.event.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
-            found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
+            with np.errstate(all="ignore"):
+                found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
         return noise.add(found, plan.event)
 
     def _most_rows(self, plan: Plan, budget: Budget, rows: float) -> float:
