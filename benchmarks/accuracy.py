@@ -22,10 +22,10 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.data import Table
 from hedgerow.errors import InvalidInput, NotPrivateWarning
-from hedgerow.events import Gaussian, Laplace
-from hedgerow.linear import answer_all
-from hedgerow.noise import Seeded
-from hedgerow.pmw import configure
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.noise import Seeded
+from hedgerow.questions.linear import answer_all
+from hedgerow.textbook.pmw import configure
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
@@ -235,8 +235,8 @@ def throughput() -> dict[str, float]:
 
 def refit() -> tuple[float, float]:
     """CPU seconds to refit after the twelfth measured marginal of adult_dense, and how far that is from the optimum."""
-    from hedgerow.measurements import Measurement
-    from hedgerow.selection import Learned
+    from hedgerow.engines.practical.error_bars import Measurement
+    from hedgerow.engines.practical.prefit import Learned
 
     data, universe, _ = loaded("adult_dense")
     rng, noise = np.random.default_rng(0), Seeded(0)

@@ -24,11 +24,11 @@ import numpy as np
 import pandas as pd
 
 import hedgerow as hr
+from hedgerow.convex.bound_loss import GlmRisk
+from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.data import Table
 from hedgerow.errors import NotPrivateWarning
 from hedgerow.losses import Absolute, Hinge, Logistic, Squared
-from hedgerow.risk import GlmRisk
-from hedgerow.solver import minimised
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = ROOT.parent / "shared" / "data" / "adult_dense"

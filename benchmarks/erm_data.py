@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from hedgerow import demo
-from hedgerow.convex_set import shrink_to_sum
+from hedgerow.convex.sets.convex_set import shrink_to_sum
 
 DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
 Array = np.ndarray

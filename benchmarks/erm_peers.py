@@ -12,9 +12,9 @@ from erm_data import Classification, Regression, adult, nltcs, rand_hie
 from erm_rivals import BEYOND, DELTA, Measured, diffprivlib, measured, on_classification, on_regression
 
 from hedgerow import erm
-from hedgerow.accounting import Budget
-from hedgerow.geometry import L2Ball
+from hedgerow.convex.sets import L2Ball
 from hedgerow.losses import Logistic
+from hedgerow.privacy.accounting import Budget
 
 EPSILONS = (0.1, 1.0)
 DIFFPRIVLIB = "diffprivlib 0.6.4, tuned"

@@ -14,10 +14,10 @@ import scipy.sparse as sp
 from matplotlib.ticker import NullFormatter
 
 from hedgerow import erm
-from hedgerow.accounting import Budget
-from hedgerow.erm.payment import gaussian_mu
-from hedgerow.geometry import L1Ball, L2Ball
+from hedgerow.convex.sets import L1Ball, L2Ball
 from hedgerow.losses import SmoothedHinge, Squared
+from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.allowance import gaussian_mu
 
 DELTA = 1e-6
 

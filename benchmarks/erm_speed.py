@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from hedgerow import erm
-from hedgerow.accounting import Budget
-from hedgerow.geometry import L1Ball
+from hedgerow.convex.sets import L1Ball
 from hedgerow.losses import Logistic
+from hedgerow.privacy.accounting import Budget
 
 DELTA = 1e-6
 

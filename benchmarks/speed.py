@@ -19,16 +19,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow import losses, triangulation
-from hedgerow.events import Gaussian, Laplace
-from hedgerow.geometry import L2Ball
-from hedgerow.hypothesis import Hypothesis
-from hedgerow.junction_tree import JunctionTree, junction_cells
-from hedgerow.kernels import compiled
-from hedgerow.linear import Linear
-from hedgerow.noise import Noise
-from hedgerow.solver import minimised
-from hedgerow.universe import Universe
+from hedgerow import losses
+from hedgerow._compiled import compiled
+from hedgerow.convex.sets import L2Ball
+from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.model import triangulation
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.model.junction_tree import JunctionTree, junction_cells
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
 
 Array = NDArray[np.float64]
 ETA = 0.05

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
 
-from hedgerow import audit, mwem, pmw, small_db, sparse_vector
-from hedgerow.accounting import Accountant, Budget
+from hedgerow import audit
 from hedgerow.data import Histogram
-from hedgerow.erm.payment import gaussian_mu
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.events import Exponential, Laplace
-from hedgerow.games import adaptive_composition
-from hedgerow.linear import Linear
-from hedgerow.noise import Noise, Seeded
-from hedgerow.universe import Universe
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.allowance import gaussian_mu
+from hedgerow.privacy.events import Exponential, Laplace
+from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
+from hedgerow.textbook.games import adaptive_composition
 
 HALF = 20
 ONE_WAY, OTHER_WAY = np.array([0.0] * HALF + [1.0] * HALF), np.array([1.0] * HALF + [0.0] * HALF)

@@ -17,8 +17,8 @@ from test_session import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow.bench import unsafe_answer
-from hedgerow.coding import coded
 from hedgerow.data import Table
+from hedgerow.data.coding import coded
 from hedgerow.errors import InvalidInput
 from hedgerow.estimators import (
     HuberRegressor,

@@ -68,7 +68,7 @@ def test_the_lint_rule_finds_randomness_outside_its_module(tmp_path) -> None:
         [ruff, "check", "--config", config, "--stdin-filename", str(SOURCE / "session.py"), "-"],
         input=offender, capture_output=True, text=True,
     )  # fmt: skip
-    assert ran.stdout.count("Draw through hedgerow.noise.") == 2
+    assert ran.stdout.count("Draw through hedgerow.privacy.noise.") == 2
     allowed = subprocess.run(
         [ruff, "check", "--config", config, "--stdin-filename", str(SOURCE / "noise.py"), "-"],
         input=offender, capture_output=True, text=True,

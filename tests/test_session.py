@@ -13,10 +13,11 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow import demo, selection
+from hedgerow import demo
 from hedgerow.bench import unsafe_answer, unsafe_error
 from hedgerow.data import Histogram, Table
-from hedgerow.queries import BoundMean
+from hedgerow.engines.practical import prefit as selection
+from hedgerow.questions.counts import BoundMean
 
 SMALL = hr.Universe(age=hr.Integers(0, 7), sex=hr.Categories(["F", "M"]), smoker=hr.Flag(), region=hr.Integers(0, 3))
 

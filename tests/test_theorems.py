@@ -12,14 +12,16 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from hedgerow import audit, bounds, experts, games, mwem, pmw, sparse_vector
-from hedgerow.accounting import Accountant, Budget
+from hedgerow import audit
 from hedgerow.data import Histogram
-from hedgerow.linear import Linear
-from hedgerow.noise import Noise, Seeded
-from hedgerow.rows import everywhere
-from hedgerow.universe import Universe
-from hedgerow.workloads import conjunctions
+from hedgerow.data.exact_counts import everywhere
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.workloads import conjunctions
+from hedgerow.textbook import bounds, games, mwem, pmw, sparse_vector
+from hedgerow.textbook import multiplicative_weights as experts
 
 BETA = 0.1
 RUNS, ALLOWED = audit.runs_to_tell(BETA, 3 * BETA, false_fail=1e-6, false_pass=0.01)

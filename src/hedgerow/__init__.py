@@ -4,8 +4,9 @@ import importlib
 from typing import Any
 
 from hedgerow import losses
-from hedgerow.accounting import Accountant, Budget
-from hedgerow.csv_file import Csv
+from hedgerow.convex.minimize import minimize
+from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
+from hedgerow.data.csv_file import Csv
 from hedgerow.errors import (
     BudgetExceeded,
     DataUnavailable,
@@ -14,9 +15,8 @@ from hedgerow.errors import (
     NotPrivateWarning,
     TooLarge,
 )
-from hedgerow.geometry import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
-from hedgerow.minimize import minimize
-from hedgerow.queries import (
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.questions.counts import (
     Query,
     any_of,
     conjunction,
@@ -28,9 +28,9 @@ from hedgerow.queries import (
     parity,
     threshold,
 )
+from hedgerow.questions.universe import OTHER, Categories, Flag, Integers, Range, Universe, isnt
+from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
 from hedgerow.session import Answer, Session, open, release
-from hedgerow.universe import OTHER, Categories, Flag, Integers, Range, Universe, isnt
-from hedgerow.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
 
 __all__ = [
     "OTHER",

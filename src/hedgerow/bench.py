@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow.data import PrivateData, Table
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.data import DataSource, Table
 from hedgerow.errors import InvalidInput
-from hedgerow.linear import Linear
-from hedgerow.minimize import BoundMinimize
-from hedgerow.queries import BoundMarginal, BoundMean, Query
-from hedgerow.solver import minimised
-from hedgerow.universe import Universe
+from hedgerow.questions.counts import BoundMarginal, BoundMean, Query
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
 
 if TYPE_CHECKING:
     from hedgerow.session import Session
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def unsafe_answer(source: Any, query: Query, universe: Universe | None = None) -> float | NDArray[np.float64]:
     """The true value of a query on the table, with no noise."""
-    data = source if isinstance(source, PrivateData) else Table(source, _declared(source, universe))
+    data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
     bound, rows = query.on(data.universe), data.rows
     if isinstance(bound, BoundMinimize):
         return minimised(bound.risk, data.marginal(bound.attributes), bound.over).theta
@@ -41,7 +41,7 @@ def unsafe_excess_risk(
     source: Any, query: Query, theta: ArrayLike, universe: Universe | None = None, *, tolerance: float = 1e-8
 ) -> float:
     """err(D, θ): how much larger the average loss of θ on the table is than the least over the query's set."""
-    data = source if isinstance(source, PrivateData) else Table(source, _declared(source, universe))
+    data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
     bound = query.on(data.universe)
     if not isinstance(bound, BoundMinimize):
         raise InvalidInput(f"The query must be made by hr.minimize. Found {query!r}. Use unsafe_error for others.")
@@ -56,7 +56,7 @@ def unsafe_error(session: Session, query: Query) -> float:
     return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(session._data, query))))
 
 
-def _fraction(data: PrivateData, query: Linear) -> float:
+def _fraction(data: DataSource, query: Linear) -> float:
     return query.dot(data.marginal(query.attributes)) / data.rows
 
 

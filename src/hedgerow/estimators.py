@@ -24,14 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
-from hedgerow.coding import cells_of, coded, column_of, numbers
-from hedgerow.convex_set import ConvexSet
+from hedgerow._types import Array
+from hedgerow.convex.features import standardisation
+from hedgerow.convex.minimize import minimize
+from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.data.coding import cells_of, coded, column_of, numbers
 from hedgerow.errors import InvalidInput
-from hedgerow.features import standardisation
-from hedgerow.geometry import Box, L1Ball, L2Ball, Unconstrained
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
-from hedgerow.minimize import minimize
-from hedgerow.queries import Query
+from hedgerow.questions.counts import Query
 from hedgerow.session import Answer, Session
 
 try:
@@ -43,7 +44,6 @@ except ImportError as missing:  # pragma: no cover
         "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
     ) from missing
 
-Array = NDArray[np.float64]
 Names = Sequence[str]
 
 __all__ = [

@@ -13,32 +13,31 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow import mwem
-from hedgerow.accounting import Accountant, Budget, one_at_a_time
-from hedgerow.csv_file import Csv
-from hedgerow.custom import Custom
-from hedgerow.data import PrivateData, Table
+from hedgerow._checks import number
+from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.data import DataSource, Table
+from hedgerow.data.csv_file import Csv
+from hedgerow.engines.practical.engine import Practical, prefitted
+from hedgerow.engines.theory import Offline, Theory, convex_pmw, part_of
 from hedgerow.errors import InvalidInput
-from hedgerow.events import Event, Gaussian, Laplace, number
-from hedgerow.hypothesis import Hypothesis
-from hedgerow.linear import Linear, marginal_cells
-from hedgerow.minimize import BoundMinimize
-from hedgerow.noise import Noise, Seeded
-from hedgerow.pmw import OnlinePMW, configure
-from hedgerow.practical import Practical, prefitted
-from hedgerow.process import OneOnly
-from hedgerow.queries import BoundMarginal, BoundMean, Query
-from hedgerow.queries import bound as bound_to
-from hedgerow.theory import Offline, Theory, convex_pmw, part_of
-from hedgerow.universe import Universe
-from hedgerow.workloads import Workload, marginals
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.events import Event, Gaussian, Laplace
+from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.privacy.process import OneOnly
+from hedgerow.questions.counts import BoundMarginal, BoundMean, Query
+from hedgerow.questions.counts import bound as bound_to
+from hedgerow.questions.linear import Linear, marginal_cells
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.workloads import Workload, marginals
+from hedgerow.textbook import mwem
+from hedgerow.textbook.pmw import OnlinePMW, configure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Array = NDArray[np.float64]
 Source = Literal["hypothesis", "measured", "repeat"]
 
 
@@ -88,7 +87,7 @@ class Session(OneOnly):
     """Made by ``hr.open`` or ``hr.release``. Threads may share it: they take turns. A fork of its process cannot ask."""
 
     def __init__(
-        self, data: PrivateData, accountant: Accountant, noise: Noise, engine: Theory | Offline | Practical
+        self, data: DataSource, accountant: Accountant, noise: Noise, engine: Theory | Offline | Practical
     ) -> None:
         """``engine`` answers; the session remembers, scales and reports."""
         self._data, self._accountant, self._noise, self._engine = data, accountant, noise, engine
@@ -365,8 +364,8 @@ def _reach(event: Laplace | Gaussian, beta: float) -> float:
 
 def _prepared(
     source: Any, universe: Universe, budget: Budget, table: str | None, csv: Csv | None, seed: int | None
-) -> tuple[PrivateData, Accountant, Noise]:
-    data = source if isinstance(source, PrivateData) else Table(source, universe, table=table, csv=csv)
+) -> tuple[DataSource, Accountant, Noise]:
+    data = source if isinstance(source, DataSource) else Table(source, universe, table=table, csv=csv)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.accounting import Budget
 from hedgerow.bench import unsafe_answer
-from hedgerow.events import Gaussian
-from hedgerow.noise import Noise
-from hedgerow.queries import Query, count
+from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.counts import Query, count
+from hedgerow.questions.universe import Categories, Flag, Range, Universe
 from hedgerow.session import Session
 from hedgerow.session import open as open_session
-from hedgerow.universe import Categories, Flag, Range, Universe
 
 QUESTIONS = 5000
 

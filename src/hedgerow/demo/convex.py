@@ -16,17 +16,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.accounting import Budget
 from hedgerow.bench import unsafe_excess_risk
+from hedgerow.convex.minimize import BoundMinimize, minimize
+from hedgerow.convex.sets import L2Ball
+from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.demo import path, universe
-from hedgerow.geometry import L2Ball
-from hedgerow.losses import Absolute, Hinge, Huber, Logistic, Loss, MultinomialLogistic, Poisson, Squared
-from hedgerow.minimize import BoundMinimize, minimize
-from hedgerow.noise import Noise
-from hedgerow.queries import Query, count
+from hedgerow.losses import (
+    Absolute,
+    Hinge,
+    Huber,
+    Logistic,
+    Loss,
+    MultinomialLogistic,
+    Poisson,
+    Squared,
+)
+from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.counts import Query, count
 from hedgerow.session import Answer, Session
 from hedgerow.session import open as open_session
-from hedgerow.solver import minimised
 
 QUESTIONS = 1000
 MOST_FEATURES = 3

@@ -10,16 +10,16 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.erm.auto import auto
-from hedgerow.erm.contract import Result
-from hedgerow.erm.frank_wolfe import frank_wolfe
-from hedgerow.erm.frank_wolfe_general import frank_wolfe_general
 from hedgerow.erm.hard_instance import hard_instance
-from hedgerow.erm.lasso import lasso
-from hedgerow.erm.mirror_descent import mirror_descent
-from hedgerow.erm.noisy_sgd import noisy_sgd
-from hedgerow.erm.objective_perturbation import objective_perturbation
-from hedgerow.erm.output_perturbation import output_perturbation, regularised_output_perturbation
-from hedgerow.erm.whitened_descent import whitened_descent
+from hedgerow.erm.problem import Result
+from hedgerow.erm.solvers.frank_wolfe import frank_wolfe
+from hedgerow.erm.solvers.frank_wolfe_general import frank_wolfe_general
+from hedgerow.erm.solvers.lasso import lasso
+from hedgerow.erm.solvers.mirror_descent import mirror_descent
+from hedgerow.erm.solvers.noisy_sgd import noisy_sgd
+from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
+from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
+from hedgerow.erm.solvers.whitened_descent import whitened_descent
 
 if TYPE_CHECKING:
     from hedgerow.erm.estimators import (

@@ -21,25 +21,26 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow.accounting import Accountant, Budget
-from hedgerow.convex_set import ConvexSet, VertexSet
-from hedgerow.erm.contract import Norm, Problem, Result, prepared
-from hedgerow.erm.frank_wolfe import frank_wolfe, planned_steps
-from hedgerow.erm.frank_wolfe_general import frank_wolfe_general, schedule
-from hedgerow.erm.mirror_descent import mirror_descent
-from hedgerow.erm.mirror_descent import risk_bound as descent_bound
-from hedgerow.erm.output_perturbation import (
+from hedgerow._types import Matrix
+from hedgerow.convex.losses.families import Loss
+from hedgerow.convex.sets import L2Ball, Unconstrained
+from hedgerow.convex.sets.convex_set import ConvexSet, VertexSet
+from hedgerow.convex.sets.potentials import Euclidean
+from hedgerow.erm.problem import Norm, Problem, Result, prepared
+from hedgerow.erm.solvers.frank_wolfe import frank_wolfe, planned_steps
+from hedgerow.erm.solvers.frank_wolfe_general import frank_wolfe_general, schedule
+from hedgerow.erm.solvers.mirror_descent import mirror_descent
+from hedgerow.erm.solvers.mirror_descent import risk_bound as descent_bound
+from hedgerow.erm.solvers.output_perturbation import (
     is_round,
     output_perturbation,
     regularised_output_perturbation,
     risk_bound,
 )
-from hedgerow.erm.rows import Matrix, matrix
-from hedgerow.erm.whitened_descent import MOST_FEATURES, bounded_form, whitened_descent
+from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, bounded_form, whitened_descent
+from hedgerow.erm.values import matrix
 from hedgerow.errors import InvalidInput
-from hedgerow.geometry import L2Ball, Unconstrained
-from hedgerow.losses import Loss
-from hedgerow.potentials import Euclidean
+from hedgerow.privacy.accounting import Accountant, Budget
 
 Profile = Literal["practical", "theory"]
 Solver = Callable[..., Result]

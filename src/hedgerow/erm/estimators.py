@@ -27,16 +27,17 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from hedgerow.accounting import Accountant, Budget
-from hedgerow.convex_set import ConvexSet
-from hedgerow.erm import rows
+from hedgerow._checks import positive
+from hedgerow._types import Array
+from hedgerow.convex.losses.families import Hinge, Huber, Logistic, Loss, Squared
+from hedgerow.convex.sets import L2Ball, Unconstrained
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.erm import values as rows
 from hedgerow.erm.auto import auto, whitens
-from hedgerow.erm.contract import Result
-from hedgerow.erm.lasso import lasso
+from hedgerow.erm.problem import Result
+from hedgerow.erm.solvers.lasso import lasso
 from hedgerow.errors import InvalidInput, NotPrivateWarning
-from hedgerow.events import positive
-from hedgerow.geometry import L2Ball, Unconstrained
-from hedgerow.losses import Hinge, Huber, Logistic, Loss, Squared
+from hedgerow.privacy.accounting import Accountant, Budget
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -47,8 +48,6 @@ except ImportError as missing:  # pragma: no cover
     raise ImportError(
         "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
     ) from missing
-
-Array = NDArray[np.float64]
 
 
 class _Linear(BaseEstimator):  # type: ignore[misc]

@@ -1,0 +1,322 @@
+"""A convex loss bound to a universe: the loss of every record, its gradients over a marginal, and its constants.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §2–3.
+
+Symbols: ℓ_x(θ) the loss of record x, L = sup ‖∇ℓ_x(θ)‖₂, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, u(x) = ℓ′_x(θ̂; θ − θ̂).
+
+Everything here depends on the universe, the loss and the constraint set alone, so every refusal is public. Only
+``Objective`` holds a marginal; it never raises on what the marginal holds.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array
+from hedgerow.convex.features import Features, standardised
+from hedgerow.convex.losses.loss import LinearLoss
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.questions.counts import Query
+from hedgerow.questions.counts import bound as bound_to
+from hedgerow.questions.linear import LARGEST_TABLE, Linear
+from hedgerow.questions.universe import Flag, Integers, Range, Universe
+
+
+class Objective(Protocol):
+    """Σ_x m(x)·ℓ_x(θ) for a fixed marginal m (fractions or counts): what a solver minimises."""
+
+    @property
+    def mass(self) -> float: ...
+
+    def value(self, theta: Array) -> float: ...
+
+    def gradient(self, theta: Array) -> Array: ...
+
+
+class Risk(ABC):
+    """ℓ_x(θ) for every cell x of the marginal on ``attributes``."""
+
+    universe: Universe
+    attributes: tuple[str, ...]
+    shape: tuple[int, ...]
+    dimension: int
+    is_glm: bool
+    smoothness: float  # sup of the Hessian's norm, infinite where there is a kink
+
+    @property
+    def is_smooth(self) -> bool:
+        return math.isfinite(self.smoothness)
+
+    @abstractmethod
+    def losses(self, theta: Array) -> Array:
+        """ℓ_x(θ) over the cells."""
+
+    @abstractmethod
+    def directional(self, theta: Array, toward: Array, tolerance: float = 0.0) -> Array:
+        """u(x) = ℓ′_x(θ; toward − θ) over the cells, one-sided where there is a kink."""
+
+    @abstractmethod
+    def objective(self, marginal: NDArray[np.generic]) -> Objective: ...
+
+    @abstractmethod
+    def lipschitz(self, over: ConvexSet) -> float:
+        """L over the set."""
+
+    @abstractmethod
+    def scale(self, over: ConvexSet) -> float:
+        """S over the set."""
+
+    @abstractmethod
+    def strong_convexity(self, over: ConvexSet) -> float: ...
+
+    @abstractmethod
+    def magnitude(self, over: ConvexSet) -> float:
+        """A bound on the numbers that the loss of a record is computed from, for what float64 makes of them."""
+
+    def _require_size(self) -> None:
+        cells = math.prod(self.shape)
+        if cells > LARGEST_TABLE:
+            raise TooLarge(
+                f"A convex question must be about at most {LARGEST_TABLE} cells. Found {cells} on {self.attributes!r}. "
+                "Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
+            )
+
+
+class GlmRisk(Risk):
+    """φ(⟨x, θ⟩, y)·1[where] + (ridge/2)‖θ‖² on a universe. No design matrix is built (see ``features``)."""
+
+    is_glm = True
+
+    def __init__(self, loss: LinearLoss, universe: Universe) -> None:
+        self.loss, self.universe = loss, universe
+        self.target = _checked_target(loss, universe)
+        self.labels = _label_table(loss, universe)
+        self.outputs = (universe[self.target].size,) if loss.labels == "class" else ()
+        self.features = Features(
+            universe, loss.features, intercept=loss.intercept, interactions=loss.interactions, onehot=loss.onehot
+        )
+        self.restriction = None if loss.where is None else _restriction(loss.where, universe)
+        named = (self.target, *self.features.attributes)
+        self.attributes = universe.order((*named, *(self.restriction.attributes if self.restriction else ())))
+        self.shape = universe.sizes(self.attributes)
+        self._require_size()
+        self._kept = universe.order(named)  # the axes that remain once ``where`` is summed out
+        self.dimension = self.features.dimension * math.prod(self.outputs)
+        self.smoothness = loss.smoothness * self.features.row_norm_bound**2 + loss.ridge
+
+    def predictor(self, theta: Array, axes: Sequence[str] | None = None) -> Array:
+        """⟨x, θ⟩ over the marginal's axes, of length one where x does not depend on the attribute."""
+        z = self.features.predictor(theta.reshape((-1, *self.outputs)))
+        names = self.attributes if axes is None else axes
+        return z[tuple(slice(None) if name in self.features.attributes else None for name in names)]
+
+    def label(self, axes: Sequence[str] | None = None) -> Array:
+        names = self.attributes if axes is None else axes
+        return self.labels.reshape([-1 if name == self.target else 1 for name in names])
+
+    def mask(self) -> Array:
+        """1 where the record counts, over the marginal's axes."""
+        if self.restriction is None:
+            return np.ones((1,) * len(self.shape))
+        spread = dict(zip(self.restriction.attributes, self.restriction.shape, strict=True))
+        return self.restriction.table.reshape([spread.get(name, 1) for name in self.attributes])
+
+    def losses(self, theta: Array) -> Array:
+        each = self.loss.value(self.predictor(theta), self.label()) * self.mask()
+        return np.broadcast_to(each, self.shape) + self.loss.ridge / 2 * float(theta @ theta)
+
+    def directional(self, theta: Array, toward: Array, tolerance: float = 0.0) -> Array:
+        z, dz = self.predictor(theta), self.predictor(toward - theta)
+        each = self.loss.directional(z, self.label(), dz, tolerance) * self.mask()
+        return np.broadcast_to(each, self.shape) + self.loss.ridge * float(theta @ (toward - theta))
+
+    def objective(self, marginal: NDArray[np.generic]) -> GlmObjective:
+        if marginal.shape != self.shape:
+            raise InvalidInput(
+                f"The marginal must be over {self.attributes!r}, of shape {self.shape}. Found shape {marginal.shape}. "
+                "Ask for the marginal on the loss's attributes."
+            )
+        m = np.asarray(marginal, dtype=float)
+        weights = m if self.restriction is None else m * self.mask()
+        dropped = tuple(i for i, name in enumerate(self.attributes) if name not in self._kept)
+        return GlmObjective(self, weights.sum(axis=dropped) if dropped else weights, float(m.sum()))
+
+    def predictor_range(self, over: ConvexSet) -> tuple[float, float]:
+        """An interval that holds ⟨x, θ⟩ for every record and every θ of the set; exact for an intercept alone."""
+        over.require(self.dimension)
+        if self._only_intercept and over.is_bounded:
+            return float(over.minimise([1.0])[0]), float(over.minimise([-1.0])[0])
+        bound = self._reach(over.radius_l2(self.dimension), over.radius_l1(self.dimension))
+        return -bound, bound
+
+    @property
+    def _only_intercept(self) -> bool:
+        return self.features.dimension == 1 and not self.features.attributes and not self.outputs
+
+    def _reach(self, length_l2: float, length_l1: float) -> float:
+        return min(length_l2 * self.features.row_norm_bound, length_l1 * self.features.row_sup_bound)
+
+    def slope_bound(self, over: ConvexSet) -> float:
+        """sup |φ′| over the set and the labels."""
+        ends = (float(self.labels.min()), float(self.labels.max()))
+        return self._bounded(self.loss.lipschitz(self.predictor_range(over), ends), over)
+
+    def _bounded(self, constant: float, over: ConvexSet) -> float:
+        if not math.isfinite(constant):
+            raise InvalidInput(
+                f"{type(self.loss).__name__} must be minimised over a bounded set{' with a ridge' if self.loss.ridge else ''}. "
+                f"Found {over!r}. Give one, such as L2Ball(5.0)."
+            )
+        return constant
+
+    def lipschitz(self, over: ConvexSet) -> float:
+        return self._penalised(self.slope_bound(over) * self.features.row_norm_bound, over)
+
+    def lipschitz_sup(self, over: ConvexSet) -> float:
+        """sup ‖∇ℓ_x(θ)‖_∞, what Frank–Wolfe over the ℓ1 ball depends on."""
+        return self._penalised(self.slope_bound(over) * self.features.row_sup_bound, over)
+
+    def _penalised(self, constant: float, over: ConvexSet) -> float:
+        if self.loss.ridge == 0:
+            return constant
+        return self._bounded(constant + self.loss.ridge * over.radius_l2(self.dimension), over)
+
+    def scale(self, over: ConvexSet) -> float:
+        if not over.is_bounded:
+            return self._bounded(math.inf, over)
+        diameter, radius = over.diameter_l2(self.dimension), over.radius_l2(self.dimension)
+        spread = self._reach(diameter, 2 * over.radius_l1(self.dimension))
+        return self.slope_bound(over) * spread + self.loss.ridge * diameter * radius
+
+    def magnitude(self, over: ConvexSet) -> float:
+        """Every φ here is made of terms below (|φ′| + |y| + 1)(|z| + |y| + 1)."""
+        reach = self._reach(over.radius_l2(self.dimension), over.radius_l1(self.dimension))
+        label = float(np.abs(self.labels).max())
+        radius = over.radius_l2(self.dimension)
+        penalty = self.loss.ridge * radius * radius
+        return (self.slope_bound(over) + label + 1) * (reach + label + 1) + penalty
+
+    def strong_convexity(self, over: ConvexSet) -> float:
+        """The ridge; for an intercept alone also the least curvature of φ."""
+        if not self._only_intercept or self.restriction is not None:
+            return self.loss.strong_convexity
+        return self.loss.strong_convexity + self.loss.curvature_floor(self.predictor_range(over))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class GlmObjective:
+    """Σ_x m(x)·ℓ_x(θ): value, gradient and Hessian from marginal sums. Holds a marginal, so it has no repr."""
+
+    risk: GlmRisk
+    weights: Array  # over the axes of features and target
+    mass: float  # Σ m, which the ridge counts with
+
+    def _parts(self, theta: Array) -> tuple[Array, Array]:
+        axes = self.risk._kept
+        return self.risk.predictor(theta, axes), self.risk.label(axes)
+
+    def _collect(self, each: Array) -> Array:
+        """Σ of an array over the kept axes (and outputs), down to the features' own axes."""
+        kept, wanted = self.risk._kept, self.risk.features.attributes
+        summed: Array = each.sum(axis=tuple(i for i, name in enumerate(kept) if name not in wanted))
+        return summed
+
+    def _weighted(self, each: Array) -> Array:
+        extra = each.ndim - self.weights.ndim
+        return each * self.weights.reshape(self.weights.shape + (1,) * extra)
+
+    def value(self, theta: Array) -> float:
+        z, y = self._parts(theta)
+        penalty = self.risk.loss.ridge / 2 * float(theta @ theta)
+        return float((self.weights * self.risk.loss.value(z, y)).sum()) + self.mass * penalty
+
+    def gradient(self, theta: Array) -> Array:
+        z, y = self._parts(theta)
+        residual = self._collect(self._weighted(self.risk.loss.derivative(z, y)))
+        return self.risk.features.gradient(residual).ravel() + self.mass * self.risk.loss.ridge * theta
+
+    def hessian(self, theta: Array) -> Array:
+        """p × p; φ″ where there is one, so of a smooth loss."""
+        z, y = self._parts(theta)
+        curved = self._collect(self._weighted(self.risk.loss.curvature(z, y)))
+        gram = self.risk.features.gram
+        if not self.risk.outputs:
+            hessian = gram(curved)
+        else:  # θ is p × K row by row: block (k, l) holds the rows' k-th and l-th outputs
+            (K,), p = self.risk.outputs, self.risk.features.dimension
+            blocks = np.array([[gram(curved[..., k, m]) for m in range(K)] for k in range(K)])
+            hessian = blocks.transpose(2, 0, 3, 1).reshape(p * K, p * K)
+        return hessian + self.mass * self.risk.loss.ridge * np.eye(len(hessian))
+
+
+def _checked_target(loss: LinearLoss, universe: Universe) -> str:
+    if loss.target is None:
+        raise InvalidInput(
+            f"{type(loss).__name__} must name its target. Found none. Write {type(loss).__name__}(target=..., features=[...])."
+        )
+    size = universe[loss.target].size
+    if size < 2:
+        raise InvalidInput(
+            f"The target must have at least two values. Found {loss.target!r} with {size}. Choose another target."
+        )
+    used = {*loss.features, *(name for pair in loss.interactions for name in pair)}
+    if loss.target in used:
+        raise InvalidInput(
+            f"The target must not be among the features. Found {loss.target!r} in both. Remove it from the features."
+        )
+    return loss.target
+
+
+def _label_table(loss: LinearLoss, universe: Universe) -> Array:
+    """The label y of every value of the target."""
+    assert loss.target is not None
+    attribute, name = universe[loss.target], type(loss).__name__
+    numeric = isinstance(attribute, Range | Integers | Flag)
+    if loss.labels == "binary":
+        if attribute.size != 2:
+            raise InvalidInput(
+                f"The target of {name} must have two values. Found {loss.target!r} with {attribute.size}. "
+                "Choose a two-valued target, or use MultinomialLogistic."
+            )
+        return np.array([0.0, 1.0])
+    if loss.labels == "class":
+        classes = getattr(loss, "classes", None)
+        if classes not in (None, attribute.size):
+            raise InvalidInput(
+                f"classes must be {attribute.size}, the number of values of {loss.target!r}. Found {classes}. Leave it out."
+            )
+        return np.arange(attribute.size, dtype=float)
+    if not numeric and (attribute.size != 2 or loss.labels == "count"):
+        raise InvalidInput(
+            f"The target of {name} must be a number. Found {loss.target!r}, which has labels only. "
+            "Declare it as a Range, Integers or Flag, or use MultinomialLogistic."
+        )
+    if not numeric:
+        return np.array([0.0, 1.0])
+    if loss.labels == "real":
+        return standardised(attribute)
+    assert attribute.values is not None
+    counts = np.nan_to_num(attribute.values, nan=0.0)
+    if counts.min() < 0:
+        raise InvalidInput(
+            f"The target of {name} must have no value below 0. Found {loss.target!r} from {counts.min():g}. "
+            "Choose a count, or use Squared."
+        )
+    return counts
+
+
+def _restriction(where: Query, universe: Universe) -> Linear:
+    bound = bound_to(where, universe)
+    if not (isinstance(bound, Linear) and bound.is_count):
+        raise InvalidInput(
+            f"where must be true or false for each record. Found {where!r}. Give a count, such as count(sex='F')."
+        )
+    return bound

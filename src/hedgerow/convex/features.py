@@ -1,0 +1,205 @@
+"""Features of a record: each attribute is a table over its values, so no design matrix is ever built.
+
+With x(record) the feature vector, a linear predictor ⟨x, θ⟩ over the cells of a marginal is a broadcast sum of one small
+table per attribute, Xᵀr is a set of marginal sums of the residual r, and XᵀWX a set of two-way marginal sums of W.
+
+Numbers (Range, Integers) are standardised by their **public** bounds to [−1, 1], a flag is 0 or 1, categories have one
+column per value, the extra cell of an attribute declared with ``other=True`` included. The extra cell of a number has
+no value and stands at 0, the middle. An interaction has the products of its attributes' columns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.universe import Attribute, Flag, Integers, Range, Universe
+
+
+def standardisation(attribute: Attribute) -> tuple[float, float]:
+    """(centre, half width) of a number's public bounds: (value − centre)/half width lies in [−1, 1]."""
+    assert attribute.values is not None
+    known = attribute.values[~np.isnan(attribute.values)]
+    ends = [*attribute.edges] if isinstance(attribute, Range) else []
+    low, high = min([known.min(), *ends]), max([known.max(), *ends])
+    if isinstance(attribute, Flag):
+        return 0.0, 1.0
+    return float(low + high) / 2, float(high - low) / 2 or 1.0
+
+
+def standardised(attribute: Attribute) -> Array:
+    """The values of a number, scaled by its public bounds; 0 where there is none."""
+    assert attribute.values is not None
+    centre, half = standardisation(attribute)
+    return np.nan_to_num((attribute.values - centre) / half, nan=0.0)
+
+
+class Features:
+    """The feature vector of a record of the universe. Columns: one block per name, then interactions, then the intercept.
+
+    ``onehot`` names numeric attributes to give one column per value instead (integer-coded categories).
+    """
+
+    def __init__(
+        self,
+        universe: Universe,
+        names: Iterable[str],
+        *,
+        intercept: bool = True,
+        interactions: Iterable[Sequence[str]] = (),
+        onehot: Iterable[str] = (),
+    ) -> None:
+        chosen = tuple(dict.fromkeys(names))
+        crossed = tuple(tuple(dict.fromkeys(pair)) for pair in interactions)
+        for pair in crossed:
+            if len(pair) < 2:
+                raise InvalidInput(
+                    f"An interaction must be of at least two attributes. Found {pair!r}. Name two, as in ('age', 'sex')."
+                )
+        if not chosen and not crossed and not intercept:
+            raise InvalidInput(
+                "Features must name at least one attribute. Found none and no intercept. Name some, or keep the intercept."
+            )
+        self.universe, self.intercept = universe, bool(intercept)
+        self.attributes = universe.order([*chosen, *(name for pair in crossed for name in pair)])
+        spelled = set(universe.order(onehot))
+        self._columns = {name: _columns(universe[name], name in spelled) for name in self.attributes}
+        self._blocks: tuple[tuple[str, ...], ...] = (
+            *((name,) for name in chosen),
+            *(universe.order(pair) for pair in crossed),
+            *(((),) if intercept else ()),
+        )
+        widths = [math.prod(self._columns[name].shape[1] for name in block) for block in self._blocks]
+        ends = np.cumsum([0, *widths])
+        self._slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
+        self.dimension = int(ends[-1])
+        self.shape = universe.sizes(self.attributes)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        names: list[str] = []
+        for block in self._blocks:
+            parts = [""]
+            for name in block:
+                labels = self._labels(name)
+                parts = [f"{left} × {label}" if left else label for left in parts for label in labels]
+            names.extend(parts if block else ["intercept"])
+        return tuple(names)
+
+    def _labels(self, name: str) -> list[str]:
+        attribute, width = self.universe[name], self._columns[name].shape[1]
+        return [name] if width == 1 else [f"{name}={label}" for label in attribute.labels]
+
+    @property
+    def row_norm_bound(self) -> float:
+        """max ‖x‖₂ over the records, exactly: the square is increasing in each attribute's own squared norm."""
+        longest = {name: float((table**2).sum(axis=1).max()) for name, table in self._columns.items()}
+        return math.sqrt(sum(math.prod(longest[name] for name in block) for block in self._blocks))
+
+    @property
+    def row_sup_bound(self) -> float:
+        """max ‖x‖_∞ over the records, exactly."""
+        largest = {name: float(np.abs(table).max()) for name, table in self._columns.items()}
+        return max(math.prod(largest[name] for name in block) for block in self._blocks)
+
+    def predictor(self, theta: Array) -> Array:
+        """⟨x, θ⟩ for every cell of ``attributes``: shape ``shape``, with K further outputs if θ is p × K."""
+        outputs = theta.shape[1:]
+        total: Array = np.zeros((1,) * len(self.shape) + outputs)
+        for block, part in zip(self._blocks, self._slices, strict=True):
+            table = theta[part].reshape([self._columns[name].shape[1] for name in block] + list(outputs))
+            for name in block:  # contract the first remaining column axis; its cell axis goes last
+                table = np.tensordot(table, self._columns[name], axes=(0, 1))
+            if block and outputs:
+                table = np.moveaxis(table, 0, -1)
+            total = total + table.reshape(self._spread(block) + outputs)
+        return np.broadcast_to(total, self.shape + outputs)
+
+    def gradient(self, residual: Array) -> Array:
+        """Σ over cells of residual·x: the residual has one entry per cell of ``attributes`` (and K outputs last)."""
+        outputs = residual.shape[len(self.shape) :]
+        result, summed = np.empty((self.dimension, *outputs)), self._sums(residual)
+        for block, part in zip(self._blocks, self._slices, strict=True):
+            table = summed(block)
+            for name in block:
+                table = np.tensordot(table, self._columns[name], axes=(0, 0))
+            if block and outputs:
+                table = np.moveaxis(table, 0, -1)
+            result[part] = table.reshape((-1, *outputs))
+        return result
+
+    def gram(self, weights: Array) -> Array:
+        """Σ over cells of weight·x xᵀ, p × p, from marginal sums of the weights."""
+        result, summed = np.empty((self.dimension, self.dimension)), self._sums(weights)
+        for i, (first, rows) in enumerate(zip(self._blocks, self._slices, strict=True)):
+            for second, columns in zip(self._blocks[i:], self._slices[i:], strict=True):
+                both = self.universe.order([*first, *second])
+                axis = {name: k for k, name in enumerate(both)}
+                operands: list[Any] = [summed(both), list(range(len(both)))]
+                out = list(range(len(both), len(both) + len(first) + len(second)))
+                for column, name in zip(out, (*first, *second), strict=True):
+                    operands += [self._columns[name], [axis[name], column]]
+                value = np.einsum(*operands, out, optimize=True)
+                result[rows, columns] = value.reshape(rows.stop - rows.start, columns.stop - columns.start)
+                result[columns, rows] = result[rows, columns].T
+        return result
+
+    def rows(self, cells: Mapping[str, NDArray[np.integer[Any]]]) -> Array:
+        """The feature vectors of coded records (a cell number per attribute): for predictions on an analyst's own rows."""
+        count = len(next(iter(cells.values()))) if cells else 1
+        parts: list[Array] = []
+        for block in self._blocks:
+            product = np.ones((count, 1))
+            for name in block:
+                columns = self._columns[name][cells[name]]
+                product = (product[:, :, None] * columns[:, None, :]).reshape(count, -1)
+            parts.append(product)
+        return np.hstack(parts)
+
+    def design(self) -> Array:
+        """The design matrix over all cells of ``attributes``, one row per cell: for tests on small universes."""
+        grid = np.indices(self.shape).reshape(len(self.shape), -1)
+        return self.rows({name: grid[i] for i, name in enumerate(self.attributes)})
+
+    def _spread(self, block: tuple[str, ...]) -> tuple[int, ...]:
+        return tuple(n if name in block else 1 for name, n in zip(self.attributes, self.shape, strict=True))
+
+    def _sums(self, table: Array) -> Callable[[tuple[str, ...]], Array]:
+        """The marginal sums of a table, one- and two-way ones by dropping one axis after another: each large sum once."""
+        d = len(self.attributes)
+
+        @cache
+        def suffix(i: int) -> Array:  # over attributes i, i+1, …
+            return table if i == 0 else suffix(i - 1).sum(axis=0)
+
+        @cache
+        def chain(i: int, j: int) -> Array:  # over attributes i, j, j+1, …
+            return suffix(i) if j == i + 1 else chain(i, j - 1).sum(axis=1)
+
+        def summed(names: tuple[str, ...]) -> Array:
+            axes = tuple(self.attributes.index(name) for name in names)
+            if len(axes) == 1:
+                start, rest = suffix(axes[0]), tuple(range(1, d - axes[0]))
+            elif len(axes) == 2:
+                start, rest = chain(*axes), tuple(range(2, 1 + d - axes[1]))
+            else:
+                start, rest = table, tuple(i for i in range(d) if i not in axes)
+            result: Array = start.sum(axis=rest)
+            return result
+
+        return summed
+
+
+def _columns(attribute: Attribute, spelled: bool) -> Array:
+    """The attribute's table: one row per value, one column per feature."""
+    if spelled or not isinstance(attribute, Range | Integers | Flag):
+        return np.eye(attribute.size)
+    return standardised(attribute)[:, None]

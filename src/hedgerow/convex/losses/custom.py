@@ -1,0 +1,235 @@
+"""A user's own convex loss, and the check of what it claims.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §2 (L, S, convexity).
+
+A user's functions are called with public values alone: every cell of the universe, and θ from the set or from the public
+hypothesis. What they declare is checked there, which finds gross mistakes and proves nothing: convexity and smoothness
+cannot be checked on finitely many points, and a function may do anything with what it is given. So a loss of one's own is
+answered from the hypothesis, and never minimised on the data, unless the owner vouches for it (``hr.open(vouched=…)``):
+that it is convex and smooth as declared, and harmless with the private θ that it will see. Even then gradients are
+clipped to the declared L and excess losses to S, without a word, for a refusal there could depend on the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import qmc
+
+from hedgerow._checks import positive
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import Risk
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.universe import Universe
+
+Records = Mapping[str, NDArray[Any]]
+CHECKED_CELLS = 20_000  # of more, an even selection is checked
+STEP = 2.0**-20  # of the difference quotient that stands for a one-sided derivative
+SLACK = 1e-7
+
+
+@dataclass(frozen=True)
+class Custom:
+    """ℓ_x(θ) by its value and (sub)gradient, each for many records at once.
+
+    ``value(theta, records)`` gives one number per record, ``gradient(theta, records)`` one row of ``dimension`` numbers
+    per record; ``records[name]`` holds the values of each named attribute: numbers by their representative (NaN in the
+    extra cell), others by their label. ``lipschitz`` is L over the set it is asked over; ``scale`` is S, by default
+    diameter·L. A loss with kinks (``smoothness`` infinite) may give ``directional(theta, direction, records)``; without
+    it, u is the difference quotient over a tiny step, for which Ullman's Claim 3.5 holds too, by convexity.
+    """
+
+    value: Callable[[Array, Records], Array]
+    gradient: Callable[[Array, Records], Array]
+    attributes: tuple[str, ...]
+    dimension: int
+    lipschitz: float
+    scale: float | None = None
+    smoothness: float = math.inf
+    strong_convexity: float = 0.0
+    directional: Callable[[Array, Array, Records], Array] | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.attributes, str) or not self.attributes:
+            raise InvalidInput(
+                f"attributes must be a list of at least one name. Found {self.attributes!r}. Name what the loss reads."
+            )
+        object.__setattr__(self, "attributes", tuple(self.attributes))
+        if int(self.dimension) != self.dimension or self.dimension < 1:
+            raise InvalidInput(f"dimension must be a whole number of at least 1. Found {self.dimension!r}. Count θ.")
+        positive("lipschitz", self.lipschitz, "State the largest gradient norm over the set.")
+        if self.scale is not None:
+            positive("scale", self.scale, "State the largest |⟨θ − θ′, gradient⟩| over the set, or leave it out.")
+        if not self.smoothness > 0 or not (math.isfinite(self.strong_convexity) and self.strong_convexity >= 0):
+            raise InvalidInput(
+                "smoothness must be positive and strong_convexity finite and at least 0. "
+                f"Found {self.smoothness!r} and {self.strong_convexity!r}. Correct them, or leave them out."
+            )
+
+    def on(self, universe: Universe) -> CustomRisk:
+        return CustomRisk(self, universe)
+
+    def check(self, universe: Universe, over: ConvexSet, points: int = 32) -> None:
+        """Refuse a loss that is not convex, not finite, or exceeds its constants at some cell.
+
+        Looks at extreme points of the set and at an even spread of others, each against each, so it finds gross
+        mistakes; it is no proof.
+        """
+        self.on(universe)._check(over, points)
+
+
+class CustomRisk(Risk):
+    is_glm = False
+
+    def __init__(self, loss: Custom, universe: Universe) -> None:
+        self.loss, self.universe = loss, universe
+        self.attributes = universe.order(loss.attributes)
+        self.shape = universe.sizes(self.attributes)
+        self._require_size()
+        self.dimension = int(loss.dimension)
+        self.smoothness = float(loss.smoothness)
+        self.records = self._records(np.arange(math.prod(self.shape)))
+
+    def _records(self, cells: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        columns: dict[str, NDArray[Any]] = {}
+        for name, codes in zip(self.attributes, np.unravel_index(cells, self.shape), strict=True):
+            attribute = self.universe[name]
+            known: NDArray[Any] = np.empty(attribute.size, dtype=object)
+            known[:] = attribute.labels
+            columns[name] = (known if attribute.values is None else attribute.values)[codes]
+        return columns
+
+    def losses(self, theta: Array) -> Array:
+        return self._values(theta, self.records).reshape(self.shape)
+
+    def directional(self, theta: Array, toward: Array, tolerance: float = 0.0) -> Array:
+        direction = toward - theta
+        if self.loss.directional is not None:
+            slopes = self._finite("directional", self.loss.directional(theta, direction, self.records), ())
+        elif self.is_smooth:
+            slopes = self._gradients(theta, self.records) @ direction
+        else:
+            ahead = self._values(theta + STEP * direction, self.records)
+            slopes = (ahead - self._values(theta, self.records)) / STEP
+        return slopes.reshape(self.shape)
+
+    def objective(self, marginal: NDArray[np.generic]) -> CustomObjective:
+        if marginal.shape != self.shape:
+            raise InvalidInput(
+                f"The marginal must be over {self.attributes!r}, of shape {self.shape}. Found shape {marginal.shape}. "
+                "Ask for the marginal on the loss's attributes."
+            )
+        m = np.asarray(marginal, dtype=float).ravel()
+        return CustomObjective(self, m, float(m.sum()))
+
+    def lipschitz(self, over: ConvexSet) -> float:
+        over.require(self.dimension)
+        return float(self.loss.lipschitz)
+
+    def scale(self, over: ConvexSet) -> float:
+        over.require(self.dimension)
+        bound = over.diameter_l2(self.dimension) * self.loss.lipschitz
+        if self.loss.scale is None and not math.isfinite(bound):
+            raise InvalidInput(
+                f"A loss without a scale must be minimised over a bounded set. Found {over!r}. "
+                "Give one, such as L2Ball(5.0), or state scale."
+            )
+        return bound if self.loss.scale is None else min(bound, float(self.loss.scale))
+
+    def strong_convexity(self, over: ConvexSet) -> float:
+        return float(self.loss.strong_convexity)
+
+    def magnitude(self, over: ConvexSet) -> float:
+        start = over.project(np.zeros(self.dimension))
+        return float(np.abs(self._values(start, self.records)).max()) + 2 * self.scale(over) + self.loss.lipschitz
+
+    def __repr__(self) -> str:
+        return f"Custom({', '.join(self.attributes)})"
+
+    def _values(self, theta: Array, records: Records) -> Array:
+        return self._finite("value", self.loss.value(theta, records), ())
+
+    def _gradients(self, theta: Array, records: Records) -> Array:
+        return self._finite("gradient", self.loss.gradient(theta, records), (self.dimension,))
+
+    def _finite(self, role: str, given: Any, each: tuple[int, ...]) -> Array:
+        rows, found = math.prod(self.shape), np.asarray(given, dtype=float)
+        if found.shape[1:] != each or found.ndim != 1 + len(each):
+            raise InvalidInput(
+                f"The {role} of a loss must have shape {('records', *each)!r}. Found {found.shape}. "
+                f"Return one entry per record ({rows} in all cells)."
+            )
+        if not np.isfinite(found).all():
+            raise InvalidInput(
+                f"The {role} of a loss must be finite. Found NaN or infinity. Check it on the universe's own values, "
+                "the extra cell of an attribute with other=True included."
+            )
+        return found
+
+    def _check(self, over: ConvexSet, points: int) -> None:
+        over.require(self.dimension)
+        total = math.prod(self.shape)
+        count = min(total, CHECKED_CELLS)
+        records = self._records(np.arange(count) * (total - 1) // max(count - 1, 1))
+        thetas = _probes(over, self.dimension, points)
+        values = np.array([self._values(theta, records) for theta in thetas])
+        scale = self.scale(over)
+        for i, theta in enumerate(thetas):
+            g = self._gradients(theta, records)
+            longest = float(np.linalg.norm(g, axis=1).max())
+            if longest > self.loss.lipschitz * (1 + SLACK):
+                raise InvalidInput(
+                    f"Gradients must have norm at most lipschitz = {self.loss.lipschitz:g}. Found {longest:.6g}. "
+                    "State the true constant, or narrow the set."
+                )
+            rises = g @ (thetas - theta).T  # ⟨∇ℓ_x(θ), θ′ − θ⟩, cells × points
+            if float(np.abs(rises).max()) > scale * (1 + SLACK) + SLACK * self.loss.lipschitz:
+                raise InvalidInput(
+                    f"|⟨θ − θ′, gradient⟩| must be at most scale = {scale:g}. Found {float(np.abs(rises).max()):.6g}. "
+                    "State the true constant, or narrow the set."
+                )
+            apart = ((thetas - theta) ** 2).sum(axis=1) * self.loss.strong_convexity / 2
+            lacking = values[i] + rises.T + apart[:, None] - values  # ≤ 0 for a convex loss and its subgradient
+            if float(lacking.max()) > SLACK * (1 + float(np.abs(values).max())):
+                raise InvalidInput(
+                    "A loss must be convex and its gradient a subgradient: ℓ(θ′) ≥ ℓ(θ) + ⟨gradient(θ), θ′ − θ⟩"
+                    f"{' + ½·strong_convexity·‖θ′ − θ‖²' if self.loss.strong_convexity else ''}. "
+                    f"Found it short by {float(lacking.max()):.6g}. Correct the value or the gradient."
+                )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CustomObjective:
+    """Σ_x m(x)·ℓ_x(θ). Holds a marginal, so it has no repr and never raises on values."""
+
+    risk: CustomRisk
+    weights: Array
+    mass: float
+
+    def value(self, theta: Array) -> float:
+        return float(self.weights @ np.nan_to_num(np.asarray(self.risk.loss.value(theta, self.risk.records), float)))
+
+    def gradient(self, theta: Array) -> Array:
+        each = np.nan_to_num(np.asarray(self.risk.loss.gradient(theta, self.risk.records), float))
+        lengths = np.linalg.norm(each, axis=1)
+        clip = np.minimum(1.0, self.risk.loss.lipschitz / np.maximum(lengths, 1e-300))
+        total: Array = (self.weights * clip) @ each
+        return total
+
+
+def _probes(over: ConvexSet, p: int, points: int) -> Array:
+    """Points of the set spread evenly and repeatably: a quasi-random normal sequence at several sizes, and extremes."""
+    uniform = qmc.Halton(min(p, 500), scramble=False).random(points + 1)[1:]
+    normal = ndtri(np.resize(uniform, (points, p)))
+    radius = over.radius_l2(p)
+    sizes = np.resize([0.1, 0.5, 1.0, 2.0], points) * (radius if math.isfinite(radius) else 10.0)
+    spread = [over.project(v * size / math.sqrt(p)) for v, size in zip(normal, sizes, strict=True)]
+    extremes = [over.minimise(v) for v in (*normal[:8], np.ones(p), -np.ones(p))] if over.is_bounded else []
+    return np.array([*spread, *extremes, over.project(np.zeros(p))])

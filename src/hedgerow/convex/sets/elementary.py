@@ -1,0 +1,373 @@
+"""Constraint sets: where the parameters of a convex question may lie.
+
+Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
+Constraint Set Geometry*, §2.2 and §3.2. The structured norms of §3.2 are in ``structured``.
+
+Symbols: see ``convex_set`` (C, p, ‖C‖₁, ‖C‖₂, G_C) and ``potentials`` (Ψ, Q).
+
+Radii and diameters are exact (a polytope's of more than 2,000 vertices: an upper bound); widths are exact for ℓ2
+balls and boxes, else upper bounds by E max of N normals of variance at most r² being at most r√(2 ln N).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import nnls
+
+from hedgerow._checks import positive
+from hedgerow._types import Array
+from hedgerow.convex.sets.convex_set import (
+    ConvexSet,
+    SparseVector,
+    VertexSet,
+    expected_norm,
+    project_simplex,
+    shrink_to_sum,
+)
+from hedgerow.convex.sets.potentials import (
+    Entropy,
+    Euclidean,
+    HyperbolicEntropy,
+    Potential,
+    QNorm,
+    VertexEntropy,
+    hyperbolic_on_l1,
+)
+from hedgerow.errors import InvalidInput
+
+
+@dataclass(frozen=True)
+class Unconstrained(ConvexSet):
+    """Every vector. Radii, width and the potential's range are infinite."""
+
+    @property
+    def is_bounded(self) -> bool:
+        return False
+
+    def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
+        return bool(np.isfinite(np.asarray(theta, dtype=float)).all())
+
+    def project(self, theta: ArrayLike) -> Array:
+        return self.vector(theta).copy()
+
+    def minimise(self, gradient: ArrayLike) -> Array:
+        raise InvalidInput(
+            "A linear function must be minimised over a bounded set. Found no constraint. Give one, such as L2Ball(1.0)."
+        )
+
+    def radius_l1(self, p: int) -> float:
+        return math.inf
+
+    def radius_l2(self, p: int) -> float:
+        return math.inf
+
+    def diameter_l2(self, p: int) -> float:
+        return math.inf
+
+    def gaussian_width(self, p: int) -> float:
+        return math.inf
+
+    def potential(self, p: int) -> Potential:
+        return Euclidean(np.zeros(self.require(p)), math.inf, expected_norm(p), self.project)
+
+
+@dataclass(frozen=True)
+class L2Ball(ConvexSet):
+    """{‖θ‖₂ ≤ radius}."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("The radius", self.radius, "Give the largest norm allowed."))
+
+    def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
+        return bool(np.linalg.norm(np.asarray(theta, dtype=float)) <= self.radius + tolerance)
+
+    def project(self, theta: ArrayLike) -> Array:
+        v = self.vector(theta)
+        norm = float(np.linalg.norm(v))
+        return v.copy() if norm <= self.radius else v * (self.radius / norm)
+
+    def minimise(self, gradient: ArrayLike) -> Array:
+        g = self.vector(gradient)
+        norm = float(np.linalg.norm(g))
+        return np.zeros_like(g) if norm == 0 else g * (-self.radius / norm)
+
+    def radius_l1(self, p: int) -> float:
+        return self.radius * math.sqrt(p)
+
+    def radius_l2(self, p: int) -> float:
+        return self.radius
+
+    def diameter_l2(self, p: int) -> float:
+        return 2 * self.radius
+
+    def gaussian_width(self, p: int) -> float:
+        return self.radius * expected_norm(p)
+
+    def potential(self, p: int) -> Potential:
+        return Euclidean(np.zeros(self.require(p)), self.radius**2 / 2, expected_norm(p), self.project)
+
+
+@dataclass(frozen=True)
+class L1Ball(VertexSet):
+    """{‖θ‖₁ ≤ radius}: the lasso's constraint. Vertex i < p is radius·eᵢ, vertex p + i is −radius·eᵢ."""
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "radius", positive("The radius", self.radius, "Give the largest ℓ1 norm allowed."))
+
+    def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
+        return bool(np.abs(np.asarray(theta, dtype=float)).sum() <= self.radius + tolerance)
+
+    def project(self, theta: ArrayLike) -> Array:
+        v = self.vector(theta)
+        return np.sign(v) * shrink_to_sum(np.abs(v), self.radius)
+
+    def minimise(self, gradient: ArrayLike) -> Array:
+        g = self.vector(gradient)
+        i = int(np.argmax(np.abs(g)))
+        return self.vertex(i if g[i] <= 0 else g.size + i, g.size).dense(g.size)
+
+    def vertex_count(self, p: int) -> int:
+        return 2 * p
+
+    def vertex_scores(self, gradient: ArrayLike) -> Array:
+        scaled = self.radius * self.vector(gradient)
+        return np.concatenate([scaled, -scaled])
+
+    def vertex(self, index: int, p: int) -> SparseVector:
+        sign, i = divmod(_numbered(index, 2 * p), p)
+        return SparseVector(np.array([i]), np.array([-self.radius if sign else self.radius]))
+
+    def radius_l1(self, p: int) -> float:
+        return self.radius
+
+    def radius_l2(self, p: int) -> float:
+        return self.radius
+
+    def diameter_l2(self, p: int) -> float:
+        return 2 * self.radius
+
+    def gaussian_width(self, p: int) -> float:
+        return self.radius * math.sqrt(2 * math.log(2 * p))
+
+    def potential(self, p: int, kind: Literal["hyperbolic", "q-norm"] = "hyperbolic") -> Potential:
+        """The hyperbolic entropy, range about r²·ln(2p); or the paper's q-norm, range about e·r²·ln p."""
+        self.require(p)
+        if kind == "q-norm":
+            width = math.sqrt(2 * math.log(2 * p))
+            return QNorm(p, p, self.radius, width, lambda v: (np.abs(v), lambda sizes: np.sign(v) * sizes))
+        if kind != "hyperbolic":
+            raise InvalidInput(f"The potential must be 'hyperbolic' or 'q-norm'. Found {kind!r}. Choose one of them.")
+        return HyperbolicEntropy(p, self.radius, partial(hyperbolic_on_l1, radius=self.radius))
+
+
+@dataclass(frozen=True)
+class Box(ConvexSet):
+    """{low ≤ θ ≤ high}: one pair of ends for all coordinates, or one per coordinate."""
+
+    low: float | tuple[float, ...]
+    high: float | tuple[float, ...]
+
+    def __init__(self, low: float | Sequence[float], high: float | Sequence[float]) -> None:
+        below, above = np.asarray(low, dtype=float), np.asarray(high, dtype=float)
+        fits = below.ndim < 2 and above.ndim < 2 and (below.ndim * above.ndim == 0 or below.size == above.size)
+        if not fits or below.size == 0 or above.size == 0:
+            raise InvalidInput(
+                "The ends of a box must be numbers or vectors of one length. "
+                f"Found shapes {below.shape} and {above.shape}. Give one low and one high end per coordinate."
+            )
+        if not (np.isfinite(below).all() and np.isfinite(above).all() and (below <= above).all()):
+            raise InvalidInput(
+                "The ends of a box must be finite with low <= high. "
+                f"Found low from {below.min():g} to {below.max():g} and high from {above.min():g} to {above.max():g}. "
+                "Swap or correct them."
+            )
+        object.__setattr__(self, "low", tuple(below.tolist()) if below.ndim else float(below))
+        object.__setattr__(self, "high", tuple(above.tolist()) if above.ndim else float(above))
+
+    @property
+    def dimension(self) -> int | None:
+        return next((len(end) for end in (self.low, self.high) if isinstance(end, tuple)), None)
+
+    def _ends(self, p: int) -> tuple[Array, Array]:
+        self.require(p)
+        return np.broadcast_to(np.asarray(self.low, float), p), np.broadcast_to(np.asarray(self.high, float), p)
+
+    def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
+        v = np.asarray(theta, dtype=float)
+        low, high = self._ends(v.size)
+        return bool(((v >= low - tolerance) & (v <= high + tolerance)).all())
+
+    def project(self, theta: ArrayLike) -> Array:
+        v = self.vector(theta)
+        return np.clip(v, *self._ends(v.size))
+
+    def minimise(self, gradient: ArrayLike) -> Array:
+        g = self.vector(gradient)
+        low, high = self._ends(g.size)
+        return np.where(g > 0, low, high)
+
+    def _farthest(self, p: int) -> Array:
+        low, high = self._ends(p)
+        return np.maximum(np.abs(low), np.abs(high))
+
+    def radius_l1(self, p: int) -> float:
+        return float(self._farthest(p).sum())
+
+    def radius_l2(self, p: int) -> float:
+        return float(np.linalg.norm(self._farthest(p)))
+
+    def diameter_l2(self, p: int) -> float:
+        low, high = self._ends(p)
+        return float(np.linalg.norm(high - low))
+
+    def gaussian_width(self, p: int) -> float:
+        low, high = self._ends(p)
+        return math.sqrt(2 / math.pi) * float((high - low).sum()) / 2  # E|b| = √(2/π)
+
+    def potential(self, p: int) -> Potential:
+        low, high = self._ends(p)
+        return Euclidean((low + high) / 2, self.diameter_l2(p) ** 2 / 8, expected_norm(p), self.project)
+
+
+@dataclass(frozen=True)
+class Simplex(VertexSet):
+    """{θ ≥ 0, Σθ = scale}: mixtures. Vertex i is scale·eᵢ."""
+
+    scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", positive("The scale", self.scale, "Give the sum of the coordinates."))
+
+    def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
+        v = np.asarray(theta, dtype=float)
+        return bool((v >= -tolerance).all() and abs(v.sum() - self.scale) <= tolerance)
+
+    def project(self, theta: ArrayLike) -> Array:
+        return project_simplex(self.vector(theta), self.scale)
+
+    def minimise(self, gradient: ArrayLike) -> Array:
+        g = self.vector(gradient)
+        return self.vertex(int(np.argmin(g)), g.size).dense(g.size)
+
+    def vertex_count(self, p: int) -> int:
+        return p
+
+    def vertex_scores(self, gradient: ArrayLike) -> Array:
+        return self.scale * self.vector(gradient)
+
+    def vertex(self, index: int, p: int) -> SparseVector:
+        return SparseVector(np.array([_numbered(index, p)]), np.array([self.scale]))
+
+    def radius_l1(self, p: int) -> float:
+        return self.scale
+
+    def radius_l2(self, p: int) -> float:
+        return self.scale
+
+    def diameter_l2(self, p: int) -> float:
+        return math.sqrt(2) * self.scale if p > 1 else 0.0
+
+    def gaussian_width(self, p: int) -> float:
+        return self.scale * math.sqrt(2 * math.log(p))
+
+    def potential(self, p: int) -> Potential:
+        return Entropy(self.require(p), self.scale)
+
+
+@dataclass(frozen=True)
+class Polytope(VertexSet):
+    """The convex hull of listed vertices, one per row."""
+
+    vertices: Array = field(compare=False, repr=False)
+    _key: tuple[tuple[int, ...], bytes] = field(init=False, repr=False)
+
+    def __init__(self, vertices: ArrayLike) -> None:
+        listed = np.array(vertices, dtype=float)
+        if listed.ndim != 2 or 0 in listed.shape or not np.isfinite(listed).all():
+            raise InvalidInput(
+                "The vertices of a polytope must be a table of finite numbers with at least one row, a vertex each. "
+                f"Found shape {listed.shape}{'' if np.isfinite(listed).all() else ' with NaN or infinity'}. "
+                "Give one row per vertex."
+            )
+        listed.setflags(write=False)
+        object.__setattr__(self, "vertices", listed)
+        object.__setattr__(self, "_key", (listed.shape, listed.tobytes()))
+
+    @property
+    def dimension(self) -> int:
+        return int(self.vertices.shape[1])
+
+    def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
+        v = np.asarray(theta, dtype=float)
+        return bool(np.isfinite(v).all() and np.linalg.norm(self.project(v) - v) <= tolerance)
+
+    def project(self, theta: ArrayLike) -> Array:
+        """The point of least norm in conv(V − θ), by nonnegative least squares.
+
+        min ‖U z‖² + (Σz − 1)² over z ≥ 0 is, at z = tα with Σα = 1, a function that grows with ‖Uα‖ alone once t is
+        chosen best; so z/Σz is the mixture sought, exactly.
+        """
+        v = self.vector(theta)
+        U = self.vertices - v
+        size = float(np.abs(U).max())
+        if size == 0:
+            return v.copy()
+        z = nnls(np.vstack([U.T / size, np.ones(len(U))]), np.append(np.zeros(v.size), 1.0))[0]
+        mixed: Array = z @ self.vertices / z.sum()
+        return mixed
+
+    def minimise(self, gradient: ArrayLike) -> Array:
+        return np.array(self.vertices[int(np.argmin(self.vertex_scores(gradient)))])
+
+    def vertex_count(self, p: int) -> int:
+        self.require(p)
+        return len(self.vertices)
+
+    def vertex_scores(self, gradient: ArrayLike) -> Array:
+        return self.vertices @ self.vector(gradient)
+
+    def vertex(self, index: int, p: int) -> SparseVector:
+        row = self.vertices[_numbered(index, self.vertex_count(p))]
+        indices = np.flatnonzero(row)
+        return SparseVector(indices, row[indices])
+
+    def radius_l1(self, p: int) -> float:
+        self.require(p)
+        return float(np.abs(self.vertices).sum(axis=1).max())
+
+    def radius_l2(self, p: int) -> float:
+        self.require(p)
+        return float(np.linalg.norm(self.vertices, axis=1).max())
+
+    def diameter_l2(self, p: int) -> float:
+        self.require(p)
+        V = self.vertices - self.vertices.mean(axis=0)
+        if len(V) > 2000:  # all pairs would be too many
+            return 2 * float(np.linalg.norm(V, axis=1).max())
+        return max(float(np.linalg.norm(V - v, axis=1).max()) for v in V)
+
+    def gaussian_width(self, p: int) -> float:
+        self.require(p)
+        V = self.vertices - self.vertices.mean(axis=0)  # a shift does not change the width
+        return float(np.linalg.norm(V, axis=1).max()) * min(math.sqrt(2 * math.log(len(V))), math.sqrt(p))
+
+    def potential(self, p: int) -> Potential:
+        self.require(p)
+        return VertexEntropy(self.vertices)
+
+
+def _numbered(index: Any, count: int) -> int:
+    if not 0 <= index < count:
+        raise InvalidInput(f"A vertex must be numbered 0 to {count - 1}. Found {index!r}. Give a number in that range.")
+    return int(index)

@@ -1,0 +1,200 @@
+"""The minimiser of a convex loss over public weighted cells, with a proven bound on how far it is from the least.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3 (θ̂ and err). Methods: proximal Newton on
+constrained sets (Lee, Sun & Saunders 2014), FISTA (Beck & Teboulle 2009), the level bundle method (Lemaréchal,
+Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
+
+Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, C the set, g a (sub)gradient, σ the strong convexity, β the smoothness, h the half
+width over which a kink is rounded, e(x) ≥ 0 by how much a slope misses being a subgradient of φ at the cell's predictor.
+
+The bounds are in ``certificate``, the loss as a function in ``weighted``, methods by subgradients in ``first_order``. A
+loss with kinks is rounded over ever smaller h. How far it gets depends on the cells: on private counts see ``minimiser``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq, lsq_linear
+
+from hedgerow._checks import positive
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import GlmRisk, Risk
+from hedgerow.convex.sets import Box, L2Ball
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.convex.solver.certificate import Best, Judge, rounding_of
+from hedgerow.convex.solver.first_order import accelerated, bundle, ellipsoid
+from hedgerow.convex.solver.weighted_cells import KINKS, Function, Rounded, Smooth, listed
+
+NEWTON_STEPS, QUICK_STEPS, MOST_DAMPING = 60, 3000, 8
+MOST_WORK = 3 * 10**8  # cells × steps that the last resort may take
+NARROWEST = 1e-13  # half width below which a kink is not rounded
+NARROWER = 0.2
+CHECKED = 10  # steps for the quadratic model between two looks at its gap
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Minimum:
+    """θ, its value Σ m(x)ℓ_x(θ), and ``gap`` ≥ value − least value, both in units of the marginal. No repr: data."""
+
+    theta: Array
+    value: float
+    gap: float
+    width: float = 0.0
+    """Predictors this close to a kink are at it: the ``tolerance`` of ``Risk.directional`` at this θ."""
+
+
+def minimised(
+    risk: Risk, marginal: NDArray[Any], over: ConvexSet, tolerance: float = 1e-8, *, stationary: bool = False
+) -> Minimum:
+    """The least of Σ m(x)ℓ_x over the set, to within ``tolerance`` per unit of mass where that can be proven.
+
+    ``stationary``: over a bounded set the gap is also one of slopes, Σ m(x)·ℓ′_x(θ; θ′ − θ) ≥ −gap for every θ′ of it.
+    Deterministic, and silent about what the marginal holds: where the bound is not reached, ``gap`` says so.
+    """
+    p, tolerance = over.require(risk.dimension), positive("tolerance", tolerance)
+    objective: Any = risk.objective(marginal)
+    start = over.project(np.zeros(p))
+    if not objective.mass > 0:
+        return Minimum(start, 0.0, 0.0)
+    objective = listed(risk, objective)
+    best = Best(objective, over, rounding_of(risk, over), tolerance, stationary)
+    if isinstance(risk, GlmRisk) and type(risk.loss) in KINKS:
+        _continued(risk, objective, over, best, start, tolerance)
+    elif not risk.is_smooth:
+        bundle(Smooth(risk, objective, over), over, best, start, tolerance)
+    elif isinstance(risk, GlmRisk):
+        newton(Smooth(risk, objective, over), over, best, start, tolerance)
+    if best.gap > tolerance:
+        _last_resort(risk, objective, over, best, tolerance)
+    assert best.theta is not None
+    return Minimum(best.theta, best.value * objective.mass, best.gap * objective.mass, best.width)
+
+
+# Smooth losses: proximal Newton
+
+
+def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: float) -> Array:
+    """Steps to the least point of the quadratic model over C, shortened until f falls. The last θ, for a warm start."""
+    value, damping = f.value(theta), 0
+    g = f.gradient(theta)
+    for _ in range(NEWTON_STEPS):
+        H = f.hessian(theta, damping)
+        gap = best.offer(f, theta, g, H if damping == 0 else None)
+        if gap <= tolerance:
+            break
+        step = _model_minimiser(over, theta, g, H, gap, tolerance) - theta
+        t, ahead, found = _shortened(f, over, theta, value, step, float(g @ step))
+        if not found < value:  # at the level of rounding, or the model is too bold
+            full = over.project(theta + step)
+            if best.offer(f, full, f.gradient(full)) <= tolerance or damping >= MOST_DAMPING:
+                break
+            damping += 2
+            continue
+        damping = damping + 1 if t < 0.2 else max(0, damping - (t >= 1))
+        theta, value = ahead, found
+        g = f.gradient(theta)
+    return theta
+
+
+def _shortened(
+    f: Function, over: ConvexSet, theta: Array, value: float, step: Array, slope: float
+) -> tuple[float, Array, float]:
+    """How much of the step makes f fall by a tenth of what its slope promises, where that leads, and f there.
+
+    A rounded loss is straight between its kinks, where steps by its curvature are too short: there more than the step.
+    """
+    t = 1.0
+    while slope < 0 and t > 1e-7:
+        ahead = over.project(theta + t * step)
+        found = f.value(ahead)
+        if found <= value + 0.1 * t * slope:
+            while t >= 1 and f.width > 0:
+                farther = over.project(theta + 4 * t * step)
+                lower = f.value(farther)
+                if not lower < min(found, value + 0.4 * t * slope):
+                    break
+                t, ahead, found = 4 * t, farther, lower
+            return t, ahead, found
+        t *= max(0.1, min(0.7, -slope * t / (2 * max(found - value - slope * t, 1e-300))))  # the parabola's least
+    return t, theta, value
+
+
+def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: float, tolerance: float) -> Array:
+    """argmin over C of ⟨g, v − θ⟩ + ½⟨v − θ, H(v − θ)⟩, closely enough for Newton's rate."""
+    λ, V = np.linalg.eigh(H)
+    if not λ[-1] > 0:
+        return over.minimise(g) if over.is_bounded else theta - g
+    λ = np.maximum(λ, 0.0) + 1e-12 * float(λ[-1])
+    free: Array = theta - V @ ((V.T @ g) / λ)
+    if np.isfinite(free).all() and over.contains(free, 0.0):
+        return free
+    if isinstance(over, L2Ball):  # (H + νI)v = Hθ − g with ν ≥ 0 such that ‖v‖ = radius
+        b = λ * (V.T @ theta) - V.T @ g
+
+        def excess(ν: float) -> float:
+            return float(np.linalg.norm(b / (λ + ν))) - over.radius
+
+        longest = float(np.linalg.norm(b)) / over.radius * (1 + 1e-9)
+        if not (excess(0.0) > 0 > excess(longest)):  # inside but for rounding, which brentq would refuse
+            return over.project(V @ (b / λ))
+        found = brentq(excess, 0.0, longest, xtol=1e-300, rtol=1e-14)
+        return over.project(V @ (b / (λ + float(found))))
+    if isinstance(over, Box):  # ‖√λ Vᵀv − b‖² with bounds
+        root, (low, high) = np.sqrt(λ), over._ends(len(theta))
+        b = root * (V.T @ theta) - (V.T @ g) / root
+        spread = np.maximum(high - low, 1e-12)
+        return over.project(lsq_linear(root[:, None] * V.T, b, (low, low + spread), method="bvls").x)
+    β, v, ahead, momentum = float(λ[-1]), theta, theta, 1.0
+    wanted = max(min(0.1, gap) * gap, tolerance / 10)
+    for k in range(600):
+        slope = g + H @ (ahead - theta)
+        new = over.project(ahead - slope / β)
+        if (ahead - new) @ (new - v) > 0:  # the momentum points uphill: start again without it
+            momentum = 1.0
+        faster = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
+        ahead = new + (momentum - 1) / faster * (new - v)
+        v, momentum = new, faster
+        if k % CHECKED == CHECKED - 1 and over.is_bounded:
+            slope = g + H @ (v - theta)
+            if float(slope @ (v - over.minimise(slope))) <= wanted:
+                break
+    return v
+
+
+def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
+    """Losses with kinks: Newton on ever narrower roundings, each from the last one's minimiser.
+
+    On to h ≤ tolerance even where a wider one has proven enough: on other data its slopes may be no subgradients.
+    """
+    h, before = 1.0, theta
+    while h > NARROWEST:
+        start = over.project(theta + NARROWER * (theta - before))  # near the end the minimisers lie on a line in h
+        before = theta
+        theta = newton(Rounded(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
+        if h <= tolerance and (best.gap <= tolerance or not over.is_bounded):
+            return
+        h *= NARROWER
+
+
+# Last resort: slow methods with proven rates. FISTA for smooth losses, ellipsoids for the others
+
+
+def _last_resort(risk: Risk, objective: Any, over: ConvexSet, best: Best, tolerance: float) -> None:
+    f = Smooth(risk, objective, over)
+    start = over.project(np.zeros(risk.dimension)) if best.theta is None else best.theta
+    best.offer(f, start, f.gradient(start))
+    most = max(100, MOST_WORK // math.prod(risk.shape))
+    if risk.is_smooth and (over.is_bounded or f.strong > 0 or math.isfinite(f.third())):
+        accelerated(f, over, best, start, tolerance, min(most, QUICK_STEPS), restart=True)
+    if best.gap <= tolerance or not over.is_bounded:
+        return
+    if risk.is_smooth:
+        accelerated(f, over, best, start, tolerance, most, restart=False)
+    else:
+        ellipsoid(f, over, best, start, tolerance, most, risk.scale(over))

@@ -1,0 +1,490 @@
+"""What a value means, and its cell: one rule for the sensitive table, whatever its source, and an analyst's own frames.
+
+A value is missing, or has a text and perhaps a number. That depends on the value alone: not on the type that happened
+to carry it, nor on any other row, and no value is refused. docs/reading.md states the rule. Numbers outside the
+declared range are clamped, unknown categories and missing values go to the first cell, or, where an attribute has
+``other=True``, all of them to its extra last cell.
+
+Columns come as NumPy arrays, Arrow arrays, series of pandas or polars, or lists. Which of the paths below codes one
+changes how long it takes and nothing else: ``Coder.cell`` is the rule, the others are faster ways to the same cell.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import decimal
+import math
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._compiled import compiled
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.universe import Attribute, Categories, Flag, Integers, Range, Universe
+
+Cells = NDArray[np.int64]
+Number = int | float
+TRUE_WORDS = ("true", "t", "yes", "y")
+FALSE_WORDS = ("false", "f", "no", "n")
+BLANKS = " \t\n\r\f\v"
+LONGEST_NUMBER = 400  # characters: what is longer has no number
+EXACT = 2**53  # up to here every whole number is a float
+REMEMBERED = 1 << 16  # distinct values of a column of objects whose cells are remembered
+WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
+DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+INFINITE = {"inf": math.inf, "infinity": math.inf}
+NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE = range(4)  # what the scan of a text finds
+
+
+def cells_of(universe: Universe, name: str, frame: Any) -> Cells:
+    """The cell of every value of a frame's column."""
+    return coded(universe[name], column_of(frame, name))
+
+
+def column_of(frame: Any, name: str) -> NDArray[Any]:
+    """A column of a pandas, polars or Arrow frame, or of a mapping from names to values."""
+    try:
+        column = frame[name]
+    except Exception:  # each kind of frame has its own way to say so
+        raise InvalidInput(
+            f"X must be a table with a column {name!r}. Found a {type(frame).__name__} without it. "
+            "Pass a frame with the columns the estimator was fitted on."
+        ) from None
+    if hasattr(column, "to_numpy"):
+        return np.asarray(column.to_numpy())
+    return column if isinstance(column, np.ndarray) else _objects(column)
+
+
+def coded(attribute: Attribute, column: Any) -> Cells:
+    """The cell of each value; every value has one."""
+    return Coder(attribute).cells(column)
+
+
+def numbers(column: NDArray[Any]) -> NDArray[np.float64]:
+    """The values as floats, NaN where they are none."""
+    if column.dtype.kind in "biuf":
+        return column.astype(float)
+    return np.array([_float(meaning(value)[1]) for value in column], dtype=float)
+
+
+def meaning(value: Any) -> tuple[str | None, Number | None]:
+    """The text and the number of a value: (None, None) where it is missing, a number of None where it has none."""
+    try:
+        return _meaning(value)
+    except Exception:  # an object that cannot even be printed is a text that no label has
+        return "\0", None
+
+
+def _meaning(value: Any) -> tuple[str | None, Number | None]:
+    no_time = isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value)
+    if value is None or no_time or type(value).__name__ in ("NAType", "NaTType"):
+        return None, None
+    if isinstance(value, str):
+        text = str.__str__(value)
+        return text, number_of(text)
+    if isinstance(value, bool | np.bool_):
+        return ("true", 1) if value else ("false", 0)
+    if isinstance(value, np.timedelta64):  # an integer to NumPy, of a unit that other rows may change
+        value = value.astype("m8[us]").item()
+    if isinstance(value, int | np.integer):
+        whole = int(value)
+        if whole.bit_length() > 4 * LONGEST_NUMBER:
+            return "\0", None
+        return str(whole), whole if len(str(whole)) <= LONGEST_NUMBER else None
+    if isinstance(value, float | np.floating):
+        return _meaning_of_float(float(value))
+    if isinstance(value, complex | np.complexfloating) and value.imag == 0:
+        return _meaning_of_float(float(value.real))
+    if isinstance(value, decimal.Decimal):
+        if value.is_nan():
+            return None, None
+        if value.is_infinite():
+            return _meaning_of_float(float(value))
+        text = format(value, "f") if abs(value.adjusted()) < LONGEST_NUMBER else str(value)
+        return text, number_of(text)
+    if isinstance(value, bytes | bytearray | memoryview):
+        text = bytes(value).decode("utf-8", "replace")
+    elif isinstance(value, datetime.timedelta):  # pandas has another text for its own
+        text = str(datetime.timedelta(value.days, value.seconds, value.microseconds))
+    elif isinstance(value, np.datetime64):
+        whole_minutes = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D", "h", "m")  # pandas counts in seconds
+        text = _time(str(value.astype("M8[s]") if whole_minutes else value).replace("T", " "))
+    elif isinstance(value, datetime.datetime):
+        text = _time(value.isoformat(sep=" "))
+    elif type(value).__name__ == "Interval":  # its ends may be floats because of another row
+        ends = f"{_meaning(value.left)[0]}, {_meaning(value.right)[0]}"
+        text = f"{'[' if value.closed_left else '('}{ends}{']' if value.closed_right else ')'}"
+    else:
+        text = value.isoformat() if isinstance(value, datetime.date) else str.__str__(str(value))
+    return text, number_of(text)
+
+
+def _meaning_of_float(value: float) -> tuple[str | None, Number | None]:
+    if math.isnan(value):
+        return None, None
+    if math.isinf(value):
+        return ("inf" if value > 0 else "-inf"), value
+    return (str(int(value)), int(value)) if value.is_integer() else (repr(value), value)
+
+
+def _time(text: str) -> str:
+    """A time of day without the zeros that end its fraction of a second."""
+    return re.sub(r"(\.[0-9]*?)0+(?![0-9])", lambda found: found[1].rstrip("."), text, count=1)
+
+
+def number_of(text: str) -> Number | None:
+    """The number a text says in decimal or scientific notation: whole numbers exactly, others as the nearest float."""
+    text = text.strip(BLANKS)
+    if not text or len(text) > LONGEST_NUMBER:
+        return None
+    if WHOLE.fullmatch(text):
+        return int(text.partition(".")[0])
+    if DECIMAL.fullmatch(text):
+        number = float(text)
+        return int(number) if number.is_integer() else number
+    size = INFINITE.get(text.lstrip("+-").lower()) if text[0] in "+-iI" and text[1:2] not in ("+", "-") else None
+    return None if size is None else -size if text[0] == "-" else size
+
+
+def _float(number: Any) -> float:
+    try:
+        return math.nan if number is None else float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
+
+
+class Coder:
+    """The cells of one attribute."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self.attribute = attribute
+        self._outside = attribute.size - 1 if attribute.other else 0
+        self._place: Callable[[str, Number | None], int]
+        self._numeric = isinstance(attribute, Integers | Range)
+        self._missing = self._outside
+        self._truths: dict[bool, int] | None = None  # of labels, whose letter case a truth does not know
+        if isinstance(attribute, Flag):
+            self._place = lambda text, number: int(number == 1 or text.strip(BLANKS).lower() in TRUE_WORDS)
+        elif isinstance(attribute, Categories):
+            self._place = self._by_label(attribute)
+        else:
+            self._place = lambda text, number: self._outside if number is None else self._by_number(number)
+        # ends that floats and 64-bit integers hold exactly, as all but the strangest are
+        ends = (attribute.low, attribute.high) if isinstance(attribute, Integers) else (0, 0)
+        self._plain = max(map(abs, ends)) <= EXACT
+
+    def cell(self, value: Any) -> int:
+        """The cell of one value: the rule."""
+        if self._truths is not None and type(value) in (bool, np.bool_):
+            return self._truths[bool(value)]
+        text, number = meaning(value)
+        return self._missing if text is None else self._place(text, number)
+
+    def _by_label(self, attribute: Categories) -> Callable[[str, Number | None], int]:
+        """A label is found by its exact text, else, where no other label is the same number, by its number."""
+        listed = attribute.labels[: attribute.size - 1] if attribute.other else attribute.labels
+        texts: dict[str, int] = {}
+        words: dict[str, int] = {}
+        numbered: list[tuple[Number, int]] = []
+        for i, label in enumerate(listed):
+            text, number = meaning(label)
+            if text is None:
+                self._missing = i
+                continue
+            texts.setdefault(text, i)
+            if number is not None and math.isfinite(_float(number)):
+                numbered.append((number, i))
+            if isinstance(label, bool | np.bool_):
+                words |= dict.fromkeys(TRUE_WORDS if label else FALSE_WORDS, i)
+        repeated = Counter(number for number, _ in numbered)
+        by_number = {number: i for number, i in numbered if repeated[number] == 1}
+        empty = texts.get("", self._missing)
+        spelled = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE")}
+        self._truths = {
+            truth: next((texts[t] for t in spelled[truth] if t in texts), by_number.get(int(truth), self._outside))
+            for truth in (True, False)
+        }
+
+        def place(text: str, number: Number | None) -> int:
+            if text == "":
+                return empty
+            found = texts.get(text)
+            if found is None and words:
+                found = words.get(text.strip(BLANKS).lower())
+            if found is None and number is not None:
+                found = by_number.get(number)
+            return self._outside if found is None else found
+
+        return place
+
+    def _by_number(self, number: Number) -> int:
+        attribute = self.attribute
+        if isinstance(attribute, Integers):
+            low, high = attribute.low, attribute.high
+        else:
+            edges = cast(Range, attribute).edges
+            number, low, high = _float(number), edges[0], edges[-1]  # type: ignore[assignment]
+        if attribute.other and not low <= number <= high:
+            return self._outside
+        number = min(max(number, low), high)
+        if isinstance(attribute, Integers):
+            return math.floor(number) - low
+        return bisect_right(edges, number, 1, len(edges) - 1) - 1
+
+    def cells(self, column: Any) -> Cells:
+        """The cell of every value of a column, however it is carried."""
+        import pyarrow as pa
+
+        family = type(column).__module__.split(".")[0]
+        if isinstance(column, pa.ChunkedArray):
+            return np.concatenate([np.zeros(0, np.int64), *(self._of_arrow(chunk) for chunk in column.chunks)])
+        if isinstance(column, pa.Array):
+            return self._of_arrow(column)
+        if family == "pandas":
+            return self._of_pandas(column)
+        if family == "polars":
+            return self._of_polars(column)
+        array = column if isinstance(column, np.ndarray) and column.ndim == 1 else _objects(column)
+        if array.dtype.kind == "b":
+            return self._of_truths(array, None)
+        if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
+            return self._of_numbers(array, None)
+        return self._of_objects(array)
+
+    def _of_pandas(self, series: Any) -> Cells:
+        import pyarrow as pa
+
+        if isinstance(series.dtype, np.dtype):
+            return self.cells(series.to_numpy())
+        if series.dtype.name == "category":
+            cells = self._of_objects(_objects(series.dtype.categories))
+            return np.asarray(
+                np.append(cells, self._missing)[series.cat.codes.to_numpy()]
+            )  # a missing one's code is -1
+        if str(series.dtype).startswith(
+            ("period", "interval")
+        ):  # Arrow would hold numbers, which are no texts of theirs
+            return self._of_objects(_objects(series))
+        try:
+            carried = pa.array(series.array, from_pandas=True)
+        except Exception:
+            return self._of_objects(_objects(series))
+        return self.cells(carried)
+
+    def _of_polars(self, series: Any) -> Cells:
+        if str(series.dtype).startswith(("Object", "Int128", "UInt128")):  # Arrow would hold addresses, or refuse
+            return self._of_objects(_objects(series.to_list()))
+        try:
+            carried = series.to_arrow()
+        except Exception:
+            return self._of_objects(_objects(series.to_list()))
+        return self.cells(carried)
+
+    def _of_arrow(self, array: Any) -> Cells:
+        import pyarrow as pa
+
+        kind = array.type
+        if pa.types.is_dictionary(kind):
+            return self._spread(self.cells(array.dictionary), array.indices)
+        if pa.types.is_float16(kind):
+            return self._of_arrow(array.cast(pa.float32()))
+        if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+            known = None if array.null_count == 0 else array.is_valid().to_numpy(zero_copy_only=False)
+            values = array.fill_null(False if pa.types.is_boolean(kind) else 0).to_numpy(zero_copy_only=False)
+            return self._of_truths(values, known) if pa.types.is_boolean(kind) else self._of_numbers(values, known)
+        if _is_text(kind):
+            return self._of_texts(array.cast(pa.large_binary()))
+        try:
+            encoded = array.dictionary_encode()
+        except Exception:  # a type without equality, such as a list
+            return self._of_objects(_objects(_values(array)))
+        return self._spread(self._of_objects(_objects(_values(encoded.dictionary))), encoded.indices)
+
+    def _spread(self, cells: Cells, indices: Any) -> Cells:
+        """The cells of distinct values, given to every row that has one of them."""
+        import pyarrow as pa
+
+        places = indices.cast(pa.int64()).fill_null(len(cells)).to_numpy(zero_copy_only=False)
+        return np.asarray(np.append(cells, self._missing)[places])
+
+    def _of_truths(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Cells:
+        cells = np.where(values, self.cell(True), self.cell(False))
+        return (cells if known is None else np.where(known, cells, self._missing)).astype(np.int64)
+
+    def _of_numbers(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Cells:
+        if values.dtype.kind == "f":
+            values = values.astype(np.float64, copy=False)
+            nan = np.isnan(values)
+            if nan.any():
+                known = ~nan if known is None else known & ~nan
+        if known is not None:
+            cells = np.full(len(values), self._missing, np.int64)
+            cells[known] = self._of_numbers(values[known], None)
+            return cells
+        if isinstance(self.attribute, Flag):
+            return np.asarray(values == 1, np.int64)
+        if not self._numeric or not self._plain:
+            distinct, positions = np.unique(values, return_inverse=True)
+            return np.asarray(np.array([self.cell(v) for v in distinct.tolist()], np.int64)[positions.reshape(-1)])
+        attribute = self.attribute
+        if isinstance(attribute, Integers):
+            if values.dtype.kind == "u":
+                values = np.minimum(values, np.uint64(2**63 - 1))
+            if values.dtype.kind != "f":
+                values = values.astype(np.int64, copy=False)
+            low, high = attribute.low, attribute.high
+            inside = np.clip(values, low, high) - low
+            cells = inside if values.dtype.kind == "i" else np.floor(inside).astype(np.int64)
+        else:
+            edges = np.asarray(cast(Range, attribute).edges)
+            low, high = edges[0], edges[-1]
+            values = values.astype(np.float64, copy=False)
+            cells = np.searchsorted(edges[1:-1], values, side="right")
+        if attribute.other:
+            cells = np.where((values < low) | (values > high), self._outside, cells)
+        return cells.astype(np.int64, copy=False)
+
+    def _of_texts(self, texts: Any) -> Cells:
+        """Of an Arrow array of bytes. Numbers in plain notation are read by compiled code, all else by the rule."""
+        import pyarrow as pa
+
+        if not self._numeric or len(texts) == 0:
+            return self._of_distinct(texts)
+        _, offsets, content = texts.buffers()
+        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        bytes_ = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
+        known = np.ones(len(texts), bool) if texts.null_count == 0 else np.asarray(texts.is_valid())
+        found, wholes = _scanned(bytes_, ends, known)
+        cells = np.full(len(texts), self._missing, np.int64)
+        digits = found == IN_DIGITS
+        cells[digits] = self._of_numbers(wholes[digits], None)
+        decimals = found == IN_DECIMALS
+        if decimals.any():
+            reals = texts.filter(pa.array(decimals)).cast(pa.large_string()).cast(pa.float64())
+            cells[decimals] = self._of_numbers(reals.to_numpy(), None)
+        others = found == BY_THE_RULE
+        if others.any():
+            cells[others] = self._of_distinct(texts.filter(pa.array(others)))
+        return cells
+
+    def _of_distinct(self, texts: Any) -> Cells:
+        encoded = texts.dictionary_encode()
+        cells = np.array([self.cell(text) for text in encoded.dictionary.to_pylist()], np.int64)
+        return self._spread(cells, encoded.indices)
+
+    def _of_objects(self, values: NDArray[Any]) -> Cells:
+        import pyarrow as pa
+
+        texts = None
+        if values.dtype.kind in "OU":
+            with contextlib.suppress(Exception):  # texts and missing values only, as most columns of objects hold
+                texts = pa.array(values, pa.large_string(), from_pandas=True).cast(pa.large_binary())
+        if texts is not None:
+            return self._of_texts(texts)
+        cells = np.empty(len(values), np.int64)
+        remembered: dict[tuple[type, Any], int] = {}
+        for i, value in enumerate(values):
+            kind = type(value)
+            if kind in (str, bytes, int, float):
+                cell = remembered.get((kind, value))
+                if cell is None:
+                    cell = self.cell(value)
+                    if len(remembered) < REMEMBERED:
+                        remembered[kind, value] = cell
+                cells[i] = cell
+            else:
+                cells[i] = self.cell(value)
+        return cells
+
+
+def _objects(values: Iterable[Any]) -> NDArray[Any]:
+    """Values as an array of Python objects, one each, whatever they are (a list in a list stays one value)."""
+    listed = list(values)
+    array = np.empty(len(listed), dtype=object)
+    for i, value in enumerate(listed):
+        array[i] = value
+    return array
+
+
+def _is_text(kind: Any) -> bool:
+    import pyarrow as pa
+
+    tests = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary", "is_binary_view")
+    return any(getattr(pa.types, test)(kind) for test in (*tests, "is_fixed_size_binary"))
+
+
+def _values(array: Any) -> Iterable[Any]:
+    """The values of an Arrow array as Python objects; what Python cannot hold (a year 300,000) is a NUL."""
+    for scalar in array:
+        try:
+            value = scalar.as_py()
+        except Exception:
+            value = "\0"
+        yield value
+
+
+@compiled()
+def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray[np.bool_]) -> Any:
+    """What each text is: digits (and their number), plain decimals, certainly no number, or one for the rule to read.
+
+    A number begins with a sign, a digit, a point or the i of infinity, after blanks.
+    """
+    found = np.zeros(known.size, np.uint8)  # NO_NUMBER
+    wholes = np.zeros(known.size, np.int64)
+    for row in range(known.size):
+        if not known[row]:
+            continue
+        i, end = ends[row], ends[row + 1]
+        start = i
+        while i < end and (content[i] == 32 or 9 <= content[i] <= 13):
+            i += 1
+        if i == end:
+            continue
+        c = content[i]
+        if not (48 <= c <= 57 or c == 43 or c == 45 or c == 46 or c == 73 or c == 105):
+            continue
+        found[row] = 3  # BY_THE_RULE
+        plain, negative = i == start and c != 43, c == 45
+        if c == 43 or c == 45:
+            i += 1
+        first, whole = i, 0
+        while i < end and 48 <= content[i] <= 57 and i - first < 18:
+            whole = 10 * whole + (content[i] - 48)
+            i += 1
+        digits = i - first
+        if digits == 0:
+            continue
+        after = i
+        while after < end and (content[after] == 32 or 9 <= content[after] <= 13):
+            after += 1
+        if after == end:
+            found[row] = 1  # IN_DIGITS
+            wholes[row] = -whole if negative else whole
+            continue
+        if not plain or digits > 15 or end - start > 40:
+            continue
+        if content[i] == 46:
+            i += 1
+            first = i
+            while i < end and 48 <= content[i] <= 57:
+                i += 1
+            if i == first:
+                continue
+        if i < end and (content[i] == 101 or content[i] == 69):
+            i += 1
+            if i < end and (content[i] == 43 or content[i] == 45):
+                i += 1
+            first = i
+            while i < end and 48 <= content[i] <= 57:
+                i += 1
+            if i == first or i - first > 2:
+                continue
+        if i == end:
+            found[row] = 2  # IN_DECIMALS
+    return found, wholes

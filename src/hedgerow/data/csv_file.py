@@ -1,0 +1,342 @@
+"""Records of a delimited text file, read so that no line changes how another is read.
+
+The dialect is declared, never guessed from the rows. A record is a line. A field that begins with the quote may hold
+delimiters and doubled quotes, and may go on over the following lines, but only if the record that it completes is well
+formed: every quote in a quoted field is doubled or closes it, none stands in a field that is not quoted, and the
+fields are as many as the header's. Otherwise a quote is a character like any other, and the record ends with its line.
+So a file that a CSV writer wrote is read exactly, and a line that none would write is a record by itself
+(docs/reading.md states the one exception).
+"""
+
+from __future__ import annotations
+
+import codecs
+import gzip
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._compiled import compiled
+from hedgerow.errors import InvalidInput
+
+Bytes = NDArray[np.uint8]
+Places = NDArray[np.int64]
+LONGEST_RECORD = 1 << 24  # bytes: the rest of a longer line is ignored, and no record of several lines is longer
+BLOCK = 1 << 23  # bytes read at once
+RECORDS = 1 << 17  # records of one batch
+NEWLINE, RETURN = 10, 13
+ABSENT = -1  # the length of a field that a short line does not have
+MORE, MALFORMED = -2, -1  # what the end of a record may also be
+# several bytes a character, none of which can be a delimiter's, a quote's or a newline's
+EAST_ASIAN = ("gb2312", "gbk", "gb18030", "big5", "cp950", "shift_jis", "cp932", "euc_jp", "cp949")
+DECODED_AS = {"euc_kr": "cp949"}  # which contains it, but for its sequences of eight bytes: those may take a newline
+UNICODE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
+
+
+@dataclass(frozen=True)
+class Csv:
+    """How a delimited text file is written: public, declared by the owner.
+
+    ``delimiter``: one ASCII character; by default a comma, and a tab for .tsv. ``quote``: one, or None where fields are
+    never quoted. ``encoding``: of the text; bytes that are not of it are read as U+FFFD. ``columns``: the columns' names
+    where the file has no header line. ``multiline``: False where every line is a record, even one that ends quoted.
+    """
+
+    delimiter: str | None = None
+    quote: str | None = '"'
+    encoding: str = "utf-8"
+    columns: Sequence[str] | None = None
+    multiline: bool = True
+
+    def __post_init__(self) -> None:
+        for what, mark in (("delimiter", self.delimiter), ("quote", self.quote)):
+            one = isinstance(mark, str) and len(mark) == 1 and mark.isascii() and mark not in "\r\n\0"
+            if mark is not None and not one:
+                raise InvalidInput(
+                    f"The {what} must be one ASCII character that ends no line. Found {mark!r}. Give one, such as "
+                    + ("a comma or a semicolon." if what == "delimiter" else "the double quote, or None.")
+                )
+        if self.quote is not None and self.quote == (self.delimiter or ","):
+            raise InvalidInput(
+                f"The delimiter and the quote must differ. Found {self.quote!r} for both. Change one of them."
+            )
+        if not _is_readable(self.encoding):
+            raise InvalidInput(
+                f"The encoding must be UTF-8, UTF-16, UTF-32, one of a byte a character, or a common East Asian one. "
+                f"Found {self.encoding!r}. Convert the file to UTF-8."
+            )
+        if self.columns is not None and (
+            isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns)
+        ):
+            raise InvalidInput(
+                f"columns must be the names of the file's columns. Found {self.columns!r}. Give a list of texts."
+            )
+
+
+def _is_readable(encoding: Any) -> bool:
+    """Whether a wrong byte in one line leaves the others as they are, given that the file is otherwise right."""
+    try:
+        name = _codec(encoding)
+        if name in UNICODE or name == "utf-8-sig" or name in EAST_ASIAN:
+            return True
+        if name.startswith("iso2022") or "escape" in name:  # a line could change what others mean, or spell a newline
+            return False
+        decoded = bytes(range(256)).decode(name, "replace")
+    except Exception:  # an unknown name, or a codec that is not of texts
+        return False
+    return len(decoded) == 256 and decoded[:128] == bytes(range(128)).decode("ascii")
+
+
+def _codec(encoding: str) -> str:
+    name = codecs.lookup(encoding).name
+    return DECODED_AS.get(name, name)
+
+
+class CsvFile:
+    """The columns of a delimited file, and its records in batches."""
+
+    def __init__(self, path: Path, dialect: Csv) -> None:
+        self._path, self._dialect = path, dialect
+        tab = ".tsv" in (suffix.lower() for suffix in path.suffixes)
+        self._delimiter = ord(dialect.delimiter or ("\t" if tab else ","))
+        self._quote = -1 if dialect.quote is None else ord(dialect.quote)
+        self.columns = self._header() if dialect.columns is None else list(dialect.columns)
+
+    def _header(self) -> list[str]:
+        line = b""
+        for block in self._blocks():
+            line += block
+            if b"\n" in block or len(line) > LONGEST_RECORD:
+                break
+        # a lone carriage return ends it too: where all lines end so, rows must not be taken for names
+        line = line.partition(b"\n")[0].partition(b"\r")[0][:LONGEST_RECORD]
+        data = np.frombuffer(line + b"\n", np.uint8)
+        width = line.count(bytes([self._delimiter])) + 1  # at most
+        places, lengths = np.zeros((1, width), np.int64), np.full((1, width), ABSENT)
+        _line(data, 0, len(line), self._delimiter, self._quote, np.arange(width), places[0], lengths[0])
+        fields = [_gathered(data, places[:, i], lengths[:, i], self._quote)[0].as_py() for i in range(width)]
+        return [field.decode("utf-8", "replace") for field in fields if field is not None]
+
+    def batches(self, wanted: Sequence[int]) -> Iterator[list[Any]]:
+        """The wanted columns as Arrow arrays of bytes (UTF-8), some records at a time."""
+        slots = np.full(max(wanted) + 1, -1)
+        slots[list(wanted)] = np.arange(len(wanted))
+        places, lengths = np.empty((RECORDS, len(wanted)), np.int64), np.empty((RECORDS, len(wanted)), np.int64)
+        skipping, final, pending = self._dialect.columns is None, False, b""  # the header's line is skipped
+        blocks = self._blocks()
+        while not final:
+            block = next(blocks, None)
+            final = block is None
+            pending += block or b""
+            data, start = np.frombuffer(pending or b"\n", np.uint8)[: len(pending)], 0
+            while True:
+                if skipping:
+                    end = pending.find(b"\n", start)
+                    skipping = end < 0
+                    start = len(pending) if skipping else end + 1
+                if skipping:
+                    break
+                records, start, skipping = _records(
+                    data, start, final, self._delimiter, self._quote, self._dialect.multiline,
+                    len(self.columns), slots, places, lengths,
+                )  # fmt: skip
+                if records:
+                    fields = zip(places[:records].T, lengths[:records].T, strict=True)
+                    yield [_gathered(data, place, length, self._quote) for place, length in fields]
+                if records < RECORDS and not skipping:
+                    break
+            pending = pending[start:]
+
+    def _blocks(self) -> Iterator[bytes]:
+        """The file's bytes, in UTF-8 and without the mark that may begin it."""
+        encoding = _codec(self._dialect.encoding)
+        unicode = encoding.startswith("utf-8")
+        decoder = None if unicode else codecs.getincrementaldecoder(encoding)("replace")
+        beginning = True
+        with _opened(self._path) as file:
+            while True:
+                block = file.read(BLOCK)
+                end = not block
+                if decoder is not None:
+                    block = decoder.decode(block, end).encode("utf-8", "replace")
+                if beginning and block:
+                    block, beginning = block.removeprefix(codecs.BOM_UTF8), False
+                if block:
+                    yield block
+                if end:
+                    return
+
+
+def _opened(path: Path) -> IO[bytes]:
+    kind = path.suffix.lower()
+    if kind == ".gz":
+        return gzip.open(path, "rb")  # type: ignore[return-value]
+    if kind in (".zst", ".bz2", ".lz4"):
+        import pyarrow as pa
+
+        return pa.input_stream(str(path), compression="detect")  # type: ignore[no-any-return]
+    return open(path, "rb")
+
+
+def _gathered(data: Bytes, places: Places, lengths: Places, quote: int) -> Any:
+    """Fields as an Arrow array of bytes: null where a line was too short to have one."""
+    import pyarrow as pa
+
+    content = np.empty(max(1, int(np.abs(lengths).sum())), np.uint8)
+    ends = np.zeros(len(lengths) + 1, np.int64)
+    present = np.ones(len(lengths), bool)
+    _copied(data, places, lengths, quote, content, ends, present)
+    valid = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
+    buffers = [valid, pa.py_buffer(ends), pa.py_buffer(content)]
+    return pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers)
+
+
+@compiled()
+def _copied(
+    data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
+) -> None:
+    """Fields one after another. A length below ABSENT, −2 − n, is of a quoted field: its doubled quotes become one."""
+    at = 0
+    for row in range(lengths.size):
+        start, length = places[row], lengths[row]
+        if length >= 0:
+            for i in range(start, start + length):
+                content[at] = data[i]
+                at += 1
+        elif length == -1:
+            present[row] = False
+        else:
+            i, end = start, start - 2 - length
+            while i < end:
+                content[at] = data[i]
+                at += 1
+                i += 2 if data[i] == quote else 1
+        ends[row + 1] = at
+
+
+@compiled()
+def _line(
+    data: Bytes, start: int, end: int, delimiter: int, quote: int, slots: Places, places: Places, lengths: Places
+) -> bool:
+    """The fields of a line, each ended with it; whether one of them was still within quotes there."""
+    if end > start and data[end - 1] == RETURN:
+        end -= 1
+    i, field, unclosed = start, 0, False
+    while True:
+        first, close = i, -1
+        if i < end and data[i] == quote:
+            j = i + 1
+            while j < end:
+                if data[j] == quote:
+                    if j + 1 < end and data[j + 1] == quote:
+                        j += 2
+                        continue
+                    if j + 1 == end or data[j + 1] == delimiter:
+                        close = j
+                    break
+                j += 1
+            unclosed |= j >= end
+        if close >= 0:
+            i = close + 1
+        else:
+            while i < end and data[i] != delimiter:
+                i += 1
+        if field < slots.size and slots[field] >= 0:
+            slot = slots[field]
+            places[slot] = first + 1 if close >= 0 else first
+            lengths[slot] = -2 - (close - first - 1) if close >= 0 else i - first
+        field += 1
+        if i >= end:
+            return unclosed
+        i += 1
+
+
+@compiled()
+def _lines(
+    data: Bytes, start: int, stop: int, final: bool, delimiter: int, quote: int, width: int,
+    slots: Places, places: Places, lengths: Places,
+) -> int:  # fmt: skip
+    """The end of a well-formed record that may take several lines, and its fields. Or MORE bytes are needed to tell."""
+    i, field = start, 0
+    unknown = -1 if final or stop - start >= LONGEST_RECORD else -2  # MALFORMED or MORE
+    stop = min(stop, start + LONGEST_RECORD)
+    whole = final and stop == data.size  # the file's end ends a record too
+    while True:
+        first, quoted = i, i < stop and data[i] == quote
+        if quoted:
+            i += 1
+            while True:
+                if i >= stop:
+                    return unknown
+                if data[i] == quote:
+                    if i + 1 < stop and data[i + 1] == quote:
+                        i += 2
+                        continue
+                    break
+                i += 1
+            last = i
+            i += 1
+            if i < stop and data[i] == RETURN:
+                if i + 1 == stop and not whole:
+                    return unknown
+                if i + 1 < stop and data[i + 1] != NEWLINE:
+                    return -1
+                i += 1
+        else:
+            while i < stop and data[i] != delimiter and data[i] != NEWLINE:
+                if data[i] == quote:
+                    return -1
+                i += 1
+            last = i
+            if i > first and data[i - 1] == RETURN and (i >= stop or data[i] == NEWLINE):
+                last -= 1
+        if i >= stop and not whole:
+            return unknown
+        if i < stop and data[i] != delimiter and data[i] != NEWLINE:
+            return -1
+        if field < slots.size and slots[field] >= 0:
+            slot = slots[field]
+            places[slot] = first + 1 if quoted else first
+            lengths[slot] = -2 - (last - first - 1) if quoted else last - first
+        field += 1
+        if i >= stop or data[i] == NEWLINE:
+            return min(i, stop) if field == width else -1
+        i += 1
+
+
+@compiled()
+def _records(
+    data: Bytes, start: int, final: bool, delimiter: int, quote: int, multiline: bool, width: int,
+    slots: Places, places: Places, lengths: Places,
+) -> Any:  # fmt: skip
+    """Records from the start on: how many, where the next begins, and whether the rest of its line must be skipped."""
+    stop, rows = data.size, 0
+    while start < stop and rows < lengths.shape[0]:
+        end, bound = start, min(stop, start + LONGEST_RECORD)
+        while end < bound and data[end] != NEWLINE:
+            end += 1
+        if end == stop and not final:
+            break  # the line goes on in the next block
+        ended = end < stop and data[end] == NEWLINE
+        for slot in range(lengths.shape[1]):
+            lengths[rows, slot] = -1  # ABSENT
+        unclosed = _line(data, start, end, delimiter, quote, slots, places[rows], lengths[rows])
+        if unclosed and multiline and ended:
+            over = _lines(data, start, stop, final, delimiter, quote, width, slots, places[rows], lengths[rows])
+            if over == -2:
+                break
+            if over >= 0:
+                end = over
+            else:
+                for slot in range(lengths.shape[1]):
+                    lengths[rows, slot] = -1
+                _line(data, start, end, delimiter, quote, slots, places[rows], lengths[rows])
+        rows += 1
+        if end < stop and data[end] != NEWLINE:
+            return rows, end, True  # a line longer than a record may be
+        start = min(end + 1, stop)
+    return rows, start, False

@@ -1,0 +1,105 @@
+"""The sensitive table, of which mechanisms see only counts over the cells of a few attributes.
+
+A table is read once, when it is opened, batch by batch; each row is coded into its cells by itself (``coding``), and
+the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Whether a table can be opened
+depends on public facts: no value is refused. What an engine raises is replaced by a message that quotes no row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Counts
+from hedgerow.data.coding import Coder
+from hedgerow.data.csv_file import Csv
+from hedgerow.data.readers import opened
+from hedgerow.data.source import DataSource
+from hedgerow.errors import DataUnavailable, HedgerowError
+from hedgerow.questions.universe import Universe
+
+Result = TypeVar("Result")
+COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
+
+
+class Table(DataSource):
+    """A table from a file, a frame or a database: each row coded into its cells, and only the cells kept, by DuckDB."""
+
+    def __init__(self, source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None) -> None:
+        super().__init__(universe)
+        self._engine: Any = _without_messages(
+            lambda: _kept(coded_batches(source, universe, table=table, csv=csv), universe)
+        )
+
+    def _count(self, names: tuple[str, ...]) -> Counts:
+        steps = zip(names, _strides(self.universe.sizes(names)), strict=True)
+        terms = [f"c{self.universe.index(name)}::INTEGER * {step}" for name, step in steps]
+        cell = " + ".join(terms) or "0"  # the position in the flattened array, which is below LARGEST_MARGINAL
+        counting = f"SELECT {cell} AS cell, count(*) AS rows FROM coded GROUP BY cell"
+        found = _without_messages(lambda: self._engine.cursor().execute(counting).fetchnumpy())
+        counts = np.zeros(self.universe.cells(names), np.int64)
+        counts[found["cell"]] = found["rows"]
+        return counts.reshape(self.universe.sizes(names))
+
+    def _cells(self) -> NDArray[np.int64]:
+        """Every row's cells, in the order of the rows: for tests of how tables are read."""
+        found = self._engine.cursor().execute("SELECT * FROM coded ORDER BY rowid").fetchnumpy()
+        return np.column_stack([found[f"c{i}"].astype(np.int64) for i in range(len(self.universe.names))])
+
+
+def _strides(sizes: tuple[int, ...]) -> list[int]:
+    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
+
+
+def coded_batches(
+    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None
+) -> Iterator[list[NDArray[Any]]]:
+    """The cells of a source's rows, an array an attribute, some rows at a time: each row by itself, in order."""
+    found = opened(source, table, csv)
+    positions = found.positions(universe.names)
+    coders = [Coder(universe[name]) for name in universe.names]
+    kinds = [np.min_scalar_type(size - 1) for size in universe.shape]
+    for batch in found.batches(positions):
+        yield [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=True)]
+
+
+def _kept(batches: Iterator[list[NDArray[Any]]], universe: Universe) -> Any:
+    """An embedded engine that holds the cells."""
+    import duckdb
+    import pyarrow as pa
+
+    engine = duckdb.connect()
+    with contextlib.suppress(Exception):  # some notebooks refuse the setting
+        engine.execute("SET enable_progress_bar = false")
+    kinds = [COLUMN_TYPES[np.min_scalar_type(size - 1).name] for size in universe.shape]
+    engine.execute(f"CREATE TABLE coded ({', '.join(f'c{i} {kind}' for i, kind in enumerate(kinds))})")
+    for cells in batches:
+        engine.register("batch", pa.table({f"c{i}": column for i, column in enumerate(cells)}))
+        engine.execute("INSERT INTO coded SELECT * FROM batch")
+        engine.unregister("batch")
+    return engine
+
+
+def _without_messages(work: Callable[[], Result]) -> Result:
+    """What the work returns. Whatever an engine says about its failure is dropped whole, for it may quote a row.
+
+    The refusal is raised after the failure was handled, so that it does not carry the failure as its context.
+    """
+    refusal: HedgerowError | None = None
+    try:
+        return work()
+    except HedgerowError as own:
+        refusal = type(own)(*own.args)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of a compiled library is not an Exception
+        pass
+    raise refusal or DataUnavailable(
+        "The table must be readable by the engine. Found that it is not (the engine's message is withheld: it may "
+        "quote rows). Check the file's format, its types and the connection."
+    )

@@ -1,0 +1,392 @@
+"""Released measurements, and the error bars they imply for every later answer.
+
+A measurement is a noisy table of counts on some attributes, or the noisy value of one query: public from then on. It
+bounds any query q on attributes A inside its own: the true count of q is ⟨q, y⟩ up to |⟨q − c, Z⟩|, where y are the
+noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n is known). The best c is the mean of q.
+
+The bars hold together, for every question an adaptive analyst may choose after seeing everything. Measurement j has
+the share β_j = 6β/(π²j²) of the failure probability, fixed before its noise is drawn; a union bound over the three
+nested classes below, each taken over every subset A of the measured attributes, makes its noise small for all q of a
+class at once (docs/proofs/error_bars.md):
+
+    runs      a product of circular runs of cells (intervals, single values and their negations); at most Π m(m+1)
+    products  a product of arbitrary sets of cells; at most Π 2^m
+    tables    anything else; by Cauchy–Schwarz against the norm of the noise
+
+Nothing here depends on the data except through released values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Names
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.questions.linear import Linear, answer_all
+from hedgerow.questions.universe import Universe
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them.
+
+    ``residual``: the counts are centred along every attribute and say nothing of smaller tables (``evidence``).
+    ``rounding``: how far, per row, the query that was counted may be from ``query`` (``rows.on_grid``).
+    """
+
+    attributes: Names
+    values: Array
+    event: Laplace | Gaussian
+    query: Linear | None = None
+    residual: bool = False
+    rounding: float = 0.0
+    _projected: dict[Names, Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def variance(self) -> float:
+        """Of each noisy count: σ², or 2b² for Laplace noise of scale b."""
+        if isinstance(self.event, Gaussian):
+            return self.event.sigma**2
+        return 2 * self.event.scale**2
+
+    def onto(self, names: Names) -> Array:
+        """The noisy counts summed to fewer attributes."""
+        if names not in self._projected:
+            away = tuple(i for i, name in enumerate(self.attributes) if name not in names)
+            self._projected[names] = self.values.sum(axis=away)
+        return self._projected[names]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What is publicly known of n: exact under replace-one, an estimate with an interval under add/remove."""
+
+    estimate: float
+    low: float
+    high: float
+
+    @property
+    def off(self) -> float:
+        """How far n may be from the estimate. ``low`` is at least 1, for fractions; n itself may be 0."""
+        return max(self.high - self.estimate, self.estimate - (self.low if self.low > 1 else 0.0))
+
+    @property
+    def doubt(self) -> float:
+        """How much wider, at most, half an interval for a fraction is than if n were known to be ``low``."""
+        return (self.high - self.low) / (2 * self.low)
+
+
+def varying(universe: Universe, names: Names) -> Names:
+    """These attributes without those that have one value, on which every table is that of the others."""
+    return tuple(name for name in names if universe[name].size > 1)
+
+
+class JointEstimate(Protocol):
+    """Estimates of all tables of a family from one jointly Gaussian release (``evidence.Overview``)."""
+
+    sets: list[Names]
+    rounding: float
+
+    def covers(self, names: Names) -> bool: ...
+
+    def onto(self, names: Names) -> Array: ...
+
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array: ...
+
+    def widest(self, names: Names) -> float: ...
+
+
+class ErrorBars:
+    """Intervals for the true fraction of any query, from all measurements so far, valid together at 1 − β."""
+
+    def __init__(self, universe: Universe, beta: float) -> None:
+        self._universe, self._beta = universe, beta
+        self._tables: list[tuple[Measurement, float]] = []  # with its ln(1/β_j)
+        self._queries: dict[object, list[tuple[Measurement, float]]] = {}
+        self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
+        self._numbers = 0
+        self._overview: JointEstimate | None = None
+        self._overview_doubt = 0.0
+
+    @property
+    def _doubt(self) -> float:
+        """ln(1/β_j) of the next measurement."""
+        j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers
+        return math.log(math.pi**2 * j**2 / (6 * self._beta))
+
+    def add_overview(self, overview: JointEstimate) -> None:
+        """A whole family measured at once, with one share of β for all its tables. Before any other measurement."""
+        self._overview, self._overview_doubt = overview, self._doubt
+        self._numbers += 1
+
+    def add(self, measurement: Measurement) -> None:
+        """One more table or query. Residuals are part of an overview and are not added here."""
+        doubt = self._doubt
+        if measurement.query is not None:
+            self._queries.setdefault(measurement.query.key, []).append((measurement, doubt))
+        else:
+            self._tables.append((measurement, doubt))
+            self._supports = {}
+
+    def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool) -> float:
+        """The half-width in rows that the next measurement would give a query, measured alone or by its marginal.
+
+        Of the constant it is n's own.
+        """
+        if alone:
+            return self.number(event)
+        total, squares = _sums([query])
+        cells = math.prod(query.shape)
+        norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0)) if query.attributes else np.ones(1)
+        imagined = Measurement(query.attributes, np.empty(0), event)
+        return float(self._width(imagined, self._doubt, [query], norm, cells)[0])
+
+    def number(self, event: Laplace | Gaussian) -> float:
+        """The half-width in rows that the next measurement would give a number that is no count."""
+        return float(_tail(event, np.ones(()), math.log(2) + self._doubt))
+
+    def add_number(self) -> None:
+        """One such number was released: it takes its share of β as any measurement does."""
+        self._numbers += 1
+
+    def distance(self, names: Names, believed: Array, rows: Rows) -> float:
+        """How far in ℓ2 the true fractions on these attributes may be from those believed; infinite if never measured."""
+        names = varying(self._universe, names)
+        believed = believed.reshape(self._universe.sizes(names))
+        if not names:
+            return 0.0
+        cells = self._universe.cells(names)
+        known = [
+            (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells))
+            for m, doubt in self._supporting(names)
+        ]
+        if self._overview is not None and self._overview.covers(names):
+            x = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
+            noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self._overview.rounding)
+            known.append((self._overview.onto(names), noise))
+        unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
+        off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]
+        return min(off, default=math.inf) / rows.low
+
+    def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
+        """Lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
+        low, high = np.zeros(len(queries)), np.ones(len(queries))
+        groups: dict[Names, list[int]] = {}
+        for i, query in enumerate(queries):
+            groups.setdefault(query.attributes, []).append(i)
+        for names, members in groups.items():
+            asked = [queries[i] for i in members]
+            if not names:
+                low[members] = high[members] = [float(q.table) for q in asked]
+                continue
+            low[members], high[members] = self._group(names, asked, rows)
+        for i, query in enumerate(queries) if self._queries else ():
+            for measurement, doubt in self._queries.get(query.key, ()):
+                width = float(_tail(measurement.event, np.ones(()), math.log(2) + doubt))
+                if not query.is_count:  # its value was rounded to the grid
+                    width += measurement.event.grid / 2
+                y = float(measurement.values)
+                low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)
+                high[i] = min(high[i], (y + width) / rows.low + measurement.rounding)
+        return low, np.maximum(low, high)
+
+    def rows(self) -> Rows:
+        """n from the totals of the tables: every one is a noisy count of all rows."""
+        low, high, weighted, weights = 1.0, math.inf, 0.0, 0.0
+        if self._overview is not None:
+            everyone = [Linear((), (), (), np.array(1.0), True)]
+            total, width = float(self._overview.onto(())), float(self._joint_width((), everyone)[0])
+            low, high = max(low, total - width), total + width
+            weights = 1 / float(self._overview.deviations((), everyone)[0]) ** 2
+            weighted = total * weights
+        for measurement, doubt in self._tables:
+            cells = self._universe.cells(measurement.attributes)
+            total = float(measurement.onto(()))
+            one = Linear((), (), (), np.array(1.0), True)
+            width = float(self._width(measurement, doubt, [one], np.array([math.sqrt(cells)]), 1)[0])
+            low, high = max(low, total - width), min(high, total + width)
+            weighted += total / (cells * measurement.variance)
+            weights += 1 / (cells * measurement.variance)
+        high = max(low, high)
+        return Rows(min(high, max(low, weighted / weights)), low, high)
+
+    def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
+        """Lower and upper ends for every cell of a marginal, as for its cells asked one by one."""
+        shape = self._universe.sizes(names)
+        if not names:
+            return np.ones(()), np.ones(())
+        one = [Linear.product(self._universe, {n: np.arange(m) == 0 for n, m in zip(names, shape, strict=True)})]
+        low, high = np.zeros(shape), np.ones(shape)
+        cells = math.prod(shape)
+        known: list[tuple[Array, float]] = []
+        if self._overview is not None and self._overview.covers(names):
+            known.append((self._overview.onto(names), float(self._joint_width(names, one)[0])))
+        for measurement, doubt in self._supporting(names):
+            merged = self._universe.cells(measurement.attributes) / cells
+            norm = np.array([math.sqrt((1 - 1 / cells) * merged)])
+            known.append((measurement.onto(names), float(self._width(measurement, doubt, one, norm, cells)[0])))
+        for y, width in known:
+            off = y - y.sum() / cells
+            low = np.maximum(low, 1 / cells + _over(off - width, rows.high, rows.low))
+            high = np.minimum(high, 1 / cells + _over(off + width, rows.low, rows.high))
+        if not known:
+            for part in self._parts(names):
+                wide = [m if n in part else 1 for n, m in zip(names, shape, strict=True)]
+                high = np.minimum(high, self.cell_intervals(part, rows)[1].reshape(wide))
+        return low, np.maximum(low, high)
+
+    def _group(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
+        support = self._supporting(names)
+        overview = self._overview if self._overview is not None and self._overview.covers(names) else None
+        if not support and overview is None:
+            return self._from_parts(names, asked, rows)
+        cells = self._universe.cells(names)
+        total, squares = _sums(asked)
+        c = total / cells
+        norm = np.sqrt(np.maximum(squares - total * c, 0.0))
+        low, high = np.zeros(len(asked)), np.ones(len(asked))
+        if overview is not None:
+            y = overview.onto(names)
+            off = answer_all(asked, lambda _: y) - c * y.sum()
+            width = self._joint_width(names, asked)
+            low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
+            high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
+        for measurement, doubt in support:
+            y = measurement.onto(names)
+            merged = self._universe.cells(measurement.attributes) / cells  # measured cells in each cell of A
+            off = answer_all(asked, lambda _, y=y: y) - c * y.sum()  # type: ignore[misc]
+            width = self._width(measurement, doubt, asked, norm * math.sqrt(merged), cells)
+            low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
+            high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
+        return low, np.maximum(low, high)
+
+    def _joint_width(self, names: Names, asked: list[Linear]) -> Array:
+        """How far the overview's estimate may be off, by the smallest class the query belongs to.
+
+        The centring by c changes only the component on no attributes, which the deviation counts in any case.
+        """
+        assert self._overview is not None
+        base = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
+        sizes = self._universe.sizes(names)
+        runs = base + sum(math.log(m * (m + 1)) for m in sizes)
+        products = base + sum(sizes) * math.log(2)
+        table = (math.sqrt(math.prod(sizes)) + math.sqrt(2 * base)) ** 2 / 2
+        spread = np.sqrt(2 * np.choose(_kinds(asked), [runs, products, table])) + self._overview.rounding
+        width: Array = self._overview.deviations(names, asked) * spread
+        return width
+
+    def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
+        """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
+        sizes = self._universe.sizes(measurement.attributes)
+        subsets = len(sizes) * math.log(2)
+        base = doubt + math.log(6) + subsets  # two sides, three classes, every subset of the attributes
+        runs = base + sum(math.log(m * (m + 1)) for m in sizes)
+        products = base + sum(sizes) * math.log(2)
+        kinds = _kinds(asked)
+        width = np.where(kinds == 0, _tail(measurement.event, norm, runs), _tail(measurement.event, norm, products))
+        if (kinds == 2).any():
+            event, measured = measurement.event, math.prod(sizes)
+            if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
+                table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * base)) * norm
+            else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
+                spread = measured + math.sqrt(2 * measured * base) + base
+                table = np.full(len(asked), event.scale * spread + event.grid * measured)
+            width = np.where(kinds == 2, table, width)
+        return width
+
+    def _supporting(self, names: Names) -> list[tuple[Measurement, float]]:
+        """The few measurements that say most about these attributes."""
+        if names not in self._supports:
+            wanted = set(names)
+            inside = [entry for entry in self._tables if wanted <= set(entry[0].attributes)]
+            inside.sort(key=lambda e: e[0].variance * self._universe.cells(e[0].attributes))
+            self._supports[names] = inside[:3]
+        return self._supports[names]
+
+    def _from_parts(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
+        """Fréchet's bounds for conjunctions: at most its least likely part, at least what the parts leave no room for."""
+        low, high = np.zeros(len(asked)), np.ones(len(asked))
+        parts = self._parts(names)
+        members = [i for i, q in enumerate(asked) if q.vectors and q.is_count]
+        if not members or not parts:
+            return low, high
+        room = np.ones(len(members))
+        covered: set[str] = set()
+        for part in parts:
+            pieces = [_piece(asked[i], part) for i in members]
+            below, above = self._group(part, pieces, rows)
+            high[members] = np.minimum(high[members], above)
+            new = tuple(name for name in part if name not in covered)
+            if new:
+                covered |= set(new)
+                room -= 1 - below
+        if covered == set(names):
+            low[members] = np.maximum(0.0, room)
+        return low, np.maximum(low, high)
+
+    def _parts(self, names: Names) -> list[Names]:
+        wanted = set(names)
+        measured = [m.attributes for m, _ in self._tables] + list(self._overview.sets if self._overview else ())
+        parts = {self._universe.order(wanted & set(m)) for m in measured} - {()}
+        return sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=lambda p: (-len(p), p))
+
+
+def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int) -> float:
+    """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells: as for the class of all tables."""
+    event, x = measurement.event, doubt + math.log(6) + len(measurement.attributes) * math.log(2)
+    if isinstance(event, Gaussian):
+        return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
+    return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
+
+
+def _piece(query: Linear, names: Names) -> Linear:
+    assert query.vectors is not None
+    chosen = [i for i, name in enumerate(query.attributes) if name in names]
+    return Linear(names, tuple(query.shape[i] for i in chosen), tuple(query.vectors[i] for i in chosen), None, True)
+
+
+def _over(value: Array, if_positive: float, if_negative: float) -> Array:
+    """value / n, for the n of the interval that makes it a valid end: which one depends on the sign."""
+    return np.where(value < 0, value / if_negative, value / if_positive)
+
+
+def _sums(queries: list[Linear]) -> tuple[Array, Array]:
+    """Σ q and Σ q² over the cells of the query's own attributes."""
+    totals, squares = np.empty(len(queries)), np.empty(len(queries))
+    for i, query in enumerate(queries):
+        if query.vectors and query.is_count:
+            totals[i] = squares[i] = math.prod([int(np.count_nonzero(v)) for v in query.vectors])
+        else:
+            totals[i], squares[i] = query.table.sum(), float(np.vdot(query.table, query.table))
+    return totals, squares
+
+
+def _kinds(queries: list[Linear]) -> NDArray[np.int64]:
+    """The class of each query: 0 runs, 1 products, 2 tables."""
+    kinds = np.full(len(queries), 2)
+    products = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
+    if products:
+        run = np.ones(len(products), bool)
+        for axis in range(len(queries[products[0]].attributes)):
+            masks = np.stack([queries[i].vectors[axis] for i in products]).astype(np.int8)  # type: ignore[index]
+            run &= np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2
+        kinds[products] = np.where(run, 0, 1)
+    return kinds
+
+
+def _tail(event: Laplace | Gaussian, norm: Array, x: float) -> Array:
+    """t with Pr[Σ qᵢZᵢ > t] ≤ e^{−x} for independent noise, ‖q‖₂ = norm and |qᵢ| ≤ 1.
+
+    Gaussian: σ‖q‖√(2x). Laplace of scale b: E e^{λqZ} ≤ 1/(1 − λ²q²b²) ≤ e^{2λ²q²b²} for λb ≤ 1/√2, so
+    t = √8·b‖q‖√x where λ = t/(4b²‖q‖²) is allowed, else √2·b(x + ‖q‖²).
+    """
+    if isinstance(event, Gaussian):
+        return event.sigma * norm * math.sqrt(2 * x)
+    few = math.sqrt(2) * event.scale * (x + norm**2)
+    return np.where(math.sqrt(x) <= norm, math.sqrt(8 * x) * event.scale * norm, few)

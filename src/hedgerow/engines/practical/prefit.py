@@ -1,0 +1,395 @@
+"""Which marginals to measure: the prefit of the practical profile, and the offline release.
+
+Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and pairs
+(of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals cost
+less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Otherwise all one-way marginals come
+first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once a round taught
+little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022).
+
+Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``evidence``, ``fit``);
+one-way marginals share their budget by (cells × workload)^⅔; the noise expected in a cell counts against a candidate
+only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the hypothesis
+cannot add more error than that.
+
+Overview shares. A workload table on t asked for a random count (each value in it with probability f = ⅓) has the
+variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} m_a·f(1−f)·Π_{a∈t∖s} f². The sum over the workload is least, for a given
+cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)).
+
+Privacy. Everything measured is charged before it is drawn. A score is w·(‖M D − round(n·h)‖₁ − discount), w ≤ 1 and the
+rest public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
+another down. The distance and the discount are whole numbers and w is a multiple of a public power of two, so that this
+is exact (``_exact_scores``). All parameters are constants or functions of public sizes, the budget and released values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Names
+from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.error_bars import Measurement, varying
+from hedgerow.engines.practical.residuals import Evidence, Overview, coordinates, from_coordinates
+from hedgerow.model.junction_tree import junction_cells
+from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.events import Exponential, Gaussian, Laplace
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe, subsets
+
+ONE_WAY_SHARE = 0.1
+MORE_ONE_WAY = 0.25  # measured again with this share where the first measurements would be mostly noise,
+NOISY = 0.05  # which is when their expected total variation distance exceeds this
+OVERVIEW_SHARE = 0.8
+OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
+OVERVIEW_ROUNDS = 3
+MASK = 1 / 3  # of an attribute's values are in a typical count
+CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
+ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
+FACTOR = 4.0  # in cost, when a round taught little: half the noise
+SHRINKS = 0.8
+MODEL_CELLS = 500_000  # of the junction tree while choosing
+LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
+ROOM = 4_000_000  # for what a session measures later
+DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
+ROUND_STEPS, FINAL_STEPS, LOCAL_STEPS = 40, 300, 40
+ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
+RIDGE_FLOOR = 0.2
+GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
+FLOATS = 53  # bits that float64 holds exactly
+WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
+
+
+@dataclass
+class Learned:
+    """What the session knows: released measurements, their combination, and the model fitted to them. All public."""
+
+    universe: Universe
+    evidence: Evidence
+    model: LogLinear
+    rows: float
+    overview: Overview | None = None
+    measurements: list[Measurement] = field(default_factory=list)
+    _public_rows: float | None = None
+    _priors: dict[object, Array] = field(default_factory=dict, repr=False)
+    _local: dict[Names, Array] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def nothing(cls, universe: Universe, rows: float | None = None) -> Learned:
+        """``rows``: n where it is public."""
+        return cls(universe, Evidence(universe, rows), LogLinear(universe, ()), rows or 1.0, _public_rows=rows)
+
+    def add(self, measurement: Measurement) -> None:
+        self.measurements.append(measurement)
+        self._local = {}
+        if measurement.query is None:
+            self.evidence.add(measurement)
+            if self._public_rows is None:
+                self.rows = max(1.0, self.evidence.total[0])
+
+    def has_room(self, names: Names) -> bool:
+        """Whether the model can take these attributes into one clique: a public fact."""
+        return junction_cells(self.universe, [*self.model.tops, names]) <= ROOM
+
+    def grow(self, *sets: Names, query: Linear | None = None) -> None:
+        """Give the model these sets; what it believes of them now is the prior of their tables."""
+        larger = self.model.grown(sets, query)
+        if larger is self.model:
+            return
+        for s in larger.sets:
+            if s not in self._priors:
+                self._priors[s] = self.model.marginal(s)
+        for key, q in larger.queries.items():
+            if key not in self._priors:
+                self._priors[key] = np.asarray(q.dot(self.model.marginal(q.attributes)))
+        self.model = larger
+
+    def refit(self, steps: int, tolerance: float = 1.0) -> float:
+        """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats; the objective."""
+        if not (self.model.sets or self.model.queries):
+            return 0.0
+        targets = [self._target(s) for s in self.model.sets]
+        single = {m.query.key: m for m in self.measurements if m.query is not None}
+        targets += [
+            Target(single[key].values, self._ridge(self._priors[key], single[key].variance, 1.0))
+            for key in self.model.queries
+        ]
+        self._local = {}
+        return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
+
+    def corrected(self, names: Names) -> Array | None:
+        """The model's marginal fitted to what was measured on ``names`` but did not fit the model; None if nothing was."""
+        if names in self.model.sets or len(names) < 2 or names not in self.evidence:
+            return None
+        if names not in self._local:
+            table = self.model.marginal(names)
+            for order in range(2, len(names) + 1):
+                sets = [s for s in subsets(names, order) if len(s) == order and s not in self.model.sets]
+                if not sets:
+                    continue
+                local, targets = Local(names, table, sets), []
+                for s in sets:
+                    counts, variance = self.evidence.estimate(s)
+                    prior = table.sum(axis=tuple(i for i, n in enumerate(names) if n not in s))
+                    targets.append(Target(counts, self._ridge(prior, variance, 1.0)))
+                minimise(local, targets, self.rows, steps=LOCAL_STEPS, tolerance=0.5)
+                table = local.table()
+            self._local[names] = table
+        return self._local[names]
+
+    def _target(self, names: Names) -> Target:
+        counts, variance = self.evidence.estimate(names)
+        return Target(counts, self._ridge(self._priors[names], variance, ONE_WAY_TRUST if len(names) == 1 else 1.0))
+
+    def _ridge(self, prior: Array, variance: float, trust: float) -> Array:
+        sd = math.sqrt(variance)
+        believed = np.maximum(self.rows * prior, 0.01 * sd)
+        return np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd)
+
+
+class Prefit:
+    """One release: what is left of its allowance, and what has been learned."""
+
+    def __init__(
+        self,
+        data: DataSource,
+        accountant: Accountant,
+        noise: Noise,
+        workload: dict[Names, float],
+        allowance: float,
+        rows: float | None,
+    ) -> None:
+        """``rows``: n where it is public. ``allowance``: how much may be spent, in the currency."""
+        self._data, self._accountant, self._noise = data, accountant, noise
+        self._budget, self._universe = accountant.budget, data.universe
+        self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
+        self._workload: dict[Names, float] = {}
+        for names, weight in workload.items():
+            if kept := varying(data.universe, names):
+                self._workload[kept] = self._workload.get(kept, 0.0) + weight
+        self._allowance = self._left = allowance
+        self._public_rows = rows
+        self.learned = Learned.nothing(data.universe, rows)
+
+    def run(self, *, everything: bool = False) -> Learned:
+        """``everything``: measure the whole workload without choosing, where the noise allows it."""
+        if not self._names:
+            if self._public_rows is None:
+                self._measure((), self._left)
+            return self.learned
+        pairs = self._closure(2, 2)
+        fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
+        if fits and not everything:
+            self._overview([*self._closure(1, 1), *pairs], OVERVIEW_SHARE * self._allowance)
+            self.learned.grow(*pairs)
+            self._rounds(OVERVIEW_ROUNDS)
+        else:
+            self._one_way_marginals()
+            if everything and self._workload and self._noise_of_everything() <= DIRECT:
+                self._measure_everything()
+            else:
+                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
+        self.learned.refit(FINAL_STEPS, 0.1)
+        return self.learned
+
+    def _closure(self, least: int, most: int) -> list[Names]:
+        """The attribute sets of these sizes inside the workload's; single attributes always all."""
+        found = {s for t in self._workload for s in subsets(t, least) if len(s) <= most}
+        found |= {(name,) for name in self._names} if least == 1 else set()
+        return sorted(found, key=lambda s: (len(s), s))
+
+    def _measure(self, names: Names, cost: float) -> None:
+        event = measurement_for(self._budget, cost)
+        self._accountant.charge(event)
+        self._left -= cost
+        values = self._noise.add(self._data.marginal(names), event)
+        self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
+
+    def _overview(self, sets: list[Names], share: float) -> None:
+        """Residuals of all sets at once, and of n where it is private, each with its share by the rule above."""
+        universe = self._universe
+        measured = sets if self._public_rows is not None else [(), *sets]
+        demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
+        found = []
+        for s, part in zip(measured, demand, strict=True):
+            event = residual_event(self._budget, universe.sizes(s), share * part / sum(demand), self._public_rows)
+            self._accountant.charge(event)
+            self._left -= self._budget.cost(event)
+            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), event), dtype=float)
+            found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
+        for measurement in found:
+            self.learned.add(measurement)
+        self.learned.overview = Overview(universe, found, self._public_rows)
+        self.learned.grow(*self._closure(1, 1))
+        self.learned.refit(50)
+
+    def _count_variance(self, s: Names) -> float:
+        """Σ_t w_t·c_s(t): how much the residual's noise adds to random counts of the workload."""
+        sizes, total = self._universe.sizes(s), 0.0
+        for t, weight in self._workload.items():
+            if set(s) <= set(t):
+                total += weight * math.prod(m * MASK * (1 - MASK) for m in sizes) * MASK ** (2 * (len(t) - len(s)))
+        return max(total, 1e-9)
+
+    def _one_way_marginals(self) -> None:
+        universe, names = self._universe, self._names
+        demand = np.array([universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in names])
+        demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
+        parts = self._allowance * demand / demand.sum()
+        for name, part in zip(names, parts, strict=True):
+            self._measure((name,), ONE_WAY_SHARE * float(part))
+        noise = [_mean_absolute(measurement_for(self._budget, ONE_WAY_SHARE * float(p))) for p in parts]
+        if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
+            for name, part in zip(names, parts, strict=True):
+                self._measure((name,), MORE_ONE_WAY * float(part))
+        self.learned.grow(*self._closure(1, 1))
+        self.learned.refit(50)
+
+    def _noise_of_everything(self) -> float:
+        """The expected total variation distance of the workload's tables if all were measured alike."""
+        cells = [self._universe.cells(t) for t in self._workload]
+        each = _mean_absolute(measurement_for(self._budget, self._left / len(cells)))
+        return 0.5 * each * float(np.mean(cells)) / self.learned.rows
+
+    def _measure_everything(self) -> None:
+        """All tables of the workload; then, at no cost, the model takes those it can hold, the most surprising first."""
+        learned, universe = self.learned, self._universe
+        tables = sorted(self._workload)
+        demand = np.array([universe.cells(t) for t in tables], dtype=float) ** (2 / 3)
+        for names, part in zip(tables, self._left * demand / demand.sum(), strict=True):
+            self._measure(names, float(part))
+        learned.refit(50)
+        while True:
+            waiting = [c for c in self._closure(2, len(universe.names)) if c not in learned.model.sets]
+            gains = []
+            for c, believed in zip(waiting, self._beliefs(waiting), strict=True):
+                counts, variance = learned.evidence.estimate(c)
+                noise = math.sqrt(2 * variance / math.pi) * counts.size
+                gains.append(float(np.abs(counts - learned.rows * believed).sum()) - noise)
+            chosen: list[Names] = []
+            for i in np.argsort(gains)[::-1]:
+                if gains[i] <= 0 or len(chosen) == 4:
+                    break
+                if junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= LARGEST_MODEL_CELLS:
+                    chosen.append(waiting[i])
+            if not chosen:
+                return
+            learned.grow(*chosen)
+            learned.refit(ROUND_STEPS)
+
+    def _rounds(self, rounds: int) -> None:
+        candidates = self._closure(2, len(self._universe.names))
+        if not candidates:
+            return
+        demand = np.array([sum(w * len({*c} & {*t}) for t, w in self._workload.items()) for c in candidates])
+        weights = demand / demand.max()
+        cost = self._left / rounds
+        last = False
+        while not last:
+            last = self._left < 2 * cost
+            cost = self._left if last else cost
+            choice, measured = CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost
+            names, believed, discount = self._choose(candidates, weights, choice, measured)
+            self._measure(names, measured)
+            self.learned.grow(names)
+            self.learned.refit(ROUND_STEPS)
+            change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())
+            if change <= discount:
+                cost *= FACTOR
+
+    def _choose(
+        self, candidates: list[Names], weights: Array, choice: float, measured: float
+    ) -> tuple[Names, Array, float]:
+        """The exponential mechanism over the candidates that fit the model; with it, what was believed and the discount."""
+        learned, universe = self.learned, self._universe
+        spent = 1 - self._left / self._allowance
+        limit = MODEL_CELLS * max(spent, 0.1)
+        allowed = [
+            i for i, c in enumerate(candidates) if junction_cells(universe, [*learned.model.tops, c]) <= limit
+        ] or [int(np.argmin([universe.cells(c) for c in candidates]))]
+        event = choice_for(self._budget, choice)
+        self._accountant.charge(event)
+        self._left -= choice
+        noise = _mean_absolute(measurement_for(self._budget, measured))
+        beliefs = self._beliefs([candidates[i] for i in allowed])
+        expected = [learned.rows * belief for belief in beliefs]
+        discounts = [float(np.minimum(noise, SHRINKS * counts).sum()) for counts in expected]
+        distances = [
+            _distance(self._data.marginal(candidates[i]), counts) for i, counts in zip(allowed, expected, strict=True)
+        ]
+        scores = _exact_scores(distances, discounts, weights[allowed], learned.rows)
+        j = self._noise.choose(scores, event)
+        return candidates[allowed[j]], beliefs[j], discounts[j]
+
+    def _beliefs(self, sets: list[Names]) -> list[Array]:
+        """The model's marginals, smaller ones as sums of larger ones where that saves an elimination."""
+        model = self.learned.model
+        found: dict[Names, Array] = {}
+        for names in sorted(sets, key=len, reverse=True):
+            if names in found:
+                continue
+            found[names] = table = model.marginal(names)
+            for s in subsets(names, 2)[:-1]:
+                if s not in found:
+                    found[s] = table.sum(axis=tuple(i for i, n in enumerate(names) if n not in s))
+        return [found[s] for s in sets]
+
+
+def measurement_for(budget: Budget, cost: float) -> Laplace | Gaussian:
+    """The noise on a whole marginal that costs this much."""
+    if budget.pure:
+        return Laplace(budget.marginal_l1(), budget.marginal_l1() / cost)
+    return Gaussian(budget.marginal_l2(), budget.marginal_l2() / math.sqrt(2 * cost))
+
+
+def residual_event(budget: Budget, sizes: tuple[int, ...], cost: float, rows: float | None) -> Gaussian:
+    """The noise on a residual's coordinates that costs this much; of n itself, which is whole, on no attributes.
+
+    Rounding moves each of the r coordinates of two neighbours apart by at most a step g: by g√r in all. The last factor
+    is room for the square roots of float64.
+    """
+    if not sizes:
+        return Gaussian(budget.linear(), budget.linear() / math.sqrt(2 * cost))
+    grid = GRID if rows is None else max(GRID, 2.0 ** (math.ceil(math.log2(rows)) + 1 - FLOATS))
+    rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))
+    sensitivity = (budget.residual_l2(sizes) + rounding) * (1 + 2**-40)
+    return Gaussian(sensitivity, sensitivity / math.sqrt(2 * cost), grid)
+
+
+def choice_for(budget: Budget, cost: float) -> Exponential:
+    """The choice by ℓ1 distances that costs this much."""
+    epsilon = cost if budget.pure else math.sqrt(8 * cost)
+    return Exponential(budget.marginal_distance(), epsilon)
+
+
+def _distance(counts: NDArray[np.int64], expected: Array) -> int:
+    """‖counts − round(expected)‖₁ in whole rows. The public part is cut off where a sum could pass an int64."""
+    most = min(2**FLOATS, 2**62 // counts.size)
+    return int(np.abs(counts - np.clip(np.round(expected), 0, most).astype(np.int64)).sum())
+
+
+def _exact_scores(distances: Sequence[int], discounts: Sequence[float], weights: Array, rows: float) -> Array:
+    """w·(distance − discount) for each candidate, without error: one row moves it by at most what it moves the distance.
+
+    Distances and discounts are cut off at a public bound of at least four times the rows (1-Lipschitz, and no distance
+    reaches it where ``rows`` is n), discounts are rounded to whole rows and weights down to multiples of 2^-b, b such
+    that all products fit float64.
+    """
+    span = min(FLOATS, math.ceil(math.log2(max(rows, 1.0))) + 2)
+    bits = min(WEIGHT_BITS, FLOATS - span)
+    most = 2**span
+    return np.array(
+        [
+            math.ldexp(max(1, math.floor(math.ldexp(w, bits))) * (min(distance, most) - min(round(d), most)), -bits)
+            for distance, d, w in zip(distances, discounts, weights.tolist(), strict=True)
+        ]
+    )
+
+
+def _mean_absolute(event: Laplace | Gaussian) -> float:
+    return event.scale if isinstance(event, Laplace) else event.sigma * math.sqrt(2 / math.pi)

@@ -1,0 +1,205 @@
+"""All released tables as one set of independent estimates, and least-squares estimates of any table they cover.
+
+Darroch & Speed, "Additive and multiplicative models and interactions" (1983); Xiao et al., "An optimal and scalable
+matrix mechanism for noisy marginals" (2023), whose residual basis this is.
+
+    z_s      the centred table on attributes s: what the marginal on s says beyond all smaller ones
+    p_s      its precision, 1/variance of a cell before centring
+
+A noisy marginal on c with independent cells of variance v splits into independent residuals on every s ⊆ c, each of
+variance v·cells(c)/cells(s) a cell. Residuals of different measurements are combined by precision: exact generalised
+least squares for any number of overlapping marginals, in closed form, and consistent by construction.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Names
+from hedgerow.data.source import MOST_ROWS
+from hedgerow.engines.practical.error_bars import Measurement
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe, subsets
+
+LARGEST = 2**53  # steps of a grid that float64 holds exactly
+
+
+def centred(table: Array) -> Array:
+    """The table minus its means along every axis: its residual."""
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
+
+
+def coordinates(counts: NDArray[np.int64], grid: float) -> Array:
+    """The residual of a table in an orthonormal basis: Π(m − 1) numbers in place of Π m that depend on each other.
+
+    Each is the multiple of the grid nearest to the exact number, and at most 2^53 steps. ``grid``: a power of two ≤ 1.
+
+    A number is v/√P, v and P whole: v a sum of counts along Helmert's contrasts, P = Π k(k+1) the square of their norm.
+    float64 rounds it, within a bound on its error; where that leaves a choice, an integer square root decides.
+    """
+    v, P = _contrasted(counts), np.ones((), np.int64)
+    for m in counts.shape:
+        P = np.multiply.outer(P, np.arange(1, m) * np.arange(2, m + 1))
+    z = np.asarray(v.astype(float) / np.sqrt(P) / grid)
+    below = np.floor(z)
+    part = z - below
+    steps = np.array(np.clip(below + (part > 0.5), -LARGEST, LARGEST))
+    for cell in map(tuple, np.argwhere(np.abs(part - 0.5) <= 2.0**-49 * (np.abs(z) + 1))):
+        steps[cell] = _rounded(int(v[cell]), int(P[cell]), int(1 / grid))
+    return np.asarray(steps * grid)
+
+
+def _contrasted(counts: NDArray[np.int64]) -> NDArray[Any]:
+    """Along every axis, the sum of the first k counts minus k times the next, k = 1 … m − 1: in whole numbers."""
+    largest = MOST_ROWS * math.prod(m - 1 for m in counts.shape)
+    values = counts.astype(np.int64 if largest < 2**62 else object)
+    for axis, m in enumerate(counts.shape):
+        values = np.moveaxis(values, axis, -1)
+        values = np.cumsum(values, axis=-1)[..., :-1] - np.arange(1, m) * values[..., 1:]
+        values = np.moveaxis(values, -1, axis)
+    return values
+
+
+def _rounded(v: int, P: int, steps: int) -> int:
+    """v·steps/√P to the nearest whole number, halves away from zero, cut off at 2^53."""
+    twice = math.isqrt(4 * (v * steps) ** 2 // P)  # ⌊√x⌋ = ⌊√⌊x⌋⌋
+    nearest = min((twice + 1) // 2, LARGEST)
+    return nearest if v >= 0 else -nearest
+
+
+def from_coordinates(values: Array) -> Array:
+    """The centred table with these coordinates."""
+    for axis, m in enumerate(values.shape):
+        values = np.moveaxis(np.tensordot(_contrasts(m + 1).T, values, axes=(1, axis)), 0, axis)
+    return values
+
+
+@lru_cache(maxsize=256)
+def _contrasts(m: int) -> Array:
+    """Helmert's: m − 1 orthonormal rows, each of sum 0."""
+    rows = np.tril(np.ones((m - 1, m)))
+    rows[np.arange(m - 1), np.arange(1, m)] = -np.arange(1, m)
+    contrasts: Array = np.tril(rows, 1) / np.sqrt(np.arange(1, m) * np.arange(2, m + 1))[:, None]
+    return contrasts
+
+
+class Evidence:
+    """What has been measured so far, as residuals. Public."""
+
+    def __init__(self, universe: Universe, rows: float | None = None) -> None:
+        """``rows``: n where it is public, and then exact."""
+        self._universe = universe
+        self._residuals: dict[Names, Array] = {}
+        self._precisions: dict[Names, float] = {}
+        if rows is not None:
+            self._residuals[()], self._precisions[()] = np.asarray(rows), math.inf
+
+    def add(self, measurement: Measurement) -> None:
+        names, cells = measurement.attributes, self._universe.cells
+        for s in [names] if measurement.residual else subsets(names):
+            precision = cells(s) / (measurement.variance * cells(names))
+            self._combine(s, centred(measurement.onto(s)), precision)
+
+    def _combine(self, names: Names, residual: Array, precision: float) -> None:
+        known = self._precisions.get(names, 0.0)
+        if known == math.inf:
+            return
+        if known:
+            residual = (known * self._residuals[names] + precision * residual) / (known + precision)
+        self._residuals[names], self._precisions[names] = residual, known + precision
+
+    def __contains__(self, names: Names) -> bool:
+        """Whether the table on these attributes can be estimated without a model."""
+        return all(s in self._precisions for s in subsets(names))
+
+    @property
+    def total(self) -> tuple[float, float]:
+        """The estimate of n and its variance."""
+        return float(self._residuals[()]), 1 / self._precisions[()]
+
+    def estimate(self, names: Names) -> tuple[Array, float]:
+        """The least-squares estimate of the counts on ``names``, and the variance of a cell."""
+        universe = self._universe
+        counts, variance = np.zeros(universe.sizes(names)), 0.0
+        for s in subsets(names):
+            spread = universe.cells(names) / universe.cells(s)
+            shape = [universe[n].size if n in s else 1 for n in names]
+            counts += self._residuals[s].reshape(shape) / spread
+            freedom = math.prod(1 - 1 / size for size in universe.sizes(s))
+            variance += freedom / (self._precisions[s] * spread**2)
+        return counts, variance
+
+
+class Overview:
+    """Residuals of a whole family of sets, measured together before anything else: one Gaussian mechanism.
+
+    A query q on A has the components q_s, the means of q over A∖s centred along s, and
+    ⟨q, counts⟩ = Σ_{s⊆A} ⟨q_s, z_s⟩, so its estimate has the variance Σ σ_s²‖q_s‖²: independent, jointly Gaussian noise.
+    Before it residuals were rounded, z_s by at most b_s in ℓ2, which moves the estimate by at most Σ b_s‖q_s‖: by
+    Cauchy–Schwarz at most ``rounding`` = (Σ b_s²/σ_s²)^½ deviations.
+    """
+
+    def __init__(self, universe: Universe, measurements: Sequence[Measurement], rows: float | None) -> None:
+        self.universe = universe
+        self._evidence = Evidence(universe, rows)
+        self._variances = {m.attributes: m.variance for m in measurements}
+        self.rounding = math.hypot(*(_rounding(m) for m in measurements))
+        if rows is not None:
+            self._variances[()] = 0.0
+        for measurement in measurements:
+            self._evidence.add(measurement)
+        self.sets = [s for s in self._variances if s in self._evidence]
+        self._tables: dict[Names, Array] = {}
+
+    def covers(self, names: Names) -> bool:
+        return names in self._evidence
+
+    def onto(self, names: Names) -> Array:
+        """The estimated counts on ``names``."""
+        if names not in self._tables:
+            self._tables[names] = self._evidence.estimate(names)[0]
+        return self._tables[names]
+
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """The standard deviation of the estimate of each query on ``names``, in rows."""
+        sizes = self.universe.sizes(names)
+        products = [q for q in queries if q.vectors and q.is_count]
+        if len(products) == len(queries):
+            true = np.array([[np.count_nonzero(v) for v in q.vectors or ()] for q in queries], dtype=float)
+            share = true / np.array(sizes)
+            inside, outside = true * (1 - share), share**2  # ‖centred mask‖², and the squared mean of a mask
+            variance = np.zeros(len(queries))
+            for s in subsets(names):
+                factors = [inside[:, i] if n in s else outside[:, i] for i, n in enumerate(names)]
+                variance += self._variances[s] * math.prod(factors, start=np.ones(len(queries)))
+            return np.sqrt(variance)
+        return np.array([self._deviation(names, q) for q in queries])
+
+    def widest(self, names: Names) -> float:
+        """The largest deviation of a table of norm 1 on ``names``: of one that varies along some s ⊆ A alone."""
+        cells = self.universe.cells
+        return max(math.sqrt(self._variances[s] * cells(s) / cells(names)) for s in subsets(names))
+
+    def _deviation(self, names: Names, query: Linear) -> float:
+        variance = 0.0
+        for s in subsets(names):
+            away = tuple(i for i, n in enumerate(names) if n not in s)
+            variance += self._variances[s] * float((centred(query.table.mean(axis=away)) ** 2).sum())
+        return math.sqrt(variance)
+
+
+def _rounding(measurement: Measurement) -> float:
+    """b/σ of a residual: half a step in each coordinate, and none in n, which is whole."""
+    if not measurement.attributes:
+        return 0.0
+    event = measurement.event
+    coordinates = math.prod(m - 1 for m in measurement.values.shape)
+    return event.grid / 2 * math.sqrt(coordinates / measurement.variance)

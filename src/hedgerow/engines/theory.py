@@ -1,0 +1,201 @@
+"""The theory profile: textbook private multiplicative weights, online or offline, with the guarantee of the theorem.
+
+Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). Where n is private, N/ñ stands for
+N/n, ñ an estimate that is off by at most h rows except with its own part of β: an answer is then within 3α + h/ñ, and in
+rows within ñ times that. Convex questions are answered
+within an α of their own (``convex_pmw``), by the same hypothesis. At small n this says little; the practical profile
+makes every other choice for accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.convex import fitted
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.linear import Linear, marginal_cells
+from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
+from hedgerow.textbook.mwem import MWEMConfig, MWEMRelease
+from hedgerow.textbook.oracles import NoisyGradientDescent
+from hedgerow.textbook.pmw import OnlinePMW
+
+Source = Literal["hypothesis", "measured"]
+ROOM = 1.25  # times the least α of the convex theorem: at the least itself the oracle takes ten times the steps
+
+
+class Theory:
+    """Online PMW behind the interface that a session asks."""
+
+    def __init__(
+        self,
+        pmw: OnlinePMW,
+        convex: OnlineConvexPMW | None = None,
+        off: float = 0.0,
+        vouched: Collection[Custom] = (),
+    ) -> None:
+        """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused.
+
+        ``off``: h, how many rows the scale of both may be off, 0 where n is public.
+        """
+        self._pmw, self._convex, self._accountant, self._vouched = pmw, convex, pmw._accountant, vouched
+        self._doubt = off / pmw.config.scale
+
+    @property
+    def error(self) -> float:
+        """What holds for every answer: of a fraction, and times ñ of a number of rows."""
+        return self._pmw.config.error + self._doubt
+
+    def error_in_rows(self, value: Any, error: float) -> float:
+        """|ñv − N| ≤ 3αñ, and h more where a measured v was cut off at 1."""
+        return error * self.rows
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        return self._pmw.hypothesis
+
+    @property
+    def rows(self) -> float:
+        return self._pmw.config.scale
+
+    def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
+        self._require_reach(within)
+        answer = self._pmw.ask(query)
+        return answer.value, self.error, answer.source
+
+    def answer_free(self, queries: Sequence[Linear]) -> None:
+        """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
+
+    @one_at_a_time  # all its cells together
+    def marginal(
+        self, names: tuple[str, ...], within: float | None
+    ) -> tuple[NDArray[np.float64], float | None, Source]:
+        """Cell by cell: each is a count of its own."""
+        self._require_reach(within)
+        universe = self.hypothesis.universe
+        answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, names)]
+        values = np.array([answer.value for answer in answers]).reshape(universe.sizes(names))
+        source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
+        return values, self.error, source
+
+    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
+        """θ within the convex theorem's α of the best, by the same hypothesis and from the same budget."""
+        if self._convex is None:
+            raise InvalidInput(
+                "The theory profile must know the losses it will be asked, for their constants calibrate it. Found none. "
+                'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
+            )
+        if not query.is_vouched(self._vouched):
+            raise InvalidInput(
+                f"A loss of one's own must be vouched for by the owner in the theory profile. Found {query.risk!r}. "
+                "Let the owner open the session with vouched=[loss], or use one of hedgerow.losses."
+            )
+        # α is of ñ rows, and there may be fewer
+        alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf
+        self._require_reach(within, alpha, "alpha")
+        answer = self._convex.ask(query.risk, query.over)
+        source: Source = "hypothesis" if answer.source == "hypothesis" else "measured"
+        return answer.theta, alpha if alpha < math.inf else None, source
+
+    def _require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
+        reach = self.error if reach is None else reach
+        if within is not None and within < reach:
+            raise InvalidInput(
+                f"within must be at least {called} = {reach:.4g} in the theory profile. Found {within:g}. "
+                'Open the session with profile="practical", or with a smaller alpha.'
+            )
+
+
+def convex_pmw(
+    questions: Sequence[BoundMinimize],
+    part: Budget,
+    data: DataSource,
+    accountant: Accountant,
+    noise: Noise,
+    *,
+    hypothesis: Hypothesis,
+    rows: float,
+    queries: int,
+    beta: float,
+) -> OnlineConvexPMW:
+    """The convex mechanism for losses with constants up to those of the questions, on a hypothesis shared with counts.
+
+    An update of either kind lowers KL(D ‖ D̂) ≤ ln|X| by what its own theorem says, so both bounds on updates hold.
+    """
+    scales = [question.scale for question in questions]
+    if None in scales:
+        raise InvalidInput(
+            "Convex questions of the theory profile must be over bounded sets. Found one that is not. Give L2Ball(radius)."
+        )
+    oracle = NoisyGradientDescent(
+        lipschitz=max(q.risk.lipschitz(q.over) for q in questions),
+        diameter=max(q.over.diameter_l2(q.risk.dimension) for q in questions),
+        dimension=max(q.risk.dimension for q in questions),
+    )
+    S = max(scale for scale in scales if scale is not None)
+    calibrated = partial(
+        configure, part, cells=data.universe.size, rows=rows, queries=queries, beta=beta, scale_S=S, oracle=oracle
+    )
+    config = calibrated(alpha=min(S, ROOM * calibrated().alpha))
+    return OnlineConvexPMW(config, data, accountant, noise, hypothesis)
+
+
+def part_of(budget: Budget, share: float) -> Budget:
+    """A budget of the same δ and neighbours whose total is at most this share of the other's."""
+    low, high = 0.0, budget.epsilon
+    while high - low > 1e-6 * high:
+        middle = (low + high) / 2
+        fits = replace(budget, epsilon=middle).total <= share * budget.total
+        low, high = (middle, high) if fits else (low, middle)
+    return replace(budget, epsilon=low)
+
+
+class Offline:
+    """A hypothesis released all at once (``mwem``): within 3α on its workload, with no promise elsewhere."""
+
+    def __init__(self, released: MWEMRelease, config: MWEMConfig, workload: Sequence[Linear]) -> None:
+        self.hypothesis, self.rows, self._error = released.hypothesis, config.scale, config.error
+        self._promised = {query.key for query in workload} if released.stopped else set()
+
+    def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
+        error = self._error if query.key in self._promised else None
+        if within is not None and (error is None or error > within):
+            raise BudgetExceeded(
+                f"within must be at least what the release promises ({'nothing' if error is None else f'{error:.4g}'}). "
+                f"Found {within:g}, and the whole budget is spent. Open a session instead."
+            )
+        return self.hypothesis.answer(query), error, "hypothesis"
+
+    def error_in_rows(self, value: Any, error: float) -> float:
+        return error * self.rows  # n is public
+
+    def answer_free(self, queries: Sequence[Linear]) -> list[tuple[float, float | None]]:
+        return [self.answer(query, None)[:2] for query in queries]
+
+    def marginal(
+        self, names: tuple[str, ...], within: float | None
+    ) -> tuple[NDArray[np.float64], float | None, Source]:
+        errors = [self.answer(cell, within)[1] for cell in marginal_cells(self.hypothesis.universe, names)]
+        error = None if None in errors else self._error
+        return self.hypothesis.marginal(names), error, "hypothesis"
+
+    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
+        """θ of the released hypothesis; a release promises nothing about it."""
+        if within is not None:
+            raise BudgetExceeded(
+                f"within must be left out of a convex question to a release, whose whole budget is spent. Found {within:g}. "
+                "Open a session instead."
+            )
+        return fitted(self.hypothesis, query)[0].theta, None, "hypothesis"

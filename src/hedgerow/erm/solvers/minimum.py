@@ -1,0 +1,156 @@
+"""The exact minimum inside a perturbation mechanism, up to a distance that holds for every dataset.
+
+Papers: Iyengar et al. "Towards practical differentially private convex optimization" (approximate minima); `descent`.
+
+Symbols: F(θ) = Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖² + ⟨b, θ⟩ over C; θ* its minimum; L, λ bounds on ‖φ'·x‖ and φ''·‖x‖².
+
+F is Λ-strongly convex, so a vector r of ∇F(θ) plus the normal cone of C at θ proves ‖θ − θ*‖ ≤ ‖r‖/Λ. For any v, θ = Π(v)
+and β > 0 such a vector is β(v − θ) + ∇F(θ), and ∇F(θ) alone where v is in C. `_proven` works it out in exact sums, with an
+allowance for all that is rounded, so what is returned is within the distance asked for, for every dataset and arithmetic included.
+
+Newton's method gets there in a few steps where C does not bind. Otherwise accelerated descent runs for as many steps as its
+bound needs, again from where it ended, and closer, until the proof is found. There is no failure to report: the distance asked for is at
+least `rounding`, where the proof exists.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hedgerow._types import Array
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.convex.sets.potentials import Euclidean
+from hedgerow.erm.exact_sums import exact_row_products, exact_sum
+from hedgerow.erm.problem import Problem
+from hedgerow.erm.solvers.descent import Schedule, descend, fastest
+from hedgerow.errors import InvalidInput
+
+_UNIT_ROUNDOFF = 2.0**-53
+_NEWTON_STEPS = 60
+_NEWTON_UP_TO = 2000  # parameters
+_STAGES = 60
+_MOST_ROWS = 1 << 32  # that are allowed for where n is a guess
+
+
+def require_smooth(problem: Problem, solver: str) -> None:
+    if not problem.loss.is_smooth:
+        raise InvalidInput(
+            f"loss must be smooth for {solver}. Found {type(problem.loss).__name__}, which has kinks. "
+            "Use SmoothedHinge or Huber, or mirror_descent."
+        )
+
+
+def rounding(problem: Problem, over: ConvexSet, weight: float) -> float:
+    """The least distance to ask for: twice what rounding can hide from the proof."""
+    rows, p = problem.n if problem.budget.neighbours == "replace" else max(problem.most_rows, _MOST_ROWS), problem.p
+    # v of the proof is a step of 1/β from C, and as far from 0 as C and that step are
+    far = over.radius_l2(p) + problem.lipschitz / problem.smoothness if over.is_bounded else 0.0
+    return 2 * (_slack(problem, rows) + _projection_slack(problem, rows, weight, far)) / weight
+
+
+def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, distance: float) -> Array:
+    """A point within `distance` of θ*, whatever the data; at least `rounding`, so that there is a proof of it. Private."""
+    point = np.zeros(problem.p)
+    if problem.p <= _NEWTON_UP_TO:
+        point, proven = _proven(problem, over, weight, tilt, _newton(problem, weight, tilt, weight * distance / 8))
+        if proven <= distance:
+            return point
+    start, near = over.project(np.zeros(problem.p)), distance / 2
+    # ‖θ*‖ where nothing constrains it
+    farthest = (problem.X.shape[0] * problem.lipschitz + float(np.linalg.norm(tilt))) / weight
+    spread = min(farthest + float(np.linalg.norm(start)), over.diameter_l2(problem.p))
+    for _ in range(_STAGES):
+        start = _descent(problem, over, weight, tilt, start, spread, near)
+        stepped = start - _gradient(problem, start, weight, tilt)[0] / _steepest(problem, weight)
+        point, proven = _proven(problem, over, weight, tilt, stepped)
+        if proven <= distance:
+            break
+        spread, near = near, near / 8
+    return point
+
+
+def _steepest(problem: Problem, weight: float) -> float:
+    """β: F is β-smooth."""
+    return float(problem.X.shape[0] * problem.smoothness + weight)
+
+
+def _slack(problem: Problem, rows: int) -> float:
+    """What rounding can do to ‖∇F‖: slopes are right to 10·2^-53 of their bound at scores that are right to 2^-52 of themselves.
+
+    No loss here has φ″(z)·|z| above `bends`: it is flat, or fades, beyond the scores of its labels and its own scale.
+    """
+    loss, own = problem.loss, abs(float(getattr(problem.loss, "clip", 0.0)))
+    bends = loss.smoothness * (1 + problem.label_bound + own) + problem.slope_bound
+    return (rows + 1) * _UNIT_ROUNDOFF * problem.row_l2 * (12 * problem.slope_bound + 2 * bends)
+
+
+def _projection_slack(problem: Problem, rows: int, weight: float, length: float) -> float:
+    """What rounding in Π(v), ‖v‖ = length, can do to r."""
+    off = 2 * (problem.p + 16) * _UNIT_ROUNDOFF * length
+    return 2 * (rows * problem.smoothness + weight) * off
+
+
+def _proven(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
+    """Π(v), and a distance that it has from θ* at most."""
+    point, β, n = over.project(v), _steepest(problem, weight), problem.X.shape[0]
+    z = exact_row_products(problem.X, point * problem.unit, problem.bits)
+    s = np.clip(problem.loss.derivative(z, problem.y), -problem.slope_bound, problem.slope_bound)
+    fine = 2.0 ** (math.frexp(problem.slope_bound)[1] - 53)
+    sums = exact_sum(problem.X, np.trunc(s / fine), problem.bits, 53) * (fine * problem.unit)
+    r = β * (v - point) + (sums + weight * point + tilt)
+    slack = _slack(problem, n) + 8 * _UNIT_ROUNDOFF * (weight * np.linalg.norm(point) + np.linalg.norm(tilt))
+    if over.is_bounded:
+        slack += _projection_slack(problem, n, weight, float(np.linalg.norm(v)))
+    return point, (float(np.linalg.norm(r)) * (1 + 1e-9) + float(slack)) / weight
+
+
+def _gradient(problem: Problem, theta: Array, weight: float, tilt: Array) -> tuple[Array, Array, Array]:
+    """∇F, nearly, and the scores and slopes it is made of."""
+    z = problem.scores(theta)
+    s = np.clip(problem.loss.derivative(z, problem.y), -problem.slope_bound, problem.slope_bound)
+    return np.asarray(problem.X.T @ s) * problem.unit + weight * theta + tilt, z, s
+
+
+def _newton(problem: Problem, weight: float, tilt: Array, γ: float) -> Array:
+    """Newton's method on ∇F = 0 that backtracks on ‖∇F‖, along which its direction descends."""
+    θ = np.zeros(problem.p)
+    g, z, s = _gradient(problem, θ, weight, tilt)
+    size = float(np.linalg.norm(g))
+    for _ in range(_NEWTON_STEPS):
+        if size <= γ:
+            break
+        h = np.where(np.abs(s) < problem.slope_bound, problem.loss.curvature(z, problem.y), 0.0)
+        X = problem.X
+        H = (X.T * h) @ X if isinstance(X, np.ndarray) else (X.T @ X.multiply(h[:, None]).tocsr()).toarray()
+        try:
+            move = np.linalg.solve(H * problem.unit**2 + weight * np.eye(problem.p), g)
+        except np.linalg.LinAlgError:  # singular to rounding: what the rows hold must not be heard of
+            break
+        step = 1.0
+        while step > 1e-4:
+            then, z_then, s_then = _gradient(problem, θ - step * move, weight, tilt)
+            if float(np.linalg.norm(then)) <= (1 - step / 4) * size:
+                break
+            step /= 2
+        else:
+            break
+        θ, g, z, s = θ - step * move, then, z_then, s_then
+        size = float(np.linalg.norm(g))
+    return θ
+
+
+def _descent(
+    problem: Problem, over: ConvexSet, weight: float, tilt: Array, start: Array, spread: float, distance: float
+) -> Array:
+    """Accelerated descent, from a point within `spread` of θ*, until its bound D/A_T ≤ (Λ/2n)·distance² on the average loss."""
+    n = max(problem.X.shape[0], 1)
+    D, Δ, β = spread**2 / 2, weight / n, problem.smoothness
+    weights, A = [], 0.0
+    while D / (Δ * distance**2 / 2) > A:
+        weights.append(float(fastest(A, 1 + Δ * A, β)))
+        A += weights[-1]
+    plan = Schedule(np.array(weights), 0.0, True, Δ)
+    Ψ = Euclidean(start, D, math.sqrt(problem.p), over.project)
+    return descend(lambda θ: _gradient(problem, θ, 0.0, tilt)[0] / n, Ψ, plan)

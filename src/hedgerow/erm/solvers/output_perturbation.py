@@ -1,0 +1,155 @@
+"""Output perturbation: find the minimum, then add noise for how far a neighbour can move it.
+
+Papers: Chaudhuri, Monteleoni & Sarwate "Differentially private empirical risk minimization"; Jain & Thakurta "(Near)
+dimension independent risk bounds for differentially private learning" (the regularised form); Ullman "Private
+multiplicative weights beyond linear queries", Theorems 4.2–4.6, whose oracles these are.
+
+Symbols: θ* = argmin over C of Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖²; L bounds |φ'|·‖x‖, λ bounds φ''·‖x‖²; g the distance up to
+which θ* is computed; μ what the budget allows (`payment`).
+
+Privacy. The sums of two neighbours differ by functions whose gradient is at most 2L (L where a row comes or goes), and
+each sum is Λ-strongly convex, so their minima over C are at most 2L/Λ apart; the computed ones 2L/Λ + 2g. One Gaussian
+mechanism: σ = (2L/Λ + 2g)/μ. With a loss of ridge Δ the weight is Λ = nΔ, n the stated number where the true is private.
+
+Risk. Constrained: (L + Δ·max‖θ‖)·σ√p, for the loss is Lipschitz and projecting back to C moves no farther than the noise.
+Unconstrained: the gradient vanishes at θ*, so (λ + Δ)·pσ²/2, of order p·L²/(Δ²n²μ²).
+Regularised GLM: a score moves by ⟨x, noise⟩ ~ N(0, σ²‖x‖²) whatever p, so the risk is at most
+ΛR²/(2n) + min(λσ²/2, √(2/π)·Lσ), σ ∝ 1/Λ, and Λ is the one with the best bound: free of dimension, as long as θ is not
+projected.
+
+Differs: noise is Gaussian with the analytic calibration, where Chaudhuri et al. draw from exp(−ε‖·‖).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import minimize_scalar
+
+from hedgerow._checks import positive
+from hedgerow.convex.losses.families import Loss
+from hedgerow.convex.sets import Unconstrained
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.erm.problem import Norm, Problem, Result, prepared, usual_radius
+from hedgerow.erm.solvers.minimum import minimum, require_smooth, rounding
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy import events
+from hedgerow.privacy.accounting import Accountant, Budget
+
+_NEAR = 1e-4  # share of 2L/Λ up to which the minimum is computed
+FLATTEST = 1e-8  # of the smoothness: with less of a ridge the steps to a certain minimum would be millions
+
+
+@np.errstate(all="ignore")
+def output_perturbation(
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: Loss,
+    over: ConvexSet,
+    budget: Budget | Accountant,
+    row_bound: float = 1.0,
+    norm: Norm = "l2",
+    label_bound: float | None = None,
+    rows: int | None = None,
+    spend: float | None = None,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Result:
+    """θ of a loss with a ridge, `loss.ridge` > 0: its minimum over the set, with noise, projected back to the set."""
+    problem = prepared(
+        X, y, loss, over, budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows, spend=spend,
+        seed=seed, progress=progress,
+    )  # fmt: skip
+    require_smooth(problem, "output_perturbation")
+    if loss.strong_convexity <= 0:
+        raise InvalidInput(
+            "loss must be strongly convex for output_perturbation. Found ridge = 0. Give the loss a ridge, or use "
+            "regularised_output_perturbation."
+        )
+    if not is_round(problem):
+        raise InvalidInput(
+            f"ridge must be at least {FLATTEST * problem.smoothness:.3g}, {FLATTEST:g} of the loss's curvature, for "
+            f"output_perturbation. Found {loss.ridge!r}. Raise it, lower row_bound, or use another solver."
+        )
+    Λ = problem.n * loss.strong_convexity
+    θ, event, cost = _noisy_minimum(problem, over, Λ)
+    bound = risk_bound(problem, event.sigma)
+    return Result(over.project(θ), (event,), cost, bound, 1, "output_perturbation")
+
+
+def is_round(problem: Problem) -> bool:
+    """Whether a minimum can be certain in reasonable time, whatever the rows: a public fact."""
+    return problem.loss.strong_convexity >= FLATTEST * problem.smoothness
+
+
+def risk_bound(problem: Problem, sigma: float) -> float:
+    """(L + Δ‖C‖₂)·σ√p within a set, (λ + Δ)·pσ²/2 without one."""
+    Δ, p = problem.loss.strong_convexity, problem.p
+    if not problem.over.is_bounded:
+        return (problem.smoothness + Δ) * p * sigma**2 / 2
+    return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)
+
+
+@np.errstate(all="ignore")
+def regularised_output_perturbation(
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: Loss,
+    over: ConvexSet | None = None,
+    budget: Budget | Accountant,
+    row_bound: float = 1.0,
+    norm: Norm = "l2",
+    label_bound: float | None = None,
+    rows: int | None = None,
+    spend: float | None = None,
+    radius: float | None = None,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Result:
+    """θ of a Lipschitz GLM without a constraint, at a risk free of dimension. `radius`: the ‖θ‖₂ it competes with."""
+    if over is not None and over.is_bounded:
+        raise InvalidInput(
+            "over must be left out for regularised_output_perturbation, whose risk is free of dimension only where θ is "
+            f"not projected. Found {type(over).__name__}. Drop it, or use output_perturbation or mirror_descent."
+        )
+    problem = prepared(
+        X, y, loss, Unconstrained(), budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows,
+        spend=spend, seed=seed, progress=progress,
+    )  # fmt: skip
+    require_smooth(problem, "regularised_output_perturbation")
+    reach = positive("radius", usual_radius(problem) if radius is None else radius)
+    Λ, bound = regularised_weight(problem, reach)
+    θ, event, cost = _noisy_minimum(problem, problem.over, Λ)
+    return Result(θ, (event,), cost, bound, 1, "regularised_output_perturbation")
+
+
+def regularised_weight(problem: Problem, radius: float) -> tuple[float, float]:
+    """(Λ, bound): the weight on the sum of losses with the best bound ΛR²/(2n) + min(λσ²/2, √(2/π)·Lσ)."""
+    given, n = problem.n * problem.loss.ridge, problem.n
+    moved = problem.budget.gradient(problem.lipschitz) * (1 + 2 * _NEAR) / problem.payment.mu  # σ·Λ
+
+    def bound(log_weight: float) -> float:
+        extra = math.exp(log_weight)
+        σ = moved / (extra + given)
+        risk = min(problem.smoothness * σ**2 / 2, math.sqrt(2 / math.pi) * problem.lipschitz * σ)
+        # the loss's own ridge is not a GLM: its part of the noise has a dimension
+        return extra * radius**2 / (2 * n) + risk + problem.loss.ridge * problem.p * σ**2 / 2
+
+    grid = np.linspace(math.log(problem.smoothness) - 20, math.log(problem.smoothness * n) + 10, 400)
+    i = int(np.argmin([bound(v) for v in grid]))
+    found = minimize_scalar(bound, bounds=(grid[max(i - 1, 0)], grid[min(i + 1, grid.size - 1)]), method="bounded")
+    return math.exp(float(found.x)) + given, float(found.fun)
+
+
+def _noisy_minimum(problem: Problem, over: ConvexSet, weight: float) -> tuple[np.ndarray, events.Gaussian, float]:
+    apart = problem.budget.gradient(problem.lipschitz) / weight  # 2L/Λ, or L/Λ
+    g = _NEAR * apart / 2 + rounding(problem, over, weight)
+    event = problem.payment.gaussian(apart + 2 * g, problem.p)
+    cost = problem.payment.charge((event,))
+    θ = minimum(problem, over, weight, np.zeros(problem.p), g)
+    return problem.noise.add(θ, event), event, cost

@@ -1,0 +1,278 @@
+"""Whitened descent: measure how the features vary, then put the noise where it harms least. The practical choice.
+
+Papers: Künsch, Stefanski & Carroll "Conditionally unbiased bounded-influence estimation in general regression models"
+(weights that depend on a row's own features keep a GLM unbiased); Dong, Roth & Su "Gaussian differential privacy".
+
+Symbols: M = Σxxᵀ/n, M̃ its release, r the spectral norm of its noise; A = max(M̃, r)^(−½), a public matrix; θ = Aθ′;
+C = √tr(AM̃A), about the root mean square of ‖Ax‖; w = min(1, C/‖Ax‖) the weight of a row; b the bound on |φ′|.
+
+ 1. Release M with a tenth of ρ: a row adds xxᵀ, of ‖xxᵀ‖_F ≤ ‖x‖², and two such matrices are at most √2·‖x‖² apart.
+ 2. T steps θ′ ← θ′ − η·(A·Σ w·φ′(⟨x, θ⟩, y)·x + N(0, σ²I))/n; release A times the mean of all θ′, with weights 1, …, T.
+
+Privacy. A row's part of a sum is w·φ′·Ax, at most bC long, so the sum moves by at most 2bC (bC where rows come and go). A
+and C are functions of M̃, and a row's weight of its own features and of A. All releases are Gaussian: one mechanism.
+
+Why. Noise of covariance Σ on the gradient costs ½tr(H⁻¹Σ), H about M. Were all rows as long as their root mean square,
+noise of covariance A⁻² would be needed tr(A²M) times, and that product is least at A ∝ M^(−½) (Cauchy–Schwarz): p², where
+plain noise costs trM·trM⁻¹. In the same metric few steps suffice. Rows longer than C count for less, instead of making noise for all.
+
+The loss is fitted in its bounded form: `BoundedLogistic` for `Logistic`; for `Squared`, `Huber` of twice Σ|y|³/Σy², for which
+both sums are released with a fiftieth of ρ; the hinge with its kink rounded. Where labels follow the model the first two and the
+weights leave the minimum where it is; elsewhere it moves, which no theorem here bounds: `risk_bound` is None, and
+docs/benchmarks-erm.md has what was measured.
+
+Steps: T so that noise and a fit with scores of root mean square `spread` balance, ηT = spread·n/(σ₁√p) with σ₁ the noise if
+T were 1; η = 1/φ″ if it can be. Proofs: docs/proofs/erm_whitened_descent.md.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from hedgerow._checks import positive
+from hedgerow._progress import bar
+from hedgerow._types import Array
+from hedgerow.convex.losses.families import BoundedLogistic, Hinge, Huber, Logistic, Loss, SmoothedHinge, Squared
+from hedgerow.convex.sets import L2Ball, Unconstrained
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.erm.exact_sums import exact_sum
+from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count, require_scale
+from hedgerow.erm.solvers.minimum import require_smooth
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy import events
+from hedgerow.privacy.accounting import Accountant, Budget
+
+MOST_FEATURES = 500  # the second moments have p²/2 values
+SHARE = 0.1  # of ρ, for the second moments
+LABELS_SHARE = 0.02  # of ρ, for the labels' size, where the loss is to fit it
+USUAL_SPREAD = 2.5  # log-odds of a classifier, root mean square
+FEWEST_STEPS, MOST_STEPS = 16, 500
+HINGE = 0.2  # margins over which its kink is rounded
+_FLATTEST = 1e-8  # of ‖x‖²: eigenvalues of M̃ are raised to it at least, so that A stays well conditioned
+_BLOCK = 4096  # rows whose lengths are computed at a time
+_ROUNDING = 1e-7  # share of C for the rounding of ‖Ax‖, within the margin that `payment` has for clipped norms
+
+
+class Metric(NamedTuple):
+    """What the second moments say."""
+
+    A: Array  # symmetric
+    moments: Array  # A⁻²: M̃ with its small eigenvalues raised
+    length: float  # C, at which rows are held
+
+
+@np.errstate(all="ignore")
+def whitened_descent(
+    X: Any,
+    y: ArrayLike,
+    *,
+    loss: Loss,
+    over: ConvexSet | None = None,
+    budget: Budget | Accountant,
+    row_bound: float = 1.0,
+    norm: Norm = "l2",
+    label_bound: float | None = None,
+    rows: int | None = None,
+    spend: float | None = None,
+    iterations: int | None = None,
+    spread: float | None = None,
+    seed: int | None = None,
+    progress: bool = False,
+) -> Result:
+    """θ of a smooth loss, for up to 500 features; `over` may be an L2Ball, of which the point nearest in M̃ is taken.
+
+    `spread`: the root mean square of the scores ⟨x, θ⟩ it aims for: 2.5 for classes, that of the labels for numbers.
+    """
+    if over is not None and not isinstance(over, L2Ball | Unconstrained):
+        raise InvalidInput(
+            f"over must be an L2Ball, or left out, for whitened_descent. Found {type(over).__name__}. Use auto."
+        )
+    if isinstance(over, L2Ball):
+        require_scale("The size of the set", over.radius)
+    largest = 1.0 if label_bound is None else label_bound
+    problem = prepared(
+        X, y, bounded_form(loss, largest), Unconstrained(), budget, row_bound=row_bound, norm=norm,
+        label_bound=label_bound, rows=rows, spend=spend, seed=seed, progress=progress,
+    )  # fmt: skip
+    require_smooth(problem, "whitened_descent")
+    if problem.p > MOST_FEATURES:
+        raise InvalidInput(
+            f"X must have at most {MOST_FEATURES} columns for whitened_descent. Found {problem.p}. Use mirror_descent."
+        )
+    aim = USUAL_SPREAD if loss.labels == "binary" else largest
+    aim = aim if spread is None else positive("spread", spread)
+    plan = planned(problem, problem.p, aim, adapts=isinstance(loss, Squared), iterations=iterations)
+    cost = problem.payment.charge(plan.events)
+    theta, metric = descended(problem, plan)
+    if isinstance(loss, Hinge):
+        theta = theta / (1 - HINGE / 2)  # margins gather in the middle of the rounded kink, which belongs at 1
+    if isinstance(over, L2Ball):
+        theta = _into_ball(theta, metric.moments, over.radius)
+    return Result(theta, plan.events, cost, None, plan.steps, "whitened_descent")
+
+
+def bounded_form(loss: Loss, label_bound: float) -> Loss:
+    """The loss to fit in its place: smooth, of small slope, and with the same minimum where labels follow the model."""
+    if isinstance(loss, Logistic):
+        return BoundedLogistic(ridge=loss.ridge)
+    if isinstance(loss, Squared):
+        return Huber(width=2 * positive("label_bound", label_bound), ridge=loss.ridge)
+    if isinstance(loss, Hinge):
+        return SmoothedHinge(width=HINGE, ridge=loss.ridge)
+    return loss
+
+
+class Plan(NamedTuple):
+    """All noise, fixed before any is drawn. Moments are in units of ‖x‖², sums of gradients of bC, which M̃ decides."""
+
+    labels: events.Gaussian | None  # where the loss is to fit the labels' size
+    moments: events.Gaussian
+    step: events.Gaussian
+    steps: int
+    spread: float
+
+    @property
+    def events(self) -> tuple[events.Gaussian, ...]:
+        return (*(() if self.labels is None else (self.labels,)), self.moments, *(self.step,) * self.steps)
+
+
+def planned(problem: Problem, features: int, spread: float, *, adapts: bool, iterations: int | None = None) -> Plan:
+    """The plan for at most so many features, whichever they are."""
+    p, budget, payment = features, problem.budget, problem.payment
+    left = 1 - SHARE - (LABELS_SHARE if adapts else 0.0)
+    # A sum of products is scaled, by two roundings each, and is at most `most_rows`.
+    scaled = 4 * p * 2.0**-53 * problem.most_rows
+    moments = payment.gaussian(budget.marginal_l2() + scaled, p * (p + 1) // 2, share=SHARE)
+    if iterations is None:
+        # C² is taken to be p/4: steps are enough if it turns out to be as small as p/9.
+        far = _travel(problem, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
+        iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
+    T = require_count("iterations", iterations)
+    # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
+    rounded = 2 * (p + 3) * (math.sqrt(p) + 1) * 2.0**-53 * problem.most_rows / math.sqrt(_floor(moments, p, problem.n))
+    step = payment.gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
+    return Plan(label_event(problem, LABELS_SHARE) if adapts else None, moments, step, T, spread)
+
+
+def _floor(moments: events.Gaussian, p: int, n: int) -> float:
+    """r, in units of ‖x‖²: noise with variance σ² on the diagonal and half of that off it has norm √(2p)·σ."""
+    return max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
+
+
+def _travel(problem: Problem, p: int, spread: float, length: float, share: float) -> float:
+    """ηT at which noise and fit balance, for p features and rows held at this length."""
+    one = problem.payment.gaussian(problem.budget.gradient(1.0), p, share=share).sigma
+    return spread * problem.n / (problem.slope_bound * length * one * math.sqrt(p))
+
+
+def descended(problem: Problem, plan: Plan) -> tuple[Array, Metric]:
+    """θ, and the metric it was found in, from the events that were paid for."""
+    p, T, spread, left = problem.p, plan.steps, plan.spread, 1 - SHARE
+    if plan.labels is not None:
+        size = label_size(problem, problem.slope_bound / 2, plan.labels)
+        problem, spread, left = held_residuals(problem, 2 * size.large), min(spread, size.usual), left - LABELS_SHARE
+    metric = _metric(problem, plan.moments)
+    A, unit, weights = metric.A, problem.slope_bound * metric.length, _weights(problem, metric)
+    # Stable up to 2/φ″.
+    η = min(_travel(problem, p, spread, metric.length, left) / T, 1.5 / problem.loss.mean_smoothness)
+    shrink = np.linalg.inv(np.eye(p) + η * problem.loss.ridge * A @ A)  # the ridge, by an implicit step
+    θ, mean = np.zeros(p), np.zeros(p)
+    with bar("whitened descent", T, problem.progress) as tick:
+        for t in range(T):
+            total = A @ _held(problem, problem.gradient(A @ θ, weights=weights)) / unit
+            θ = shrink @ (θ - η * unit / problem.n * problem.noise.add(total, plan.step))
+            mean += (θ - mean) * (2 / (t + 2))  # weights 1, 2, …, T
+            tick(t + 1)
+    return np.asarray(A @ mean), metric
+
+
+def _held(problem: Problem, total: Array) -> Array:
+    """The point of the ball ‖·‖ ≤ rows·b·‖x‖ that is nearest to a sum: itself, unless there are more rows than that. Private."""
+    most = problem.most_rows * problem.lipschitz
+    length = float(np.linalg.norm(total))
+    return total if length <= most else total * (most / length)
+
+
+@np.errstate(all="ignore")
+def _metric(problem: Problem, event: events.Gaussian) -> Metric:
+    """From the noisy second moments, so a function of what is released."""
+    p, size = problem.p, problem.row_l2
+    gram = exact_sum(problem.X, problem.X, problem.bits, problem.bits) * (problem.unit / size) ** 2
+    gram = np.clip(gram, -float(problem.most_rows), problem.most_rows)
+    upper = np.triu_indices(p)
+    scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))  # both halves of a pair count in ‖·‖_F
+    square = np.zeros((p, p))
+    square[upper] = problem.noise.add(gram[upper] * scale, event) / scale / problem.n
+    values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
+    raised = np.maximum(values, _floor(event, p, problem.n))
+    length = math.sqrt(max(float((values / raised).sum()), 1.0))
+    return Metric((vectors / np.sqrt(raised)) @ vectors.T / size, (vectors * raised) @ vectors.T * size**2, length)
+
+
+class LabelSize(NamedTuple):
+    """How large labels are: their root mean square, and Σ|y|³/Σy², which a few large ones among many small raise."""
+
+    usual: float
+    large: float
+
+
+def label_event(problem: Problem, share: float) -> events.Gaussian:
+    """The noise on Σ|y/b|² and Σ|y/b|³: each term is in [0, 1], so both move by at most 1."""
+    return problem.payment.gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)
+
+
+@np.errstate(all="ignore")
+def label_size(problem: Problem, bound: float, event: events.Gaussian) -> LabelSize:
+    """From the two noisy sums, so a function of what is released; each is exact, of whole multiples of a power of two."""
+    sizes, bits = np.abs(problem.y / bound), problem.bits + problem.slope_bits
+    whole = np.trunc(np.column_stack([sizes**2, sizes**3]) * 2.0**bits)
+    sums = exact_sum(np.ones((whole.shape[0], 1)), whole, 0, bits)[0] * 2.0**-bits
+    noisy = problem.noise.add(np.minimum(sums, problem.most_rows), event) / problem.n
+    second = min(max(float(noisy[0]), event.sigma / problem.n), 1.0)  # noise may hide as much
+    third = min(max(float(noisy[1]), second**1.5), second)  # as it is for every label within the bound
+    return LabelSize(bound * math.sqrt(second), bound * third / second)
+
+
+def held_residuals(problem: Problem, width: float) -> Problem:
+    """The same problem with Huber's loss, which turns linear at this width."""
+    return dataclasses.replace(problem, loss=Huber(width=width, ridge=problem.loss.ridge), slope_bound=width)
+
+
+@np.errstate(all="ignore")
+def _weights(problem: Problem, metric: Metric) -> Array:
+    """min(1, C/‖Ax‖) of every row. Private."""
+    lengths, A = np.empty(problem.X.shape[0]), metric.A * problem.unit
+    for i in range(0, lengths.size, _BLOCK):
+        rows = problem.X[i : i + _BLOCK]
+        dense = rows.toarray() if sp.issparse(rows) else rows
+        moved = np.vecdot(dense[:, None, :], A)  # row by row, to the last bit, as in `row_products`
+        lengths[i : i + _BLOCK] = np.sqrt(np.vecdot(moved, moved))
+    weights: Array = np.minimum(1.0, metric.length * (1 - _ROUNDING) / np.maximum(lengths, 1e-300))
+    return weights
+
+
+def _into_ball(theta: Array, metric: Array, radius: float) -> Array:
+    """The point of ‖·‖₂ ≤ radius that is nearest in the metric: (metric + λI)⁻¹·metric·θ for the λ that reaches the ball."""
+    values, vectors = np.linalg.eigh(metric)
+    within = vectors.T @ theta
+
+    def shrunk(log_λ: float) -> Array:
+        return np.asarray(within * values / (values + math.exp(log_λ)))
+
+    def excess(log_λ: float) -> float:
+        return float(np.linalg.norm(shrunk(log_λ))) - radius
+
+    low, high = math.log(values[0]) - 40, math.log(values[-1]) + 40
+    if excess(low) <= 0:
+        return theta
+    while excess(high) > 0:
+        high += 40
+    found: Array = vectors @ shrunk(brentq(excess, low, high, xtol=1e-12))
+    return found * min(1.0, radius / float(np.linalg.norm(found)))

@@ -1,0 +1,277 @@
+"""The hypothesis: a public log-linear model of the private data, with exact marginals.
+
+Hardt & Rothblum, "A multiplicative weights mechanism for privacy-preserving data analysis" (2010), and Ullman, "Private
+multiplicative weights beyond linear queries" (2015), keep one weight per element of the universe. An update by a query
+on attributes A multiplies the weights by a table over A, so
+
+    D̂(x) = exp(Σ_A θ_A(x_A)) / Z          θ_A: the sum of all log tables added on attributes A
+
+and a junction tree gives every marginal without an array over the universe. A dense universe is one clique.
+
+Differs: the papers renormalise the histogram at every step. Here the log tables are the truth, and probabilities are
+made from them when a marginal is asked for. A single clique is multiplied in place: the update waits for the next
+marginal and is done in the same pass over memory, which gives the normaliser as well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow._types import Array, Names
+from hedgerow.errors import InvalidInput
+from hedgerow.model.junction_tree import JunctionTree, too_large
+from hedgerow.questions.universe import Universe
+
+if TYPE_CHECKING:
+    from hedgerow.questions.linear import Linear
+
+SMALL = 1 << 12  # universes up to here are one clique: nothing is gained by a tree
+MODERATE = 1 << 22  # up to here one clique is used where the tree would have a quarter of its cells or more
+MOST_AXES = 32  # and NumPy's arrays have room for the axes
+JOINED = 1 << 14  # waiting updates are joined into one table up to this many cells (128 kB: it stays in the cache)
+SAFE_RANGE = 400.0  # updates in place since the last rebuild may move log weights this far: exp(-708 + 400) is nothing
+MOST_UPDATES = 4096  # and be this many, each with a rounding error of 2e-16
+
+
+class Hypothesis:
+    """A distribution over the universe, uniform at first, that ``add_factor`` multiplies by tables over few attributes.
+
+    ``memory_limit`` is in bytes. A factor or marginal that needs more is refused before anything changes. ``cliques``
+    are attribute sets known to be coming. ``dense`` says whether to keep one array over the whole universe; by default
+    that is done where the universe is small or the tree would save little.
+    """
+
+    def __init__(
+        self,
+        universe: Universe,
+        memory_limit: int = 2**31,
+        cliques: Iterable[Iterable[str]] = (),
+        *,
+        dense: bool | None = None,
+    ) -> None:
+        self.universe, self.memory_limit, self.dense = universe, memory_limit, dense
+        self._sets: frozenset[Names] = frozenset(universe.order(c) for c in cliques)
+        self._tree = self._planned(self._sets)
+        self._factors: dict[Names, Array] = {}
+        self._owned: set[Names] = set()  # factors no copy shares: they may be changed in place
+        self._cache: dict[Names, Array] = {}
+        self._cached_bytes = 0
+        self._beliefs: list[Array] | None = None  # on every clique; a single clique's are not normalised
+        self._beliefs_shared = False
+        self._total = 1.0  # the sum of a single clique's beliefs
+        self._waiting: list[tuple[Names, Array]] = []  # factors not yet in a single clique's beliefs
+        self._range, self._updates = 0.0, 0  # of updates in place since the beliefs were made from the factors
+
+    @property
+    def cliques(self) -> tuple[Names, ...]:
+        """The maximal cliques: any attributes inside one of them have a marginal at the cost of one sum."""
+        return self._tree.cliques
+
+    @property
+    def factors(self) -> dict[Names, Array]:
+        """The log tables, one for each attribute set that was added to: the whole truth about the distribution."""
+        return {names: table.copy() for names, table in self._factors.items()}
+
+    def add_factor(self, attributes: Iterable[str], log_table: ArrayLike) -> None:
+        """Multiply the distribution by exp(log_table), whose axes follow ``attributes`` as given."""
+        self.add_factors({tuple(attributes): np.asarray(log_table, dtype=float)})
+
+    def add_factors(self, factors: Mapping[Names, Array]) -> None:
+        """Add several factors with one change of structure. All are added or, on a refusal, none."""
+        tables = [self._aligned(tuple(names), table) for names, table in factors.items()]
+        new = {names for names, *_ in tables} - self._sets
+        if any(self._tree.home(names) is None for names in new):
+            self._tree, self._beliefs = self._planned(self._sets | new), None
+        self._sets |= new
+        self._forget()
+        for names, table, low, high in tables:
+            self._multiply(names, table, low, high)
+            if names in self._owned:
+                self._factors[names] += table
+            else:
+                self._factors[names] = self._factors[names] + table if names in self._factors else table.copy()
+                self._owned.add(names)
+
+    def require(self, attributes: Iterable[str]) -> None:
+        """Refuse now, from public sizes alone, attributes on which a factor would be refused. Nothing changes."""
+        names = self.universe.order(attributes)
+        if self._tree.home(names) is None:
+            self._planned(self._sets | {names})
+
+    def marginal(self, attributes: Iterable[str]) -> Array:
+        """The probabilities on these attributes, axes in universe order. Read-only; kept until the next change."""
+        key = attributes if type(attributes) is tuple else tuple(attributes)
+        known = self._cache.get(key)
+        if known is None:
+            names = self.universe.order(key)
+            known = self._cache[names] if names in self._cache else self._remember(names, self._computed(names))
+            self._cache[key] = known
+        return known
+
+    def answer(self, query: Linear) -> float:
+        """⟨q, D̂⟩. A conjunction over attributes of many cliques needs no table over them all."""
+        names = query.attributes
+        if names not in self._cache and len(self._tree.cliques) == 1 and names == self._tree.cliques[0]:
+            return query.dot(self._current()[0]) / self._total  # no second array of that size
+        if names in self._cache or query.vectors is None or self._tree.home(names) is not None:
+            return query.dot(self.marginal(names))
+        weights = {n: v.astype(float) for n, v in zip(names, query.vectors, strict=True)}
+        return float(self._tree.eliminate(self._current(), (), weights, memory_limit=self.memory_limit))
+
+    def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
+        """Records (rows × attributes, as cells): independent, or ``rounded`` so that counts match the distribution."""
+        if int(rows) != rows or rows < 0:
+            raise InvalidInput(
+                f"rows must be a whole number of at least 0. Found {rows!r}. Give the number of records."
+            )
+        return self._tree.sample(self._current(), int(rows), rng, rounded=rounded)
+
+    def copy(self) -> Hypothesis:
+        """An independent hypothesis with the same distribution. Arrays are shared until one of the two changes them."""
+        self._owned, self._beliefs_shared = set(), True
+        twin = Hypothesis.__new__(Hypothesis)
+        twin.__dict__.update(self.__dict__)
+        twin._owned, twin._waiting = set(), list(self._waiting)
+        twin._factors, twin._cache = dict(self._factors), dict(self._cache)
+        return twin
+
+    # From factors to probabilities
+
+    def _computed(self, names: Names) -> Array:
+        if not names:
+            return np.ones(())
+        summed = self._caught_up(names)
+        if summed is None:
+            summed = self._tree.marginal(self._current(), names, memory_limit=self.memory_limit)
+        return np.asarray(summed / summed.sum())
+
+    def _current(self) -> list[Array]:
+        """The beliefs on every clique with all factors in them."""
+        if self._beliefs is None:
+            flat = np.zeros(self._tree.cells)
+            beliefs = self._tree.split(flat)
+            for names, table in self._joined(self._factors.items()) if len(beliefs) == 1 else self._factors.items():
+                self._tree.add(beliefs, names, table)
+            self._tree.calibrate_flat(flat)
+            self._beliefs, self._beliefs_shared, self._total = beliefs, False, 1.0
+            self._range, self._updates, self._waiting = 0.0, 0, []
+        self._caught_up(())
+        return self._beliefs
+
+    # A single clique, multiplied in place
+
+    def _multiply(self, names: Names, table: Array, low: float, high: float) -> None:
+        """Let a new factor into the beliefs: a single clique's at once or at the next marginal, others by a rebuild."""
+        if self._beliefs is None:
+            return
+        self._range += high - low
+        self._updates += 1
+        if len(self._beliefs) > 1 or self._range > SAFE_RANGE or self._updates > MOST_UPDATES:
+            self._beliefs, self._waiting = None, []
+        elif table.size > JOINED:
+            self._apply(names, table, (), high)
+        else:
+            self._waiting.append((names, table.copy()))
+
+    def _caught_up(self, wanted: Names) -> Array | None:
+        """Apply the updates that wait, as few tables; the sums on the wanted attributes if they came with the last."""
+        if not self._waiting:
+            return None
+        *earlier, (names, last) = self._joined(self._waiting)
+        self._waiting = []
+        for before, table in earlier:
+            self._apply(before, table, ())
+        return self._apply(names, last, wanted)
+
+    def _joined(self, tables: Iterable[tuple[Names, Array]]) -> list[tuple[Names, Array]]:
+        """The same factors as fewer tables, each sum of neighbours over a union of attributes that is still small."""
+        joined: list[tuple[Names, Array]] = []
+        for names, table in tables:
+            before, sum_before = joined[-1] if joined else ((), np.zeros(()))
+            union = self.universe.order((*before, *names))
+            if joined and self.universe.cells(union) <= JOINED:
+                joined[-1] = union, self._spread(sum_before, before, union) + self._spread(table, names, union)
+            else:
+                joined.append((names, table))
+        return joined
+
+    def _apply(self, names: Names, table: Array, wanted: Names, top: float | None = None) -> Array | None:
+        """Multiply a single clique by exp(table) in one pass; the sums on the wanted attributes, if they came with it."""
+        from hedgerow.model import kernels
+        from hedgerow.model import memory_layout as folds
+
+        assert self._beliefs is not None
+        if self._beliefs_shared:
+            self._beliefs, self._beliefs_shared = [self._beliefs[0].copy()], False
+        belief = self._beliefs[0]
+        top = float(table.max()) if top is None else top
+        if table.size == belief.size:
+            self._total = kernels.exp_times(belief.reshape(-1), table.reshape(-1), top)
+            return None
+        small = self.universe.cells(wanted) <= JOINED
+        by, onto = folds.update_folds(belief.shape, self._axes(names), self._axes(wanted if small else ()))
+        sums = by.times(belief, np.exp(table - top), onto)
+        self._total = float(sums.sum())
+        return sums if small else None
+
+    def _axes(self, names: Names) -> tuple[int, ...]:
+        return tuple(self.universe.index(n) for n in names)
+
+    def _spread(self, table: Array, names: Names, union: Names) -> Array:
+        sizes = dict(zip(names, table.shape, strict=True))
+        return table.reshape([sizes.get(n, 1) for n in union])
+
+    # Housekeeping
+
+    def _remember(self, names: Names, table: Array) -> Array:
+        self._cached_bytes += table.nbytes
+        if self._cached_bytes > self.memory_limit // 4:
+            self._forget()
+        table.flags.writeable = False
+        self._cache[names] = table
+        return table
+
+    def _forget(self) -> None:
+        self._cache, self._cached_bytes = {}, 0
+
+    def _planned(self, sets: Iterable[Names]) -> JunctionTree:
+        size, free = self.universe.size, self.dense is None and len(self.universe.names) <= MOST_AXES
+        tree = JunctionTree(self.universe, sets, dense=bool(self.dense) or (free and size <= SMALL))
+        if free and size <= MODERATE and 4 * tree.cells >= size:
+            tree = JunctionTree(self.universe, dense=True)
+        if tree.bytes > self.memory_limit:
+            raise too_large(tree, self.memory_limit)
+        return tree
+
+    def _aligned(self, given: Names, table: Array) -> tuple[Names, Array, float, float]:
+        """The factor with its axes in universe order, and its least and greatest entry."""
+        from hedgerow.model import kernels
+
+        names = self.universe.order(given)
+        if len(names) != len(given):
+            raise InvalidInput(f"The attributes of a factor must be distinct. Found {given!r}. Name each once.")
+        shape = self.universe.sizes(given)
+        if table.shape != shape:
+            raise InvalidInput(
+                f"A log table on {given!r} must have shape {shape}. Found {table.shape}. Give one number per cell."
+            )
+        if names != given:
+            table = np.transpose(table, [given.index(n) for n in names])
+        table = np.asarray(table, order="C")
+        low, high = kernels.extremes(table.reshape(-1))
+        if not math.isfinite(high - low):
+            raise InvalidInput(
+                "A log table must be finite. Found an entry that is not. Use a large negative number for 0."
+            )
+        return names, table, low, high
+
+    def __repr__(self) -> str:
+        return (
+            f"Hypothesis({len(self.universe.names)} attributes, {self.universe.size} cells, "
+            f"{len(self._factors)} factors, {len(self.cliques)} cliques)"
+        )

@@ -1,0 +1,374 @@
+"""Exact marginals of a log-linear model over many attributes, by a junction tree.
+
+Lauritzen & Spiegelhalter, "Local computations with probabilities on graphical structures" (1988); Koller & Friedman,
+"Probabilistic Graphical Models", ch. 9–10.
+
+    P(x) = exp(Σ_C θ_C(x_C) − A)     θ_C: log potential of clique C,  A: log partition function
+    S                                separator: what a clique shares with its parent
+    W(r | s), Z(s)                   exp(θ + messages from below), and its sum over r, the rest of the clique
+
+A forest over the maximal cliques of a triangulated graph, children before parents. One pass upward turns every clique
+into the conditional W/Z = P(r | s), which costs one exp per cell; one pass downward multiplies it by P(s).
+
+Differs: messages go up as logarithms and down as probabilities, so there is no division of messages, and an entry far
+below its neighbours keeps its relative accuracy however wide the range of the potentials.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array
+from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.model import triangulation
+from hedgerow.model.triangulation import bits
+
+if TYPE_CHECKING:
+    from hedgerow.model.memory_layout import Fold
+    from hedgerow.questions.universe import Universe
+
+BYTES_PER_CELL = 16  # of a clique: its beliefs and one temporary of the same shape
+
+
+def junction_cells(sizes: Mapping[str, int] | Universe, cliques: Iterable[Iterable[str]]) -> int:
+    """How many cells the junction tree of these attribute sets has in all, exactly. Nothing is allocated."""
+    names = _sizes(sizes)
+    return triangulation.cells(tuple(names.values()), frozenset(_mask(c, _positions(tuple(names))) for c in cliques))
+
+
+class JunctionTree:
+    """The structure: maximal cliques, their tree, and how arrays over them are added, calibrated and projected.
+
+    ``sizes`` gives the number of values of every attribute, in universe order; axes are always in that order.
+    Attributes in no clique get one of their own. Nothing is allocated until ``zeros``.
+    """
+
+    def __init__(
+        self, sizes: Mapping[str, int] | Universe, cliques: Iterable[Iterable[str]] = (), *, dense: bool = False
+    ) -> None:
+        self.sizes = _sizes(sizes)
+        names = tuple(self.sizes)
+        self._position = _positions(names)
+        sets = frozenset(_mask(c, self._position) for c in cliques)
+        full = (1 << len(names)) - 1
+        forest = [(full, -1)] if dense else triangulation.forest(tuple(self.sizes.values()), sets)
+        self._masks = [mask for mask, _ in forest]
+        self.parents = tuple(parent for _, parent in forest)
+        self.cliques: tuple[tuple[str, ...], ...] = tuple(tuple(names[i] for i in bits(m)) for m in self._masks)
+        self.shapes: tuple[tuple[int, ...], ...] = tuple(self._shape(c) for c in self.cliques)
+        self._clique_cells = [math.prod(s) for s in self.shapes]
+        self.cells: int = sum(self._clique_cells)
+        shared = [m & self._masks[p] if p >= 0 else 0 for m, p in forest]
+        self.separators: tuple[tuple[str, ...], ...] = tuple(tuple(names[i] for i in bits(m)) for m in shared)
+        self._starts = [0, *accumulate(self._clique_cells)]
+
+    @property
+    def bytes(self) -> int:
+        """What calibrating takes, in bytes."""
+        return BYTES_PER_CELL * self.cells
+
+    @property
+    def largest(self) -> tuple[str, ...]:
+        return self.cliques[self._clique_cells.index(max(self._clique_cells))]
+
+    def home(self, attributes: Iterable[str]) -> int | None:
+        """The smallest clique that holds all these attributes; None if no clique does."""
+        wanted = _mask(attributes, self._position)
+        holding = [i for i, mask in enumerate(self._masks) if wanted & ~mask == 0]
+        return min(holding, key=self._clique_cells.__getitem__, default=None)
+
+    def axes(self, names: Iterable[str], clique: int) -> tuple[int, ...]:
+        """Where these attributes are among the axes of a clique."""
+        wanted = set(names)
+        return tuple(k for k, n in enumerate(self.cliques[clique]) if n in wanted)
+
+    def zeros(self) -> list[Array]:
+        """Log potentials of the uniform distribution: one array per clique, all parts of one flat array."""
+        return self.split(np.zeros(self.cells))
+
+    def split(self, flat: Array) -> list[Array]:
+        """The cliques' arrays as views of one flat array."""
+        return [
+            flat[a:b].reshape(shape) for a, b, shape in zip(self._starts, self._starts[1:], self.shapes, strict=False)
+        ]
+
+    def marginal_plan(self, attributes: Sequence[str]) -> tuple[int, Fold]:
+        """The home clique of these attributes, and the fold that sums its array onto them or adds a table to it."""
+        from hedgerow.model.memory_layout import fold
+
+        home = self.home(attributes)
+        if home is None:
+            raise InvalidInput(
+                f"The attributes must lie in a clique. Found {tuple(attributes)!r}. Build the tree with them."
+            )
+        return home, fold(self.shapes[home], self.axes(attributes, home))
+
+    def add(self, potentials: Sequence[Array], attributes: Sequence[str], log_table: Array) -> None:
+        """Add a log table (axes in universe order) to the potentials, in place, at its home clique."""
+        home, fold = self.marginal_plan(attributes)
+        fold.add(potentials[home], log_table)
+
+    def calibrate(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
+        """The probabilities on every clique, and the log partition function A = log Σ_x exp(Σ_C θ_C)."""
+        flat = np.concatenate([np.ravel(p) for p in potentials], dtype=float)
+        log_partition = self.calibrate_flat(flat)
+        return self.split(flat), log_partition
+
+    def calibrate_flat(self, flat: Array) -> float:
+        """The same, in place on the one array that ``split`` takes apart; returns A."""
+        from hedgerow.model import kernels
+
+        plan, indices, separators = self._program
+        scratch = np.empty((2, separators))
+        return kernels.calibrate(flat, plan, indices, scratch[0], scratch[1])
+
+    def marginal(self, beliefs: Sequence[Array], attributes: Sequence[str], *, memory_limit: float = math.inf) -> Array:
+        """The probabilities on these attributes (in universe order), from calibrated beliefs."""
+        if self.home(attributes) is None:
+            return self.eliminate(beliefs, attributes, {}, memory_limit=memory_limit)
+        home, fold = self.marginal_plan(attributes)
+        return fold.sum(beliefs[home])
+
+    def eliminate(
+        self,
+        beliefs: Sequence[Array],
+        keep: Sequence[str],
+        weights: Mapping[str, Array],
+        *,
+        memory_limit: float = math.inf,
+    ) -> Array:
+        """Σ_x P(x) times one weight vector per attribute in ``weights``, as a table over ``keep``.
+
+        Variable elimination over the part of the forest that connects the attributes. No array past the memory limit is
+        made: the sizes are checked first, on the structure alone.
+        """
+        waiting: dict[int, list[_Table]] = {}
+        result = _Table((), np.ones(()))
+        for step in self._steps(tuple(keep), tuple(weights), memory_limit):
+            table = _Table(self.cliques[step.clique], beliefs[step.clique])
+            if step.shared:
+                table = table.given(step.shared)
+            for name in table.names:
+                if name in weights and name not in step.shared:
+                    table = table.weighted(name, weights[name])
+            for arriving, names in zip(waiting.pop(step.clique, []), step.products, strict=True):
+                table = table.times(arriving, names)
+            table = table.onto(step.kept)
+            if step.shared:
+                waiting.setdefault(self.parents[step.clique], []).append(table)
+            else:
+                result = result.times(table, (*result.names, *table.names))
+        return result.onto(tuple(keep)).values
+
+    def sample(
+        self, beliefs: Sequence[Array], rows: int, rng: np.random.Generator, *, rounded: bool = False
+    ) -> NDArray[np.int32]:
+        """Records (rows × attributes) drawn from the root cliques down, each clique given what is already drawn.
+
+        ``rounded``: not independently. Within each cell of what is already drawn, records are spread evenly over the
+        cumulative probabilities, in random order: every count is its expectation rounded up or down.
+        """
+        codes = np.empty((rows, len(self.sizes)), np.int32, order="F")
+        for i in reversed(range(len(self.cliques))):
+            names, shared = self.cliques[i], self.separators[i]
+            new = tuple(n for n in names if n not in shared)
+            order = [names.index(n) for n in (*shared, *new)]
+            cumulative = np.cumsum(np.transpose(beliefs[i], order))
+            width = math.prod(self._shape(new))
+            given = np.zeros(rows, np.int64)  # the cell of the shared attributes
+            for name in shared:
+                given *= self.sizes[name]
+                given += codes[:, self._position[name]]
+            first, last = given * width, (given + 1) * width - 1
+            low = np.where(first > 0, cumulative[first - 1], 0.0)
+            high = cumulative[last]
+            share = _evenly(given, rng) if rounded else rng.random(rows)
+            target = np.minimum(low + share * (high - low), np.nextafter(high, -1.0))
+            cell = np.searchsorted(cumulative, target, side="right")  # never a cell of probability 0
+            cell = np.clip(cell, first, last) - first
+            for name in reversed(new):
+                cell, codes[:, self._position[name]] = np.divmod(cell, self.sizes[name])
+        return codes
+
+    def _steps(self, keep: tuple[str, ...], weighted: tuple[str, ...], memory_limit: float) -> list[_Step]:
+        """The order of elimination, with every size checked."""
+        below: dict[int, list[tuple[str, ...]]] = {}
+        steps = []
+        result: tuple[str, ...] = ()
+        for i, top in self._connecting(_mask((*keep, *weighted), self._position)):
+            shared = () if top else self.separators[i]
+            names, products = set(self.cliques[i]), []
+            arrivals = below.pop(i, [])
+            for j, arriving in enumerate(arrivals):
+                needed = {*keep, *shared}.union(*arrivals[j + 1 :])
+                names = (names | {*arriving}) & needed
+                products.append(self._checked(names, memory_limit))
+            kept = self._checked(names & {*keep, *shared}, memory_limit)
+            if top:
+                result = self._checked({*result, *kept}, memory_limit)
+            else:
+                below.setdefault(self.parents[i], []).append(kept)
+            steps.append(_Step(i, shared, products, kept))
+        return steps
+
+    def _connecting(self, wanted: int) -> list[tuple[int, bool]]:
+        """The cliques that connect the wanted attributes, children first, and which of them have nothing above."""
+        children: dict[int, list[int]] = {}
+        tops = []
+        for i, (mask, parent) in enumerate(zip(self._masks, self.parents, strict=True)):
+            own = mask & ~self._masks[parent] if parent >= 0 else mask
+            if own & wanted or i in children:
+                if parent >= 0:
+                    children.setdefault(parent, []).append(i)
+                else:
+                    tops.append(i)
+        connecting = []
+        for top in tops:
+            while len(children.get(top, ())) == 1 and self._masks[top] & wanted & ~self._masks[children[top][0]] == 0:
+                top = children[top][0]  # what is above adds nothing
+            connecting.append((top, True))
+            stack = [top]
+            while stack:
+                for child in children.get(stack.pop(), ()):
+                    connecting.append((child, False))
+                    stack.append(child)
+        return sorted(connecting)
+
+    def _checked(self, names: Iterable[str], memory_limit: float) -> tuple[str, ...]:
+        ordered = tuple(sorted(names, key=self._position.__getitem__))
+        cells = math.prod(self._shape(ordered))
+        if BYTES_PER_CELL * cells > memory_limit:
+            raise TooLarge(
+                f"A table of the hypothesis must fit the memory limit of {memory_limit:.0f} bytes. "
+                f"Found {cells} cells ({BYTES_PER_CELL * cells} bytes) on {', '.join(ordered)}. {_WAY_OUT}"
+            )
+        return ordered
+
+    def _shape(self, names: Iterable[str]) -> tuple[int, ...]:
+        return tuple(self.sizes[n] for n in names)
+
+    @cached_property
+    def _program(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+        """What ``kernels.calibrate`` reads: a row per clique, the index arrays of all folds, the separators' cells."""
+        from hedgerow.model.memory_layout import fold
+
+        rows, indices, places, separator = [], [], 0, 0
+        for i, parent in enumerate(self.parents):
+            shared = self.separators[i]
+            cells = math.prod(self._shape(shared))
+            row = [self._starts[i], self._starts[i + 1], separator, separator + cells, parent]
+            separator += cells
+            for clique in (i, parent):
+                if clique < 0:
+                    row += [0, 0, 0, 0, 0]
+                    continue
+                along = fold(self.shapes[clique], self.axes(shared, clique), widen=False)
+                middle = places + along.outer.size
+                end = middle + along.middle.size
+                row += [places, middle, end, along.length, along.constant]
+                indices += [along.outer, along.middle]
+                places = end
+            rows.append(row)
+        return np.array(rows, np.int64), np.concatenate(indices), separator
+
+    def __repr__(self) -> str:
+        return f"JunctionTree({len(self.sizes)} attributes, {len(self.cliques)} cliques, {self.cells} cells)"
+
+
+def _evenly(groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
+    """For m members of a group the numbers (i + u)/m, i = 0 … m − 1, in random order; u uniform, one for each group."""
+    order = np.lexsort((rng.random(len(groups)), groups))
+    _, first, inverse, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
+    shares = np.empty(len(groups))
+    shares[order] = (np.arange(len(groups)) - first[inverse] + rng.random(len(sizes))[inverse]) / sizes[inverse]
+    return shares
+
+
+def too_large(tree: JunctionTree, memory_limit: float) -> TooLarge:
+    names = tree.largest
+    return TooLarge(
+        f"The cliques of the hypothesis must fit the memory limit of {memory_limit:.0f} bytes. "
+        f"Found {tree.cells} cells ({tree.bytes} bytes), of which {math.prod(tree.sizes[n] for n in names)} are on the clique "
+        f"{', '.join(names)}. {_WAY_OUT}"
+    )
+
+
+_WAY_OUT = "Use coarser bins, fewer attributes, or a larger memory_limit."
+
+
+@dataclass(frozen=True)
+class _Step:
+    """One clique of a variable elimination: names left after the product with each table from below, and at the end."""
+
+    clique: int
+    shared: tuple[str, ...]
+    products: list[tuple[str, ...]]
+    kept: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class _Table:
+    """A named array, for variable elimination."""
+
+    names: tuple[str, ...]
+    values: Array
+
+    def onto(self, names: Sequence[str]) -> _Table:
+        wanted = set(names)
+        summed = self.values.sum(axis=tuple(i for i, n in enumerate(self.names) if n not in wanted))
+        left = [n for n in self.names if n in wanted]
+        return _Table(tuple(names), np.transpose(summed, [left.index(n) for n in names]))
+
+    def given(self, names: Sequence[str]) -> _Table:
+        """The conditional probabilities given these names; none (0) where their own probability underflows."""
+        rest = tuple(i for i, n in enumerate(self.names) if n not in names)
+        above = self.values.sum(axis=rest, keepdims=True)
+        return _Table(self.names, np.divide(self.values, above, out=np.zeros_like(self.values), where=above > 0))
+
+    def weighted(self, name: str, weights: Array) -> _Table:
+        axis = self.names.index(name)
+        return _Table(
+            self.names, self.values * weights.reshape([-1 if k == axis else 1 for k in range(len(self.names))])
+        )
+
+    def times(self, other: _Table, keep: Sequence[str]) -> _Table:
+        """The product summed onto ``keep``, as a batch of matrix products: the full product is never made."""
+        mine, theirs, wanted = set(self.names), set(other.names), set(keep)
+        batch = [n for n in self.names if n in theirs and n in wanted]
+        inner = [n for n in self.names if n in theirs and n not in wanted]
+        left = [n for n in self.names if n not in theirs and n in wanted]
+        right = [n for n in other.names if n not in mine and n in wanted]
+        a, b = self.onto([*batch, *left, *inner]).values, other.onto([*batch, *inner, *right]).values
+        shape = a.shape[: len(batch) + len(left)] + b.shape[len(batch) + len(inner) :]
+        rows = math.prod(a.shape[: len(batch)])
+        wide = math.prod(a.shape[len(batch) + len(left) :])
+        product = a.reshape(rows, -1, wide) @ b.reshape(rows, wide, -1)
+        return _Table((*batch, *left, *right), product.reshape(shape)).onto(keep)
+
+
+def _mask(names: Iterable[str], position: Mapping[str, int]) -> int:
+    mask = 0
+    for name in names:
+        if name not in position:
+            raise InvalidInput(f"An attribute must be in the universe. Found {name!r}. Check the spelling.")
+        mask |= 1 << position[name]
+    return mask
+
+
+@lru_cache(maxsize=64)
+def _positions(names: tuple[str, ...]) -> dict[str, int]:
+    return {name: i for i, name in enumerate(names)}
+
+
+def _sizes(sizes: Mapping[str, int] | Universe) -> dict[str, int]:
+    if isinstance(sizes, Mapping):
+        return dict(sizes)
+    return dict(zip(sizes.names, sizes.shape, strict=True))

@@ -1,0 +1,315 @@
+"""Compiled loops over large arrays: each reads (and writes) its array once.
+
+Tables over some axes of an array are laid along its memory by a fold (see ``folds``). Exponentials are taken by a
+polynomial, 2^k (1 + r + r²/2! + … + r¹³/13!) with |r| ≤ ln(2)/2, which vectorises without a math library; its error is
+about one unit in the last place.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from hedgerow._compiled import compiled
+from hedgerow._types import Array
+
+CHUNK = 2048  # cells summed into one accumulator, so that rounding grows with the number of chunks only
+LOWEST = -708.0  # exp of anything below is taken as 0: it would be subnormal
+SAFE_RANGE = 600.0  # exp(-600) times anything that matters is far from underflow
+
+
+@compiled("contract")
+def _exp(x: float) -> float:
+    shifted = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 * 2^52: the sum's low bits are round(x / ln 2)
+    k = shifted - 6755399441055744.0
+    r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r + 1.0
+    p = p * r + 1.0
+    bits = np.float64(p).view(np.int64) + (np.float64(shifted).view(np.int64) << 52)
+    y = np.int64(bits).view(np.float64)
+    return y if x > LOWEST else 0.0
+
+
+@compiled("reassoc", "contract", "nsz")
+def exp_times(values: Array, logs: Array, top: float) -> float:
+    """values *= exp(logs - top), in place; returns the new sum."""
+    total = 0.0
+    for start in range(0, values.size, CHUNK):
+        v, t = values[start : start + CHUNK], logs[start : start + CHUNK]
+        part = 0.0
+        for i in range(v.size):
+            x = v[i] * _exp(t[i] - top)
+            v[i] = x
+            part += x
+        total += part
+    return total
+
+
+# Loops along a fold. Arguments: the array, the fold (outer, middle, length, constant), then tables laid along it.
+
+
+@compiled("reassoc", "contract", "nsz")
+def fold_times(
+    values: Array,
+    outer: Any,
+    middle: Any,
+    length: int,
+    constant: bool,
+    table: Array,
+    onto: Any,
+    within: Any,
+    summed: bool,
+    sums: Array,
+) -> None:
+    """values *= table; sums += values, where the sums have a fold of their own (onto, within, summed) on the same runs."""
+    start = 0
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base, place = outer[o] + middle[m], onto[o] + within[m]
+            c = table[base]
+            for at in range(0, length, CHUNK):
+                upto = min(at + CHUNK, length)
+                v, part = values[start + at : start + upto], 0.0
+                if constant and summed:
+                    for i in range(v.size):
+                        x = v[i] * c
+                        v[i] = x
+                        part += x
+                    sums[place] += part
+                elif constant:
+                    s = sums[place + at : place + upto]
+                    for i in range(v.size):
+                        x = v[i] * c
+                        v[i] = x
+                        s[i] += x
+                elif summed:
+                    t = table[base + at : base + upto]
+                    for i in range(v.size):
+                        x = v[i] * t[i]
+                        v[i] = x
+                        part += x
+                    sums[place] += part
+                else:
+                    s, t = sums[place + at : place + upto], table[base + at : base + upto]
+                    for i in range(v.size):
+                        x = v[i] * t[i]
+                        v[i] = x
+                        s[i] += x
+            start += length
+
+
+@compiled("reassoc", "contract", "nsz")
+def fold_sum(values: Array, outer: Any, middle: Any, length: int, constant: bool, sums: Array) -> None:
+    """sums += values."""
+    start = 0
+    if length == 1:
+        for o in range(outer.size):
+            base, v = outer[o], values[start : start + middle.size]
+            for m in range(middle.size):
+                sums[np.uint64(base + middle[m])] += v[m]
+            start += middle.size
+        return
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base = outer[o] + middle[m]
+            if constant:
+                for at in range(start, start + length, CHUNK):
+                    v = values[at : min(at + CHUNK, start + length)]
+                    part = 0.0
+                    for i in range(v.size):
+                        part += v[i]
+                    sums[base] += part
+            else:
+                v, s = values[start : start + length], sums[base : base + length]
+                for i in range(length):
+                    s[i] += v[i]
+            start += length
+
+
+@compiled("contract")
+def fold_add(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
+    """values += table."""
+    start = 0
+    if length == 1:
+        for o in range(outer.size):
+            base, v = outer[o], values[start : start + middle.size]
+            for m in range(middle.size):
+                v[m] += table[np.uint64(base + middle[m])]
+            start += middle.size
+        return
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base = outer[o] + middle[m]
+            v = values[start : start + length]
+            if constant:
+                c = table[base]
+                for i in range(length):
+                    v[i] += c
+            else:
+                t = table[base : base + length]
+                for i in range(length):
+                    v[i] += t[i]
+            start += length
+
+
+@compiled("contract")
+def fold_scale(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
+    """values *= table."""
+    start = 0
+    if length == 1:
+        for o in range(outer.size):
+            base, v = outer[o], values[start : start + middle.size]
+            for m in range(middle.size):
+                v[m] *= table[np.uint64(base + middle[m])]
+            start += middle.size
+        return
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base = outer[o] + middle[m]
+            v = values[start : start + length]
+            if constant:
+                c = table[base]
+                for i in range(length):
+                    v[i] *= c
+            else:
+                t = table[base : base + length]
+                for i in range(length):
+                    v[i] *= t[i]
+            start += length
+
+
+@compiled("reassoc", "contract", "nsz", "nnan")
+def fold_max(values: Array, outer: Any, middle: Any, length: int, constant: bool, tops: Array) -> None:
+    """tops = max(tops, values)."""
+    start = 0
+    if length == 1:
+        for o in range(outer.size):
+            base, v = outer[o], values[start : start + middle.size]
+            for m in range(middle.size):
+                at = np.uint64(base + middle[m])
+                tops[at] = v[m] if v[m] > tops[at] else tops[at]
+            start += middle.size
+        return
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base = outer[o] + middle[m]
+            v = values[start : start + length]
+            if constant:
+                high = tops[base]
+                for i in range(length):
+                    high = v[i] if v[i] > high else high
+                tops[base] = high
+            else:
+                t = tops[base : base + length]
+                for i in range(length):
+                    t[i] = v[i] if v[i] > t[i] else t[i]
+            start += length
+
+
+@compiled("reassoc", "contract", "nsz")
+def fold_exp(values: Array, outer: Any, middle: Any, length: int, constant: bool, tops: Array, sums: Array) -> None:
+    """values = exp(values - tops); sums += values."""
+    start = 0
+    if length == 1:
+        for o in range(outer.size):
+            base, v = outer[o], values[start : start + middle.size]
+            for m in range(middle.size):
+                v[m] = _exp(v[m] - tops[np.uint64(base + middle[m])])
+            for m in range(middle.size):
+                sums[np.uint64(base + middle[m])] += v[m]
+            start += middle.size
+        return
+    for o in range(outer.size):
+        for m in range(middle.size):
+            base = outer[o] + middle[m]
+            if constant:
+                c = tops[base]
+                for at in range(start, start + length, CHUNK):
+                    v = values[at : min(at + CHUNK, start + length)]
+                    part = 0.0
+                    for i in range(v.size):
+                        x = _exp(v[i] - c)
+                        v[i] = x
+                        part += x
+                    sums[base] += part
+            else:
+                v, t, s = values[start : start + length], tops[base : base + length], sums[base : base + length]
+                for i in range(length):
+                    x = _exp(v[i] - t[i])
+                    v[i] = x
+                    s[i] += x
+            start += length
+
+
+@compiled()
+def extremes(values: Array) -> tuple[float, float]:
+    """The least and the greatest; NaN if any is not finite. A running min would not vectorise: each lane has its own."""
+    lanes = min(64, values.size)
+    low, high, bad = values[:lanes].copy(), values[:lanes].copy(), 0.0 * values[:lanes]
+    for start in range(values.size % lanes, values.size, lanes):
+        v = values[start : start + lanes]
+        for i in range(lanes):
+            low[i] = v[i] if v[i] < low[i] else low[i]
+            high[i] = v[i] if v[i] > high[i] else high[i]
+            bad[i] += 0.0 * v[i]
+    return low.min() + bad.sum(), high.max() + bad.sum()
+
+
+@compiled("contract")
+def calibrate(values: Array, plan: Any, indices: Any, tops: Array, scales: Array) -> float:
+    """Log potentials of all cliques into probabilities, in place; returns the log partition function.
+
+    A row of the plan is a clique, children first: its place in ``values``, its separator's place in ``tops`` and
+    ``scales``, its parent, and the folds of the separator along the clique and along the parent.
+    """
+    log_partition = 0.0
+    for c in range(plan.shape[0]):
+        start, stop, first, last, parent, o, m, end, length, constant = plan[c, :10]
+        v, top, z = values[start:stop], tops[first:last], scales[first:last]
+        outer, middle = indices[o:m], indices[m:end]
+        low, high = extremes(v)
+        if high - low < SAFE_RANGE:
+            top[:] = high
+        else:
+            top[:] = -np.inf
+            fold_max(v, outer, middle, length, constant != 0, top)
+        z[:] = 0.0
+        fold_exp(v, outer, middle, length, constant != 0, top, z)  # W(r | s) and Z(s)
+        for s in range(z.size):
+            top[s] += math.log(z[s])  # the message
+        if parent < 0:
+            log_partition += top[0]
+        else:
+            o, m, end, length, constant = plan[c, 10:]
+            above = values[plan[parent, 0] : plan[parent, 1]]
+            fold_add(above, indices[o:m], indices[m:end], length, constant != 0, top)
+    for c in range(plan.shape[0] - 1, -1, -1):
+        start, stop, first, last, parent, o, m, end, length, constant = plan[c, :10]
+        top, z = tops[first:last], scales[first:last]
+        if parent < 0:
+            top[:] = 1.0
+        else:
+            above_o, above_m, above_end, above_length, above_constant = plan[c, 10:]
+            above = values[plan[parent, 0] : plan[parent, 1]]
+            top[:] = 0.0
+            fold_sum(
+                above, indices[above_o:above_m], indices[above_m:above_end], above_length, above_constant != 0, top
+            )
+        for s in range(z.size):
+            z[s] = top[s] / z[s]
+        fold_scale(values[start:stop], indices[o:m], indices[m:end], length, constant != 0, z)  # P(r | s) P(s)
+    return log_partition

@@ -1,0 +1,231 @@
+"""Fitting the log-linear hypothesis to everything that was measured.
+
+    p(x) ∝ exp(Σ_s θ_s(x_s) + Σ_q t_q·q(x))       one table per attribute set s, one number per single query q
+    minimise  n·log Z(θ) − ⟨θ, y⟩ + ½ Σ a·θ²       y least-squares counts of the measurements, a their ridge
+
+The objective is the dual of a maximum-entropy problem: its optimum is the distribution of largest entropy whose counts
+n·μ stay near y, with squared deviations weighted by 1/a. The ridge a = max(v/(n·h), c·√v), v the variance of a cell and
+h the hypothesis' marginal before the set was added, trusts a noisy cell as much as the table around it deserves, and
+keeps the potentials of cells whose noisy count is negative from running to −∞. Convex, smooth, and solved by L-BFGS
+with the diagonal 1/(n·μ + a) as preconditioner, warm-started from the last fit (Nocedal & Wright, ch. 7).
+
+Everything here is post-processing of released values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow._types import Array, Names
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.model.junction_tree import JunctionTree
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe, subsets
+
+MEMORY = 20  # pairs L-BFGS keeps
+
+
+@dataclass(frozen=True, eq=False)
+class Target:
+    """What a table or query of the model should come near: counts y and ridge a (of one cell each, or one number)."""
+
+    counts: Array
+    ridge: Array
+
+
+class LogLinear:
+    """The model's structure and parameters: tables on a downward-closed family of attribute sets, and single queries."""
+
+    def __init__(
+        self, universe: Universe, sets: Iterable[Names], queries: Mapping[object, Linear] | None = None
+    ) -> None:
+        self.universe = universe
+        self.sets = sorted(sets, key=lambda s: (len(s), s))
+        self.queries = dict(queries or {})
+        spans = {*self.sets, *(q.attributes for q in self.queries.values())}
+        self.tops = sorted(s for s in spans if not any(set(s) < set(t) for t in spans))
+        self.tree = JunctionTree(universe, self.tops)
+        self._plans = [self.tree.marginal_plan(top) for top in self.tops]
+        self._parts = [self._part(s) for s in self.sets]
+        self._query_parts = [self._part(q.attributes) for q in self.queries.values()]
+        shapes = [universe.sizes(s) for s in self.sets] + [()] * len(self.queries)
+        self._cuts = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
+        self._shapes = shapes
+        self.theta = np.zeros(self._cuts[-1])
+        self._beliefs: list[Array] | None = None  # of the parameters evaluated last
+        self._settled = False  # whether those are ``theta``
+
+    def _part(self, names: Names) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
+        """The top set that holds these names, their shape along its axes, and its axes to sum away."""
+        home = next(i for i, top in enumerate(self.tops) if set(names) <= set(top))
+        top = self.tops[home]
+        wide = tuple(self.universe[n].size if n in names else 1 for n in top)
+        return home, wide, tuple(i for i, n in enumerate(top) if n not in names)
+
+    def split(self, flat: Array) -> list[Array]:
+        cuts = self._cuts
+        return [flat[a:b].reshape(s) for a, b, s in zip(cuts[:-1], cuts[1:], self._shapes, strict=True)]
+
+    def tables(self) -> list[Array]:
+        """The log tables of the top sets, with those of their subsets and the queries added in."""
+        return self._tables(self.theta)
+
+    def _tables(self, flat: Array) -> list[Array]:
+        tables = [np.zeros(self.universe.sizes(top)) for top in self.tops]
+        pieces = self.split(flat)
+        for piece, (home, wide, _) in zip(pieces, self._parts, strict=False):
+            tables[home] += piece.reshape(wide)
+        for piece, query, (home, wide, _) in zip(
+            pieces[len(self.sets) :], self.queries.values(), self._query_parts, strict=True
+        ):
+            tables[home] += float(piece) * query.table.reshape(wide)
+        return tables
+
+    def evaluate(self, flat: Array) -> tuple[float, Array]:
+        """log Z and the expected statistics (the marginals on every set, then the answers to every query)."""
+        self._settled = False
+        if self._beliefs is None:
+            self._buffer = np.empty(self.tree.cells)  # reused: fresh memory of this size would cost more than the sums
+            self._beliefs = self.tree.split(self._buffer)
+        potentials, cliques = self._buffer, self._beliefs
+        potentials.fill(0.0)
+        for (home, fold), table in zip(self._plans, self._tables(flat), strict=True):
+            fold.add(cliques[home], table)
+        log_partition = self.tree.calibrate_flat(potentials)
+        tops = [fold.sum(cliques[home]) for home, fold in self._plans]
+        means = np.empty_like(flat)
+        for mean, (home, _, away) in zip(self.split(means), self._parts, strict=False):
+            mean[...] = tops[home].sum(axis=away) if away else tops[home]
+        for i, (query, (home, wide, _)) in enumerate(zip(self.queries.values(), self._query_parts, strict=True)):
+            means[len(means) - len(self.queries) + i] = float((tops[home] * query.table.reshape(wide)).sum())
+        return log_partition, means
+
+    def grown(self, sets: Iterable[Names], query: Linear | None = None) -> LogLinear:
+        """The same distribution in a family that also has these sets, their subsets and the query."""
+        family = {*self.sets, *(s for names in sets for s in subsets(names, 1))}
+        queries = self.queries if query is None else {**self.queries, query.key: query}
+        if len(family) == len(self.sets) and len(queries) == len(self.queries):
+            return self
+        larger = LogLinear(self.universe, family, queries)
+        old = dict(zip([*self.sets, *self.queries], self.split(self.theta), strict=True))
+        for name, piece in zip([*larger.sets, *larger.queries], larger.split(larger.theta), strict=True):
+            if name in old:
+                piece[...] = old[name]
+        return larger
+
+    def settle(self, flat: Array) -> None:
+        """Take these parameters."""
+        self.theta, self._settled = flat, False
+
+    def marginal(self, names: Names) -> Array:
+        """What the model believes, now."""
+        if not self._settled:
+            self.evaluate(self.theta)
+            self._settled = True
+        assert self._beliefs is not None
+        return self.tree.marginal(self._beliefs, names)
+
+    def hypothesis(self, memory_limit: int = 2**31) -> Hypothesis:
+        made = Hypothesis(self.universe, memory_limit)
+        made.add_factors(dict(zip(self.tops, self.tables(), strict=True)))
+        return made
+
+
+class Local:
+    """p(x) ∝ base(x)·exp(Σ_s θ_s(x_s)) on the cells of a few attributes: corrects what a larger model says of them."""
+
+    def __init__(self, names: Names, base: Array, sets: Sequence[Names]) -> None:
+        self._base = np.maximum(base, 1e-12 / base.size)
+        self._wide = [tuple(m if n in s else 1 for n, m in zip(names, base.shape, strict=True)) for s in sets]
+        self._away = [tuple(i for i, n in enumerate(names) if n not in s) for s in sets]
+        self._cuts = np.cumsum([0, *(math.prod(w) for w in self._wide)])
+        self.theta = np.zeros(self._cuts[-1])
+
+    def table(self) -> Array:
+        weights = self._weights(self.theta)[0]
+        return np.asarray(weights / weights.sum())
+
+    def settle(self, flat: Array) -> None:
+        self.theta = flat
+
+    def evaluate(self, flat: Array) -> tuple[float, Array]:
+        weights, top = self._weights(flat)
+        total = float(weights.sum())
+        means = [np.asarray(weights.sum(axis=away)).ravel() for away in self._away]
+        return math.log(total) + top, np.concatenate(means) / total
+
+    def _weights(self, flat: Array) -> tuple[Array, float]:
+        logs = np.log(self._base)
+        for a, b, wide in zip(self._cuts[:-1], self._cuts[1:], self._wide, strict=True):
+            logs = logs + flat[a:b].reshape(wide)
+        top = float(logs.max())
+        return np.exp(logs - top), top
+
+
+def minimise(
+    model: LogLinear | Local, targets: Sequence[Target], rows: float, *, steps: int, tolerance: float
+) -> float:
+    """Fit ``model.theta`` in place, from where it is, until the decrement ⟨g, P g⟩ is below the tolerance (in nats).
+
+    Returns the objective.
+    """
+    y = np.concatenate([t.counts.ravel() for t in targets])
+    a = np.concatenate([np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets])
+
+    def objective(x: Array) -> tuple[float, Array, Array]:
+        log_partition, means = model.evaluate(x)
+        return rows * log_partition - float(x @ y) + 0.5 * float((a * x) @ x), rows * means - y + a * x, means
+
+    x = model.theta
+    value, gradient, means = objective(x)
+    if not math.isfinite(value):  # a warm start from another scale of n may overflow; uniform never does
+        x = np.zeros_like(x)
+        value, gradient, means = objective(x)
+    pairs: list[tuple[Array, Array, float]] = []
+    for _ in range(steps):
+        precondition = 1.0 / (rows * means + a)
+        if gradient @ (precondition * gradient) < tolerance:
+            break
+        direction = _lbfgs(gradient, precondition, pairs)
+        slope = -float(gradient @ direction)
+        size = 1.0 if pairs else min(1.0, 2.0 / max(float(np.abs(direction).max()), 1e-12))
+        while True:  # backtrack by the minimiser of a parabola
+            moved = x - size * direction
+            new_value, new_gradient, new_means = objective(moved)
+            if new_value <= value + 1e-4 * size * slope or size < 1e-8:
+                break
+            rise = new_value - value - size * slope
+            size *= min(0.5, max(0.1, -slope * size / (2 * rise))) if math.isfinite(new_value) else 0.1
+        if size < 1e-8:
+            if not pairs:
+                break
+            pairs = []
+            continue
+        s, v = moved - x, new_gradient - gradient
+        curvature = float(s @ v)
+        if curvature > 0:
+            pairs = [*pairs, (s, v, 1 / curvature)][-MEMORY:]
+        x, value, gradient, means = moved, new_value, new_gradient, new_means
+    model.settle(x)
+    return value
+
+
+def _lbfgs(gradient: Array, precondition: Array, pairs: list[tuple[Array, Array, float]]) -> Array:
+    """The two-loop recursion, its middle matrix the preconditioner scaled to the last pair."""
+    q = gradient.copy()
+    weights = []
+    for s, v, r in reversed(pairs):
+        w = r * float(s @ q)
+        weights.append(w)
+        q -= w * v
+    q *= precondition
+    if pairs:
+        s, v, _ = pairs[-1]
+        q *= float(s @ v) / float(v @ (precondition * v))
+    for (s, v, r), w in zip(pairs, reversed(weights), strict=True):
+        q += s * (w - r * float(v @ q))
+    return q

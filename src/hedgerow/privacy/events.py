@@ -1,0 +1,272 @@
+"""What a mechanism will draw and what it costs: one frozen record for both the sampler and the accountant.
+
+Papers: Bun & Steinke "Concentrated differential privacy" (zCDP); Canonne, Kamath & Steinke "The discrete Gaussian for
+differential privacy"; Cesar & Rogers "Bounding, concentrating, and truncating" (bounded range); Dwork & Roth ch. 3.
+
+Symbols: Δ sensitivity, in rows, under the budget's neighbours; b scale and σ standard deviation of the noise, in rows;
+h = grid/b; ε pure privacy loss; ρ zCDP loss: D_α(M(x) ‖ M(x')) <= ρ α for every α > 1.
+
+A grid is a power of two, so that dividing by it is exact in floating point. Values off the grid are rounded to it,
+which can move neighbours apart: the caller adds the grid to Δ, once for every value that one row can change (for an
+ℓ2 sensitivity: its square root times the grid).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Self, final
+
+from hedgerow import errors
+from hedgerow._checks import positive
+
+FINEST, COARSEST = 2.0**-40, 2.0**40
+"""Noise of less or more than this many grid steps is refused, so that no sum can overflow, whatever the data hold."""
+
+
+def comparison_grid(scale: float) -> float:
+    """The grid, in rows, of the noise in a threshold test: whole rows are on it, and float64 adds them exactly."""
+    return 2.0**-20 if scale <= 2.0**24 else 1.0
+
+
+def grid_at_most(step: float) -> float:
+    """The largest power of two that is at most `step`: a grid no coarser than asked."""
+    return math.ldexp(0.5, math.frexp(positive("grid step", step))[1])
+
+
+@dataclasses.dataclass(frozen=True)
+class Event:
+    """One use of the data. Frozen; refuses at construction what could not be billed or drawn."""
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            object.__setattr__(self, field.name, positive(field.name, getattr(self, field.name)))
+        # A loss that underflows to zero, or is not a number, would be billed as free.
+        positive(f"rho of {type(self).__name__}", self.rho)
+        if not self.epsilon > 0:
+            raise errors.InvalidInput(
+                f"epsilon of {type(self).__name__} must be above 0. Found {self.epsilon!r}. Use a smaller scale."
+            )
+
+    if TYPE_CHECKING:  # at run time an inherited property would become the default of a field with its name
+
+        @property
+        def epsilon(self) -> float:
+            """Pure loss ε; infinite where there is none."""
+
+        @property
+        def rho(self) -> float:
+            """zCDP loss ρ."""
+
+        @property
+        def delta(self) -> float:
+            """Slack: the probability with which the stated loss may fail. Zero unless a field says otherwise."""
+    else:
+        delta = 0.0
+
+    def to_dict(self) -> dict[str, str | float]:
+        """A record for JSON, which keeps every float exactly."""
+        return {"kind": type(self).__name__, **dataclasses.asdict(self)}
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """The event that `to_dict` described; anything else is refused."""
+        fields = dict(record)
+        kind = KINDS.get(str(fields.pop("kind", None)))
+        if kind is None or not issubclass(kind, cls):
+            raise errors.InvalidInput(
+                f"kind must be one of {', '.join(KINDS)}. Found {record.get('kind')!r}. "
+                "Read the record with the version that wrote it."
+            )
+        names = {field.name for field in dataclasses.fields(kind)}
+        if set(fields) != names:
+            raise errors.InvalidInput(
+                f"fields of {kind.__name__} must be {', '.join(sorted(names))}. "
+                f"Found {', '.join(sorted(fields)) or 'none'}. Read the record with the version that wrote it."
+            )
+        return kind(**fields)
+
+
+def _check_grid(name: str, spread: float, grid: float) -> None:
+    if math.frexp(grid)[0] != 0.5:
+        raise errors.InvalidInput(
+            f"grid must be a power of two. Found {grid!r}. Use {grid_at_most(grid)!r}, or events.grid_at_most(step)."
+        )
+    if not FINEST <= spread / grid <= COARSEST:
+        raise errors.InvalidInput(
+            f"{name} must be between 2^-40 and 2^40 grid steps. Found {spread / grid:.3g}. Choose another grid."
+        )
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Laplace(Event):
+    """Discrete Laplace noise, P[k grid] ∝ exp(−|k| grid/b), added to every value; Δ is the ℓ1 sensitivity.
+
+    ε = Δ/b.  ρ = ε − (1 − e^−ε)·h/sinh(h), the KL divergence of two noises ε apart, and it bounds every order
+    (docs/proofs/laplace.md). On a fine grid it is ε − 1 + e^−ε; with one grid step it is ε·tanh(ε/2).
+    """
+
+    sensitivity: float
+    scale: float
+    grid: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_grid("scale", self.scale, self.grid)
+
+    @property
+    def epsilon(self) -> float:
+        return self.sensitivity / self.scale
+
+    @property
+    def rho(self) -> float:
+        ε, h = self.epsilon, self.grid / self.scale
+        fine = _exp_remainder(ε)  # ε − (1 − e^−ε)
+        coarse = -math.expm1(-ε) * _sinh_remainder(h)  # (1 − e^−ε)·(1 − h/sinh h)
+        return min(fine + coarse, ε * math.tanh(ε / 2))
+
+
+def _exp_remainder(x: float) -> float:
+    """e^−x − 1 + x for x > 0, without cancellation."""
+    if x > 0.5:
+        return math.expm1(-x) + x
+    return math.fsum((-x) ** k / math.factorial(k) for k in range(2, 19))
+
+
+def _sinh_remainder(h: float) -> float:
+    """1 − h/sinh(h) for h > 0, without cancellation or overflow."""
+    if h > 0.5:
+        return 1 - 2 * h * math.exp(-h) / -math.expm1(-2 * h)
+    return math.fsum(h**k / math.factorial(k) for k in range(3, 20, 2)) / math.sinh(h)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Gaussian(Event):
+    """Discrete Gaussian noise, P[k grid] ∝ exp(−(k grid)²/2σ²), added to every value; Δ is the ℓ2 sensitivity.
+
+    ρ = Δ²/(2σ²) (Canonne, Kamath & Steinke, Theorem 4 and its multivariate form). No finite ε bounds it.
+    """
+
+    sensitivity: float
+    sigma: float
+    grid: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_grid("sigma", self.sigma, self.grid)
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        return (self.sensitivity / self.sigma) ** 2 / 2
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Exponential(Event):
+    """Choose argmax(score + Gumbel(2Δ/ε)): the exponential mechanism. Δ bounds the change of every score.
+
+    ε-DP. The log-ratio of neighbours ranges over an interval of width ε only, so ρ = ε²/8 (Cesar & Rogers).
+    """
+
+    sensitivity: float
+    epsilon: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 2.0**-500 <= self.scale <= 2.0**500:
+            raise errors.InvalidInput(
+                f"2 sensitivity / epsilon must be between 2^-500 and 2^500. Found {self.scale!r}. Rescale the scores."
+            )
+
+    @property
+    def scale(self) -> float:
+        """Of the Gumbel noise."""
+        return 2 * self.sensitivity / self.epsilon
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon**2 / 8
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class AboveThreshold(Event):
+    """A guard round: any number of "below", up to and including the first "above". Billed when the round opens.
+
+    The threshold gets Lap(Δ/ε₁) once, every query Lap(2Δ/ε₂): ε = ε₁ + ε₂ whatever the number of "below"
+    (Dwork & Roth, Theorem 3.23). ρ = ε·tanh(ε/2), as for every ε-DP mechanism (docs/proofs/accounting.md).
+    Δ is rounded up to the grid of the noise, 2^-20 rows, without which the proof would be off by a step; so read the
+    scales here.
+    """
+
+    sensitivity: float
+    epsilon_threshold: float
+    epsilon_query: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        finest, given = comparison_grid(0.0), self.sensitivity
+        if not finest <= given <= COARSEST:
+            raise errors.InvalidInput(
+                f"sensitivity must be between 2^-20 and 2^40 rows. Found {given!r}. Count in rows, not in fractions."
+            )
+        for grid in (finest, 1.0):
+            object.__setattr__(self, "sensitivity", math.ceil(given / grid) * grid)
+            if max(map(comparison_grid, (self.threshold_scale, self.query_scale))) <= grid:
+                break
+        for name in ("threshold_scale", "query_scale"):
+            if not FINEST <= getattr(self, name) <= COARSEST:
+                raise errors.InvalidInput(
+                    f"{name} must be between 2^-40 and 2^40 rows. Found {getattr(self, name):.3g}. Change the epsilons."
+                )
+
+    @property
+    def threshold_scale(self) -> float:
+        return self.sensitivity / self.epsilon_threshold
+
+    @property
+    def query_scale(self) -> float:
+        return 2 * self.sensitivity / self.epsilon_query
+
+    @property
+    def epsilon(self) -> float:
+        return self.epsilon_threshold + self.epsilon_query
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class ApproximateDP(Event):
+    """A mechanism known only to be (ε, δ)-DP by a proof of its own: a perturbed objective, subsampled noise.
+
+    Outside an event of probability δ it is ε-DP, so it is δ-approximately ρ-zCDP with ρ = ε·tanh(ε/2) (Bun & Steinke,
+    Lemma 8.8). Only for what has no sharper description: a Gaussian billed so would cost many times its own ρ.
+    """
+
+    epsilon: float
+    delta: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.delta < 1:
+            raise errors.InvalidInput(f"delta must be below 1. Found {self.delta!r}. Use far less than 1 / rows.")
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+
+KINDS: dict[str, type[Event]] = {
+    kind.__name__: kind for kind in (AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace)
+}
+"""All there are: whatever else calls itself an event is neither billed nor drawn."""

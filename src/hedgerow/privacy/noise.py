@@ -1,0 +1,341 @@
+"""Randomness: the only module that draws any.
+
+Papers: Canonne, Kamath & Steinke "The discrete Gaussian for differential privacy" (the rejection step); Mironov "On
+significance of the least significant bits for differential privacy" (why no released value carries float64 noise).
+
+Symbols: w a word of 64 fair bits; U in [w, w+1]/2^64 the uniform whose first bits it is; E = −ln U a standard
+exponential; s the scale and σ the standard deviation in grid steps; γ a rate: Bernoulli(e^−γ).
+
+Exactness. A draw is a function of real uniforms, worked out in float64 from their first 64 bits together with a bound
+on the error. Where the bound leaves a choice (once in 10^5 draws, or less) the same function is worked out again with
+`decimal`, whose ln and exp are correctly rounded, on as many further bits as it takes. The outcome is the one that
+exact arithmetic on infinitely many bits would give. It rests on fair bits and on numpy's log, log1p and exp being
+right to 2^-46, some 64 units in the last place, where they claim one to four.
+
+Differs: Canonne, Kamath & Steinke flip Bernoulli(e^−γ) coins by series of rational coins; comparing one uniform with
+e^−γ has the same law and vectorises. Released values of up to `_OPENDP_UP_TO` cells come from OpenDP's own sampler.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import errors
+from hedgerow._checks import positive
+from hedgerow._types import Array, Integers
+from hedgerow.privacy import events
+from hedgerow.privacy.process import Home
+from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
+
+_OPENDP_UP_TO = 256  # cells; above, OpenDP's 10^5 draws a second would be felt
+_CHUNK = 1 << 16  # draws worked on at a time: stays in the cache
+_BLOCK = 1024  # comparisons drawn ahead
+_SCALES = 16  # scales for which comparisons are kept
+_LEAST = np.uint64(1 << 44)  # a smaller word has too few significant bits for float64 arithmetic
+_UNIT = 2.0**-64
+_HIGHEST = 2.0**500  # scores are clipped to this
+_LARGEST = 2**53  # values are clipped to this many grid steps: a float64 holds them exactly, and sums fit an int64
+
+
+class Noise:
+    """Noise from the operating system's randomness, exact on the grid of the event that is billed.
+
+    It is drawn in the process that made it: a fork would share what was drawn ahead, and could draw once more for what
+    was charged once.
+    """
+
+    private = True
+
+    def __init__(self) -> None:
+        self._buffers: dict[float, list[float]] = {}
+        self._home = Home()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), ()  # a copy starts without the original's buffers
+
+    def _require_home(self) -> None:
+        self._home.require("Noise", "Draw it there, or make a new one here.")
+
+    def _words(self, count: int) -> Words:
+        return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
+
+    # Released values
+
+    @overload
+    def add(self, value: float, event: events.Laplace | events.Gaussian) -> float: ...
+    @overload
+    def add(self, value: NDArray[Any], event: events.Laplace | events.Gaussian) -> Array: ...
+    def add(self, value: float | NDArray[Any], event: events.Laplace | events.Gaussian) -> float | Array:
+        """`value`, rounded to the event's grid, plus its noise: independent in every cell."""
+        self._require_home()
+        if not isinstance(event, (events.Laplace, events.Gaussian)):
+            raise errors.InvalidInput(
+                f"event must be Laplace or Gaussian. Found {type(event).__name__}. Use choose or comparison for it."
+            )
+        if isinstance(value, int):
+            value = max(-_LARGEST, min(_LARGEST, value))
+        array = np.asarray(value)
+        noisy = self._released(_steps(array.reshape(-1), event.grid), event)
+        result = noisy.astype(np.float64).reshape(array.shape) * event.grid
+        return float(result) if array.ndim == 0 and not isinstance(value, np.ndarray) else result
+
+    def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
+        if 0 < steps.size <= _OPENDP_UP_TO:
+            spread = event.scale if isinstance(event, events.Laplace) else event.sigma
+            measurement = _opendp(isinstance(event, events.Laplace), spread / event.grid)
+            return np.array(measurement(steps.tolist()), dtype=np.int64)
+        return steps + self._integers(event, steps.size)
+
+    def _integers(self, event: events.Laplace | events.Gaussian, count: int) -> Integers:
+        if isinstance(event, events.Laplace):
+            return self._in_chunks(functools.partial(self._laplace, event.scale / event.grid), count)
+        return self._in_chunks(functools.partial(self._gaussian, event.sigma / event.grid), count)
+
+    # Choices and comparisons: the noise itself is never released
+
+    def choose(self, scores: NDArray[Any], event: events.Exponential) -> int:
+        """argmax(score + Gumbel(2Δ/ε)): index i with probability ∝ exp(ε·score_i/2Δ), exactly."""
+        self._require_home()
+        if not isinstance(event, events.Exponential):
+            raise errors.InvalidInput(
+                f"event must be Exponential. Found {type(event).__name__}. Use add or comparison for it."
+            )
+        given = _numeric("scores", np.asarray(scores))
+        if given.ndim != 1 or given.size == 0:
+            raise errors.InvalidInput(f"scores must be one row of numbers. Found shape {given.shape}. Flatten them.")
+        values = np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)
+        w = self._words(values.size)
+        shifts = (values - values.max()) / event.scale  # from the best score, so that the near ones are precise
+        with np.errstate(divide="ignore"):
+            # E = −ln(1 − U); either form keeps the relative error of E small
+            E = np.where(w >> 63, -np.log((~w).astype(np.float64) * _UNIT), -np.log1p(-(w.astype(np.float64) * _UNIT)))
+            noisy = shifts - np.log(E)
+        error = 2.0**-40 * (1 + np.abs(shifts))
+        unclear = (w < _LEAST) | (~w < _LEAST)
+        best = np.max(np.where(unclear, -np.inf, noisy - error))
+        contenders = np.flatnonzero(unclear | (noisy + error >= best))
+        if contenders.size == 1:
+            return int(contenders[0])
+        scale = 2 * Fraction(event.sensitivity) / Fraction(event.epsilon)
+        top = Fraction(values.max())
+        exact = [(Uniform(w[i], self._words), (Fraction(values[i]) - top) / scale) for i in contenders]
+        return int(contenders[largest_gumbel(exact)])
+
+    def comparison(self, scale: float) -> float:
+        """One Laplace draw for a threshold test, of which only the outcome is released."""
+        self._require_home()
+        try:
+            return self._buffers[scale].pop()  # atomic: no draw is handed out twice
+        except (KeyError, IndexError):
+            block: list[float] = self.comparisons(scale, _BLOCK).tolist()
+            draw = block.pop()
+            if len(self._buffers) >= _SCALES:
+                self._buffers = {}  # unused draws are thrown away
+            self._buffers[scale] = block
+            return draw
+
+    def comparisons(self, scale: float, count: int) -> Array:
+        """Independent discrete Laplace draws, in rows, on `events.comparison_grid`."""
+        self._require_home()
+        scale = positive("scale", scale)
+        if not events.FINEST <= scale <= events.COARSEST:
+            raise errors.InvalidInput(f"scale must be between 2^-40 and 2^40 rows. Found {scale!r}. Count in rows.")
+        grid = events.comparison_grid(scale)
+        draws = self._in_chunks(functools.partial(self._laplace, scale / grid), _count("count", count))
+        return draws.astype(np.float64) * grid
+
+    # Indices and generators
+
+    def subsample(self, n: int, size: int, replace: bool = False) -> Integers:
+        """`size` of the indices 0..n−1, uniformly and in random order; all different unless `replace`."""
+        self._require_home()
+        n, size = _count("n", n), _count("size", size)
+        if (n == 0 < size) if replace else (size > n):
+            raise errors.InvalidInput(f"size must be at most n = {n}. Found {size}. Take fewer, or replace.")
+        if replace:
+            return self._below(n, size)
+        if size > n // 4:
+            while True:
+                keys = self._words(n)
+                order = np.argsort(keys)
+                if np.all(np.diff(keys[order])):  # without ties every order is equally likely
+                    return order[:size].astype(np.int64)
+        drawn = self._below(n, 0)
+        while drawn.size < size:  # first occurrences of a sequence with replacement
+            more = np.concatenate([drawn, self._below(n, 2 * (size - drawn.size))])
+            drawn = more[np.sort(np.unique(more, return_index=True)[1])]
+        return drawn[:size]
+
+    def generator(self) -> np.random.Generator:
+        """A numpy generator seeded by the operating system: for synthetic records and simulations only."""
+        self._require_home()
+        return np.random.default_rng(int.from_bytes(os.urandom(32)))
+
+    # Exact samplers
+
+    def _in_chunks(self, sampler: Callable[[int], Integers], count: int) -> Integers:
+        draws = np.empty(count, dtype=np.int64)
+        filled = 0
+        while filled < count:
+            chunk = sampler(min(_CHUNK, count - filled))  # a sampler that rejects may return fewer, or a few more
+            chunk = chunk[: count - filled]
+            draws[filled : filled + chunk.size] = chunk
+            filled += chunk.size
+        return draws
+
+    def _below(self, n: int, count: int) -> Integers:
+        """Uniform on 0..n−1."""
+
+        def sampler(count: int) -> Integers:
+            w = self._words(count) >> np.uint64(64 - max(1, (n - 1).bit_length()))
+            return w[w < np.uint64(n)].astype(np.int64)
+
+        return self._in_chunks(sampler, count)
+
+    def _laplace(self, s: float, count: int) -> Integers:
+        """P[k] ∝ e^(−|k|/s): the difference of two geometric draws."""
+        G = self._geometric(s, 2 * count)
+        return G[:count] - G[count:]
+
+    def _geometric(self, s: float, count: int) -> Integers:
+        """P[G >= k] = e^(−k/s): G = ⌊s E⌋; for a large s, by its independent high and low parts."""
+        shift = max(0, math.frexp(s)[1] - 21)
+        G = self._floor_exponential(math.ldexp(s, -shift), count)
+        return G if shift == 0 else (G << shift) + self._low_bits(s, shift, count)
+
+    def _low_bits(self, s: float, bits: int, count: int) -> Integers:
+        """P[u] ∝ e^(−u/s) on 0..2^bits − 1, which is at most a 2^-20th of s: nearly uniform, corrected by rejection."""
+        u = (self._words(count) >> np.uint64(64 - bits)).astype(np.int64)
+        rejected = np.flatnonzero(~self._coins(u / s, lambda i: Fraction(int(u[i])) / Fraction(s)))
+        if rejected.size:
+            u[rejected] = self._low_bits(s, bits, rejected.size)
+        return u
+
+    def _floor_exponential(self, s: float, count: int) -> Integers:
+        """⌊s E⌋ for s < 2^21."""
+        w = self._words(count)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x = np.log(w.astype(np.float64) * _UNIT) * -s
+            G = np.floor(x)
+            fraction = x - G
+        # |error of ln U| <= 1/w + 2^-53 + 14·2^-46 < 2^-41 once w >= 2^44
+        error = s * 2.0**-41
+        for i in _where((w < _LEAST) | (fraction < error) | (fraction > 1 - error)):
+            G[i] = Uniform(w[i], self._words).floor_exponential(s)
+        return G.astype(np.int64)
+
+    def _gaussian(self, σ: float, count: int) -> Integers:
+        """P[k] ∝ e^(−k²/2σ²), by rejection from a discrete Laplace of scale t = ⌊σ⌋ + 1."""
+        t = math.floor(σ) + 1
+        Y = self._laplace(float(t), count + count // 2 + 16)
+        z = (np.abs(Y) - σ * σ / t) / σ
+
+        def rate(i: int) -> Fraction:
+            variance = Fraction(σ) ** 2
+            return (abs(int(Y[i])) - variance / t) ** 2 / (2 * variance)
+
+        return Y[self._coins(z * z / 2, rate)]
+
+    def _coins(self, γ: Array, exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
+        """Bernoulli(e^−γ): whether U < e^−γ. γ carries a rounding error of at most 2^-48 (1 + γ)."""
+        w = self._words(γ.size)
+        margin = np.exp(-γ) - w.astype(np.float64) * _UNIT
+        coins = margin > 0
+        for i in _where(np.abs(margin) < 2.0**-44):
+            coins[i] = Uniform(w[i], self._words).is_below_exp(exact(i))
+        return coins
+
+
+class Seeded(Noise):
+    """The same noise from a repeatable sequence: for tests and simulations. Whoever knows the seed can remove it."""
+
+    private = False
+
+    def __init__(self, seed: int) -> None:
+        super().__init__()
+        self.seed = seed
+        self._sequence = np.random.SeedSequence(seed)
+        self._bits = np.random.SFC64(self._sequence)
+        self._lock = threading.Lock()
+        _announce("Noise from a seed is not private: who knows the seed can remove it. Use it on public data only.")
+
+    def __repr__(self) -> str:
+        return f"Seeded({self.seed}: NOT PRIVATE)"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.seed,)
+
+    def _words(self, count: int) -> Words:
+        with self._lock:
+            return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
+
+    def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
+        return steps + self._integers(event, steps.size)  # OpenDP takes no seed
+
+    def generator(self) -> np.random.Generator:
+        self._require_home()
+        with self._lock:
+            return np.random.default_rng(self._sequence.spawn(1)[0])
+
+
+def _announce(message: str) -> None:
+    """Warn, at the line outside this package, every time: without a registry Python does not remember that it did."""
+    frame = sys._getframe()
+    between = ("hedgerow", "numpy")  # numpy's decorators stand between two of ours
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in between:
+        frame = frame.f_back
+    module = frame.f_globals.get("__name__", "<unknown>")
+    warnings.warn_explicit(message, errors.NotPrivateWarning, frame.f_code.co_filename, frame.f_lineno, module)
+
+
+def _steps(values: NDArray[Any], grid: float) -> Integers:
+    """Values in grid steps, rounded and clipped. What the data hold never raises; their type may."""
+    if _numeric("value", values).dtype.kind != "f":
+        values = np.minimum(values.astype(np.uint64 if values.dtype.kind == "u" else np.int64), _LARGEST)
+        values = np.maximum(values.astype(np.int64), -_LARGEST)
+    with np.errstate(over="ignore", invalid="ignore"):
+        steps = np.rint(values.astype(np.float64) / grid)
+    clipped: Array = np.clip(np.nan_to_num(steps, nan=0.0), -float(_LARGEST), float(_LARGEST))
+    return clipped.astype(np.int64)
+
+
+def _numeric(name: str, values: NDArray[Any]) -> NDArray[Any]:
+    if values.dtype.kind not in "buif":  # numpy's own error would quote the value
+        raise errors.InvalidInput(f"{name} must be numeric. Found dtype {values.dtype}. Give integers or floats.")
+    return values
+
+
+def _where(doubtful: NDArray[np.bool_]) -> list[int]:
+    return [int(i) for i in np.flatnonzero(doubtful)]
+
+
+def _count(name: str, value: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
+        raise errors.InvalidInput(f"{name} must be a whole number of at least 0. Found {value!r}. Give an int.")
+    return int(value)
+
+
+@functools.lru_cache(maxsize=256)
+def _opendp(laplace: bool, scale: float) -> Any:
+    """OpenDP's measurement: integer vectors of any length plus discrete noise, saturating at the ends of an i64."""
+    dp = importlib.import_module("opendp.prelude")
+    dp.enable_features("contrib")
+    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    if laplace:
+        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
+    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)

@@ -1,0 +1,208 @@
+"""Linear queries bound to a universe: functions of a few attributes with values in [0, 1].
+
+The canonical form makes equal functions equal values, however they were written: attributes are in universe order,
+those on which the function is constant are dropped, and a table that is a product of one vector per attribute (every
+conjunction is) is kept as those vectors, in which form it is small, fast to evaluate and cheap to compare.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow._types import Array
+from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.questions.universe import Universe
+
+LARGEST_TABLE = 50_000_000  # cells a query may spell out; a product needs no table, whatever its cells
+
+
+class Linear:
+    """A bound linear query: ⟨q, D⟩ for q: X → [0, 1] that depends on ``attributes`` only."""
+
+    __slots__ = ("__dict__", "_table", "attributes", "is_count", "shape", "vectors")
+
+    def __init__(
+        self,
+        attributes: tuple[str, ...],
+        shape: tuple[int, ...],
+        vectors: tuple[NDArray[Any], ...] | None,
+        table: Array | None,
+        is_count: bool,
+    ) -> None:
+        """Use ``from_table`` or ``product``, which bring the query into canonical form."""
+        self.attributes, self.shape, self.vectors, self._table, self.is_count = (
+            attributes,
+            shape,
+            vectors,
+            table,
+            is_count,
+        )
+
+    @classmethod
+    def from_table(cls, universe: Universe, attributes: Sequence[str], table: ArrayLike) -> Linear:
+        """The query whose value on a record is ``table`` at the record's cells of ``attributes`` (in the order given)."""
+        names = tuple(universe.names[universe.index(name)] for name in attributes)  # the universe's own texts
+        if len(set(names)) != len(names):
+            raise InvalidInput(f"The attributes of a query must be distinct. Found {names!r}. Name each once.")
+        weights = np.asarray(table, dtype=float) + 0.0  # no −0.0: equal functions have equal bytes
+        if weights.shape != universe.sizes(names):
+            raise InvalidInput(
+                f"Weights must have shape {universe.sizes(names)}, one number per cell of {names!r}. "
+                f"Found {weights.shape}. Give one weight for every cell."
+            )
+        if np.isnan(weights).any():
+            raise InvalidInput("Weights must be numbers. Found NaN. Replace it by a number between 0 and 1.")
+        if weights.size and (weights.min() < 0 or weights.max() > 1):
+            raise InvalidInput(
+                f"Weights must lie in [0, 1]. Found {weights.min():g} … {weights.max():g}. Rescale them to [0, 1]."
+            )
+        order = sorted(range(len(names)), key=lambda i: universe.index(names[i]))
+        return cls._canonical(tuple(names[i] for i in order), np.transpose(weights, order))
+
+    @classmethod
+    def _canonical(cls, names: tuple[str, ...], table: Array) -> Linear:
+        kept = [i for i in range(table.ndim) if not _constant_along(table, i)]
+        table = table[tuple(slice(None) if i in kept else 0 for i in range(table.ndim))]
+        names = tuple(names[i] for i in kept)
+        is_count = bool(np.isin(table, (0.0, 1.0)).all())
+        vectors = _factors(table)
+        if vectors is not None and is_count:
+            vectors = tuple(v.astype(bool) for v in vectors)
+        kept_table = None if vectors is not None else np.array(table, order="C")
+        return cls(names, table.shape, vectors, kept_table, is_count)
+
+    @classmethod
+    def product(cls, universe: Universe, masks: dict[str, NDArray[np.bool_]]) -> Linear:
+        """A conjunction: the product of one boolean mask per attribute. The fast path, no table is built."""
+        kept: list[tuple[int, str, NDArray[np.bool_]]] = []
+        for name, mask in masks.items():
+            true = np.count_nonzero(mask)
+            if true == 0:
+                return cls((), (), (), np.array(0.0), True)
+            if true < mask.size:
+                i = universe.index(name)
+                kept.append((i, universe.names[i], mask))
+        kept.sort(key=lambda entry: entry[0])
+        if not kept:
+            return cls((), (), (), np.array(1.0), True)
+        _, names, vectors = zip(*kept, strict=True)
+        return cls(names, tuple(v.size for v in vectors), vectors, None, True)
+
+    @property
+    def table(self) -> Array:
+        if self._table is None:
+            assert self.vectors is not None
+            require_table(self.attributes, self.shape)
+            self._table = _outer(self.vectors)
+        return self._table
+
+    @cached_property
+    def key(self) -> Hashable:
+        """Equal for two queries of one universe exactly when they are the same function."""
+        if self.vectors:
+            packed = tuple(v.tobytes() for v in self.vectors)
+            return (self.attributes, self.is_count, packed)
+        return (self.attributes, "table", self.table.tobytes())
+
+    def dot(self, marginal: NDArray[Any]) -> float:
+        """⟨q, marginal⟩ for a marginal over ``attributes``."""
+        if not self.vectors:
+            return float(np.vdot(self.table, marginal))
+        for vector in reversed(self.vectors):
+            marginal = marginal @ vector
+        return float(marginal)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Linear) and self.key == other.key
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __repr__(self) -> str:
+        return f"Linear({', '.join(self.attributes) or 'constant'})"
+
+
+def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
+    """The cells of a marginal, each as a count of its own, in the order of the flattened table."""
+    one = [np.eye(universe[name].size, dtype=bool) for name in names]
+    shape = universe.sizes(names)
+    return [
+        Linear.product(universe, {n: eye[i] for n, eye, i in zip(names, one, cell, strict=True)})
+        for cell in np.ndindex(shape)
+    ]
+
+
+def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Array:
+    """⟨q, marginal⟩ for many queries at once, grouped by attributes so that each marginal is read once."""
+    values = np.empty(len(queries))
+    groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
+    for i, query in enumerate(queries):
+        groups[query.attributes].append(i)
+    for attributes, members in groups.items():
+        marginal = marginal_of(attributes)
+        for start in range(0, len(members), 4096):  # bounds the memory of the stacked vectors
+            some = members[start : start + 4096]
+            values[some] = _answer_group([queries[i] for i in some], marginal)
+    return values
+
+
+def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
+    if not queries[0].attributes:
+        return np.array([q.dot(marginal) for q in queries])
+    products = [q.vectors for q in queries if q.vectors]
+    if len(products) < len(queries):
+        return np.array([q.dot(marginal) for q in queries])
+    first = np.stack([v[0] for v in products]).astype(float)
+    partial = first @ marginal.reshape(marginal.shape[0], -1).astype(float, copy=False)
+    for axis in range(1, marginal.ndim):
+        vectors = np.stack([v[axis] for v in products]).astype(float)
+        partial = np.einsum("qir,qi->qr", partial.reshape(len(queries), marginal.shape[axis], -1), vectors)
+    answers: Array = partial.reshape(len(queries))
+    return answers
+
+
+def require_table(attributes: Sequence[str], shape: Sequence[int]) -> None:
+    """Refuse, from public sizes alone, a query that would have to be spelled out over too many cells."""
+    cells = math.prod(shape)
+    if cells > LARGEST_TABLE:
+        raise TooLarge(
+            f"A query's table must have at most {LARGEST_TABLE} cells. Found {cells} on {tuple(attributes)!r}. "
+            "Ask about fewer attributes, or declare coarser bins."
+        )
+
+
+def _constant_along(table: Array, axis: int) -> bool:
+    return bool((table == table.take([0], axis=axis)).all())
+
+
+def _outer(vectors: Sequence[NDArray[Any]]) -> Array:
+    table = np.ones(())
+    for vector in vectors:
+        table = np.multiply.outer(table, vector.astype(float))
+    return table
+
+
+def _factors(table: Array) -> tuple[Array, ...] | None:
+    """The vectors whose product the table is, with at most one of them not 0/1; None where there are none.
+
+    A table that is a product with largest value g has vector max_{other axes}(table)/g on every 0/1 axis, exactly.
+    """
+    if table.ndim == 0:
+        return None
+    g = table.max()
+    axes = range(table.ndim)
+    highest = [table.max(axis=tuple(j for j in axes if j != i)) for i in axes]
+    vectors = [h / g for h in highest]
+    weighted = [i for i in axes if not np.isin(vectors[i], (0.0, 1.0)).all()]
+    if len(weighted) > 1:
+        return None
+    carrier = weighted[0] if weighted else 0
+    vectors[carrier] = highest[carrier]
+    return tuple(vectors) if np.array_equal(_outer(vectors), table) else None

@@ -1,0 +1,142 @@
+"""Offline convex minimization: all losses are known, and the one on which the hypothesis does worst is learned each round.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §1.2. Symbols: see ``convex_pmw``. Proof:
+docs/proofs/convex_pmw.md.
+
+Differs: the paper names the exponential mechanism and leaves the end open. Here the error of the chosen loss is measured,
+and the loop ends at ⅝α: the choice is right to within α/4 and the measurement to within α/8, so then every loss is within
+α, and until then every update has err ≥ α/2.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import Risk
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.data.source import DataSource
+from hedgerow.errors import InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian
+from hedgerow.privacy.noise import Noise
+from hedgerow.textbook.convex_pmw import (
+    NUMERICAL,
+    ORACLE,
+    SURROGATE,
+    ConvexPMWConfig,
+    excess_in,
+    log_factor,
+    minimiser_on,
+    reach_of,
+    require_family,
+    require_parameters,
+    require_rows,
+    rows_of,
+    update_bound,
+)
+from hedgerow.textbook.multiplicative_weights import Step
+from hedgerow.textbook.oracles import Oracle
+
+
+@final
+@dataclass(frozen=True)
+class OfflineConfig:
+    """A round: a choice right to within α/4, its error measured to within α/8, and A′ where that is above ⅝α."""
+
+    online: ConvexPMWConfig
+    choice: Exponential
+    measurement: Gaussian
+
+
+def configure(
+    budget: Budget,
+    *,
+    cells: int,
+    rows: float,
+    queries: int,
+    beta: float,
+    scale_S: float,
+    oracle: Oracle,
+    alpha: float,
+    step: Step = "hoeffding",
+) -> OfflineConfig:
+    """Calibrate to the whole budget; β is split over choices, measurements and oracle."""
+    require_parameters(budget, cells, rows, queries, beta, scale_S, step)
+    S = float(scale_S)
+    T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
+    Δ, w = budget.bounded(S) + 2 * NUMERICAL * S, (1 - 8 * SURROGATE) * alpha * rows - 8 * NUMERICAL * S
+    if w > 0:
+        choice = Exponential(Δ, 2 * Δ * math.log(3 * queries * T / beta) / (w / 4))
+        σ = w / 8 / math.sqrt(2 * math.log(6 * T / beta))
+        left = budget.total / T - choice.rho - (Δ / σ) ** 2 / 2
+        if left > 0:
+            plan = oracle.plan(budget, left, rows, beta / (3 * T), ORACLE * alpha)
+            if plan is not None and plan.error + plan.deficit <= ORACLE * alpha:
+                guard = AboveThreshold(Δ, 1.0, 1.0)  # never drawn from
+                online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan)
+                return OfflineConfig(online, choice, Gaussian(Δ, σ, online.grid))
+    raise InvalidInput(
+        f"rows must be more for alpha = {alpha:g}. Found {rows:g}. Use more rows, a larger budget, or a larger alpha."
+    )
+
+
+@final
+@dataclass(frozen=True)
+class OfflineRelease:
+    """A public hypothesis whose minimisers answer all the losses, and whether the stop was met."""
+
+    hypothesis: Hypothesis
+    answers: tuple[Array, ...]
+    updates: int
+    stopped: bool
+
+
+def release(
+    config: OfflineConfig,
+    losses: Sequence[tuple[Risk, ConvexSet]],
+    data: DataSource,
+    accountant: Accountant,
+    noise: Noise,
+    hypothesis: Hypothesis | None = None,
+) -> OfflineRelease:
+    """What an early stop leaves of the budget stays in the accountant."""
+    if not losses:
+        raise InvalidInput("The workload must have at least one loss. Found none. List the losses to learn.")
+    online = config.online
+    require_rows(online, data, accountant)
+    budget, rows = accountant.budget, rows_of(online, data, accountant)
+    hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
+    for risk, over in losses:
+        require_family(online, risk, over, budget, rows)
+        hypothesis.require(risk.attributes)
+    updates, stopped = 0, False
+    believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
+    while updates < online.rounds and not stopped:
+        accountant.charge(config.choice)
+        errors = np.array(
+            [
+                excess_in(online, risk, over, found.theta, budget, rows).value(
+                    data.marginal(risk.attributes), online.grid
+                )
+                for (risk, over), found in zip(losses, believed, strict=True)
+            ]
+        )
+        worst = noise.choose(errors, config.choice)
+        risk, over = losses[worst]
+        accountant.charge(config.measurement)
+        stopped = noise.add(float(errors[worst]), config.measurement) <= 0.625 * online.alpha * online.scale
+        if not stopped:
+            accountant.charge(online.plan.event)
+            counts = data.marginal(risk.attributes)
+            theta = online.oracle.answer(online.plan, risk, over, counts, noise, budget, rows)
+            hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))
+            believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
+            updates += 1
+    return OfflineRelease(hypothesis, tuple(found.theta for found in believed), updates, stopped)

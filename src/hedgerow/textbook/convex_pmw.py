@@ -1,0 +1,351 @@
+"""Online private multiplicative weights for convex minimization queries, with the guarantee of the paper.
+
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3, Claims 3.5–3.7, Theorems 3.8, 3.9. The
+offline variant is in ``convex_offline``. Proof: docs/proofs/convex_pmw.md.
+
+Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, ℓ_x(θ) convex over Θ, S ≥ |⟨θ − θ′, ∇ℓ_x(θ)⟩|,
+θ̂ = argmin ℓ_D̂, err = ℓ_D(θ̂) − min ℓ_D, A′ the single-query oracle with error α₀, u(x) = ℓ′_x(θ̂; θ − θ̂), η the step,
+T updates at most, γ = α/4 the progress ⟨u, D̂ − D⟩ of an update, τ what the computed n·err may be off by numerically.
+
+Differs:
+ - the update is exp(−η·u), where Figure 3 prints exp(+η·u), which diverges: ⟨u, D̂ − D⟩ > 0 says that D̂ has too much
+   mass where u is large;
+ - η = √(ln|X|/T)/S ("paper"), where the figure omits 1/S; or γ/S² ("hoeffding"), which needs half the updates;
+ - u is the one-sided directional derivative, where the paper allows any subgradient: Claim 3.5 needs ⟨u, D̂⟩ ≥ 0;
+ - n·err has sensitivity 2S (replace-one; S under add-remove) plus τ, where the paper has 3S;
+ - noise is calibrated by the ledger: the guard gets what its accuracy needs, A′ the rest. The figure's ε₀ composes to
+   more than its half of ε.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+
+from hedgerow._checks import positive
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import Risk
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.convex.solver.excess import Excess, excess_of
+from hedgerow.convex.solver.public_minimum import Minimum, minimised
+from hedgerow.data.source import DataSource
+from hedgerow.errors import InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.events import AboveThreshold, grid_at_most
+from hedgerow.privacy.noise import Noise
+from hedgerow.textbook import sparse_vector
+from hedgerow.textbook.bounds import smallest_alpha
+from hedgerow.textbook.multiplicative_weights import Step
+from hedgerow.textbook.oracles import Oracle, Plan
+
+NUMERICAL = 0.02  # τ as a share of S
+SURROGATE = 0.01  # share of α by which the err of a surrogate of the loss may differ from its own (``excess``)
+SLACK = 0.01  # share of α that a numerical θ̂ may cost an update
+ORACLE = 0.25 - SLACK  # α₀ in α
+
+
+@final
+@dataclass(frozen=True)
+class ConvexPMWConfig:
+    """Everything public about a run, fixed before the first query. Make one with ``configure``."""
+
+    scale: float  # n, or a public estimate of it under add-remove
+    cells: int
+    queries: int
+    alpha: float
+    beta: float
+    step: Step
+    bound: float  # S
+    rounds: int
+    guard: AboveThreshold
+    oracle: Oracle
+    plan: Plan
+
+    @property
+    def threshold(self) -> float:
+        """¾α, in rows: ⊤ above α, ⊥ below α/2."""
+        return 0.75 * self.alpha * self.scale
+
+    @property
+    def reach(self) -> float:
+        """The most |u(x)|: S, and for an oracle that leaves the set a little more."""
+        return reach_of(self.bound, self.alpha, self.cells, self.oracle)
+
+    @property
+    def eta(self) -> float:
+        return step_size(self.alpha, self.reach, self.step)
+
+    @property
+    def grid(self) -> float:
+        """Of n·err."""
+        return grid_at_most(NUMERICAL * self.bound / 4)
+
+    @property
+    def sparse_vector(self) -> sparse_vector.SparseVector:
+        return sparse_vector.SparseVector(self.threshold, self.guard, self.rounds)
+
+
+def update_bound(alpha: float, cells: int, bound: float, step: Step) -> int:
+    """The most updates of progress γ = α/4: 64S²ln|X|/α² ("paper", Claim 3.7) or 2S²ln|X|/γ² ("hoeffding")."""
+    factor = {"paper": 64.0, "hoeffding": 32.0}[step]
+    return math.floor(factor * bound**2 * math.log(cells) / alpha**2)
+
+
+def step_size(alpha: float, bound: float, step: Step) -> float:
+    """η: √(ln|X|/T)/S = α/(8S²) ("paper"), or γ/S² = α/(4S²) ("hoeffding")."""
+    return alpha / ({"paper": 8.0, "hoeffding": 4.0}[step] * bound**2)
+
+
+def configure(
+    budget: Budget,
+    *,
+    cells: int,
+    rows: float,
+    queries: int,
+    beta: float,
+    scale_S: float,
+    oracle: Oracle,
+    alpha: float | None = None,
+    step: Step = "hoeffding",
+) -> ConvexPMWConfig:
+    """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``rows`` can guarantee.
+
+    ``rows`` is n under replace-one; under add-remove give a public estimate. ``scale_S`` is S and ``oracle`` the family:
+    both must hold for every loss that will be asked. α is in units of the loss, at most S.
+    """
+    require_parameters(budget, cells, rows, queries, beta, scale_S, step)
+    S = float(scale_S)
+
+    def needed(a: float) -> float:
+        return rows_needed(budget, a * S, beta, queries, cells, S, oracle, step)
+
+    found = None if alpha is None else _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows)
+    if found is None:
+        smallest = S * smallest_alpha(needed, rows)
+        if math.isinf(smallest) or alpha is not None:
+            wanted = 0.3 * S if alpha is None else alpha
+            raise InvalidInput(
+                f"rows must be at least {needed(wanted / S):.0f} for alpha = {wanted:g}, which must be at most S. "
+                f"Found {rows:g} rows"
+                + ("" if math.isinf(smallest) else f", for which alpha can be {smallest:.4g}")
+                + ". Use more rows, a larger budget, or a larger alpha."
+            )
+        alpha = smallest * (1 + 1e-6)
+        found = _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows)
+    assert found is not None and alpha is not None
+    guard, plan, rounds = found
+    return ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, rounds, guard, oracle, plan)
+
+
+def rows_needed(
+    budget: Budget,
+    alpha: float,
+    beta: float,
+    queries: int,
+    cells: int,
+    scale_S: float,
+    oracle: Oracle,
+    step: Step = "hoeffding",
+) -> float:
+    """The rows for which ``configure`` guarantees α: below Theorem 3.8's."""
+    if not 0 < alpha <= scale_S:
+        return math.inf
+    low, high = 0.0, 1.0
+    while _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, high) is None:
+        low, high = high, 4 * high
+        if high > 1e18:
+            return math.inf
+    while high > low * (1 + 1e-6):
+        middle = (low + high) / 2
+        fits = _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle) is not None
+        low, high = (low, middle) if fits else (middle, high)
+    return high
+
+
+def theorem_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: int, cells: int, S: float) -> float:
+    """The second term of Theorem 3.8: 4096·S²·√(ln|X|)·ln(4/δ)·ln(8k/β)/(εα²). The first is A′'s own n′."""
+    logs = math.sqrt(math.log(cells)) * math.log(4 / delta) * math.log(8 * queries / beta)
+    return 4096 * S**2 * logs / (epsilon * alpha**2)
+
+
+def reach_of(S: float, alpha: float, cells: int, oracle: Oracle) -> float:
+    """Unprojected, θ = θ₀ + b: |⟨x, b⟩| over all cells is at most √(1 + ln|X|) times what α₀ allows of it."""
+    return S + ORACLE * alpha * math.sqrt(1 + math.log(cells)) if oracle.leaves_the_set else S
+
+
+def _calibrated(
+    budget: Budget,
+    alpha: float,
+    beta: float,
+    queries: int,
+    cells: int,
+    S: float,
+    oracle: Oracle,
+    step: Step,
+    rows: float,
+) -> tuple[AboveThreshold, Plan, int] | None:
+    """The events of a round and the number of rounds, or None where so few rows cannot give α.
+
+    All comparisons are right to within w = αn/4 − 2τ, less what a surrogate may change, but for β/2; every one of T answers
+    of A′ within α₀ but for β/2.
+    """
+    T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
+    τ = NUMERICAL * S
+    Δ = budget.bounded(S) + 2 * τ
+    w = (0.25 - SURROGATE) * alpha * rows - 2 * τ
+    if w <= 0:
+        return None
+    G, ratio = sparse_vector.comparison_weight(T, queries, beta / 2)
+    ε = G * Δ / w
+    left = budget.total / T - ε**2 / 2  # ε·tanh(ε/2) ≤ ε²/2
+    if left <= budget.total / T / 100 or ε < 2.0**-38 * Δ:
+        return None
+    allowed = ORACLE * alpha
+    plan = oracle.plan(budget, left, rows, beta / (2 * T), allowed)
+    if plan is None or not plan.error + plan.deficit <= allowed:
+        return None
+    return sparse_vector.guard_round(ε, ratio, Δ), plan, T
+
+
+@final
+@dataclass(frozen=True)
+class ConvexAnswer:
+    """θ, where it came from, and what it charged in the budget's currency."""
+
+    theta: Array
+    source: Literal["hypothesis", "oracle"]
+    cost: float
+
+
+@final
+class OnlineConvexPMW:
+    """Answers convex minimization queries about the data, one after the other, adaptively chosen.
+
+    ``hypothesis`` is public. A round of the guard is charged when it opens, the oracle's noise before it is drawn; a
+    query answered by the hypothesis within an open round costs nothing. After T updates, BudgetExceeded.
+    """
+
+    def __init__(
+        self,
+        config: ConvexPMWConfig,
+        data: DataSource,
+        accountant: Accountant,
+        noise: Noise,
+        hypothesis: Hypothesis | None = None,
+    ) -> None:
+        require_rows(config, data, accountant)
+        self.config, self._rows = config, rows_of(config, data, accountant)
+        self.hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
+        self.updates = 0
+        self._data, self._accountant, self._noise = data, accountant, noise
+        self._guard, self._progress = config.sparse_vector, sparse_vector.Progress()
+
+    @one_at_a_time
+    def ask(self, risk: Risk, over: ConvexSet) -> ConvexAnswer:
+        config = self.config
+        require_family(config, risk, over, self._accountant.budget, self._rows)
+        self.hypothesis.require(risk.attributes)  # refuses what its update could not hold, before the data are touched
+        believed = minimiser_on(self.hypothesis, risk, over, config.alpha)  # θ̂: computed once, and what is released
+        excess = excess_in(config, risk, over, believed.theta, self._accountant.budget, self._rows)
+        self._progress, opening = sparse_vector.ready(self._guard, self._progress, self._accountant, self._noise)
+        counts = self._data.marginal(risk.attributes)
+        error = excess.value(counts, config.grid)
+        outcome, self._progress = sparse_vector.step(self._guard, self._progress, error, self._accountant, self._noise)
+        if not outcome.above:
+            return ConvexAnswer(believed.theta, "hypothesis", opening)
+        self._accountant.charge(config.plan.event)
+        theta = config.oracle.answer(config.plan, risk, over, counts, self._noise, self._accountant.budget, self._rows)
+        self.hypothesis.add_factor(risk.attributes, log_factor(config, risk, believed, theta))
+        self.updates += 1
+        return ConvexAnswer(theta, "oracle", opening + self._accountant.budget.cost(config.plan.event))
+
+    def __repr__(self) -> str:
+        return f"OnlineConvexPMW(alpha={self.config.alpha:.4g}, {self.updates} of {self.config.rounds} updates)"
+
+
+def require_rows(config: ConvexPMWConfig, data: DataSource, accountant: Accountant) -> None:
+    """Noise that is calibrated to a public n would be too small for a table of fewer rows."""
+    if accountant.budget.neighbours == "replace" and data.rows < config.scale:
+        raise InvalidInput(
+            f"The table must have at least the {config.scale:g} rows that were configured. Found {data.rows}. "
+            "Configure for the table's own number of rows."
+        )
+
+
+def rows_of(config: ConvexPMWConfig, data: DataSource, accountant: Accountant) -> float:
+    """n where it is public, else the configured estimate of it."""
+    return float(data.rows) if accountant.budget.neighbours == "replace" else config.scale
+
+
+def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> None:
+    """Refuse, from public constants, a loss beyond the configured S or outside the oracle's family."""
+    S = risk.scale(over)
+    if not config.bound * (1 + 1e-12) >= S:
+        raise InvalidInput(
+            f"S of a loss must be at most {config.bound:g}, as configured. Found {S:g}. "
+            "Narrow the set, or configure for more."
+        )
+    config.oracle.fits(risk, over)
+    if not config.oracle.certain(config.plan, risk, over, budget, rows):
+        raise _uncertain(risk, over)
+    excess_in(config, risk, over, over.project(np.zeros(risk.dimension)), budget, rows)
+
+
+def excess_in(
+    config: ConvexPMWConfig, risk: Risk, over: ConvexSet, theta: Array, budget: Budget, rows: float
+) -> Excess:
+    """n·err(D, θ), which one row moves by no more than the guard is billed for; or a refusal from public facts."""
+    share = NUMERICAL * config.bound / 2 / budget.bounded(risk.scale(over))
+    excess = excess_of(risk, over, theta, budget, rows, SURROGATE * config.alpha, shares=(share,))
+    grid = config.grid
+    if excess is None or grid < excess.unit or excess.sensitivity(grid) > config.guard.sensitivity:
+        raise _uncertain(risk, over)
+    return excess
+
+
+def _uncertain(risk: Risk, over: ConvexSet) -> InvalidInput:
+    return InvalidInput(
+        f"A loss must be one whose minimum is certain for every table. Found {type(risk).__name__} on "
+        f"{math.prod(risk.shape)} cells over {over!r}. Use a smooth loss, fewer features, or a ball or box of another size."
+    )
+
+
+def minimiser_on(hypothesis: Hypothesis, risk: Risk, over: ConvexSet, alpha: float) -> Minimum:
+    """θ̂, so close to the minimiser on D̂ that an update loses at most SLACK·α by it."""
+    return minimised(risk, hypothesis.marginal(risk.attributes), over, SLACK * alpha / 10, stationary=True)
+
+
+def direction(risk: Risk, believed: Minimum, theta: Array) -> Array:
+    """u(x) = ℓ′_x(θ̂; θ − θ̂), one-sided; predictors that a solver left a little beside their kink are at it."""
+    return risk.directional(believed.theta, theta, believed.width)
+
+
+def log_factor(config: ConvexPMWConfig, risk: Risk, believed: Minimum, theta: Array) -> Array:
+    """−η·u. Should an unprojected θ make u larger than foreseen, a smaller step keeps the update a gain."""
+    u = direction(risk, believed, theta)
+    largest = float(np.abs(u).max())
+    return -config.eta * min(1.0, (config.reach / max(largest, 1e-300)) ** 2) * u
+
+
+def require_parameters(
+    budget: Budget, cells: int, rows: float, queries: int, beta: float, scale_S: float, step: Step
+) -> None:
+    if budget.pure:
+        raise InvalidInput("delta must be above 0, for the oracles add Gaussian noise. Found 0. Give a delta.")
+    if cells < 2:
+        raise InvalidInput(f"The universe must have at least 2 cells. Found {cells}. Declare more attributes.")
+    if not 1 <= rows < math.inf:
+        raise InvalidInput(f"rows must be at least 1. Found {rows!r}. Open a table with rows.")
+    if not (isinstance(queries, int) and queries >= 1):
+        raise InvalidInput(
+            f"queries must be a whole number of at least 1. Found {queries!r}. Say how many will be asked."
+        )
+    if not 0 < beta < 1:
+        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
+    if step not in ("paper", "hoeffding"):
+        raise InvalidInput(f"step must be 'paper' or 'hoeffding'. Found {step!r}. Choose one of the two.")
+    positive("scale_S", scale_S)

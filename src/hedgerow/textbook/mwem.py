@@ -1,0 +1,201 @@
+"""Offline private multiplicative weights (MWEM): all queries are known, the worst is chosen and measured each round.
+
+Papers: Wang, *Lecture 12: Releasing Multiple Linear Queries Privately II* (Algorithm 6, Theorem 12.6); Hardt, Ligett &
+McSherry, *A simple and practical algorithm for differentially private data release*. Proof: docs/proofs/mwem.md.
+
+Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, T rounds, y = ⟨q,D̂⟩ − ⟨q,D⟩ + noise. The loop
+stops at |y| ≤ 2α, and then every query is within 3α of the data, with probability 1 − β.
+
+Differs: the choice is among all k queries, for a choice among "queries with error > α" would itself depend on the data;
+the exponential mechanism favours them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``rows``), so their sensitivity
+is exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at least 1¾α, and
+T is the bound of Theorem 4.10 at 1¾α, plus the round that stops. Budgets are calibrated by the ledger.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array
+from hedgerow.data import exact_counts as rows
+from hedgerow.data.source import DataSource
+from hedgerow.errors import InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.events import Exponential, Gaussian, Laplace
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.linear import Linear, answer_all
+from hedgerow.questions.universe import Universe
+from hedgerow.textbook import multiplicative_weights as experts
+from hedgerow.textbook.bounds import smallest_alpha
+from hedgerow.textbook.multiplicative_weights import Step
+
+MarginalOf = Callable[[tuple[str, ...]], NDArray[Any]]
+LARGEST_MATRIX = 5_000_000  # numbers in a matrix of all queries over all cells
+CHOICE, SAMPLE = 0.75, 0.25  # shares of α lost by the choice and by the measurement
+PROGRESS = 2 - SAMPLE  # in α: the least error of a query that causes an update
+
+
+@final
+@dataclass(frozen=True)
+class MWEMConfig:
+    """Everything public about a run. Make one with ``configure``."""
+
+    scale: float  # n, or a public estimate of it under add-remove
+    alpha: float
+    beta: float
+    step: Step
+    rounds: int
+    choice: Exponential
+    measurement: Laplace | Gaussian
+
+    @property
+    def eta(self) -> float:
+        return experts.step_size(PROGRESS * self.alpha, self.step)
+
+    @property
+    def error(self) -> float:
+        """3α: every query of the workload is this close, with probability 1 − β."""
+        return 3 * self.alpha
+
+    @property
+    def grid(self) -> float:
+        return rows.grid_for(self.scale, getattr(self.measurement, "scale", 0) or getattr(self.measurement, "sigma", 0))
+
+
+def configure(
+    budget: Budget,
+    *,
+    cells: int,
+    scale: float,
+    queries: int,
+    beta: float,
+    alpha: float | None = None,
+    step: Step = "hoeffding",
+) -> MWEMConfig:
+    """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``scale`` rows can guarantee."""
+    smallest = smallest_alpha(lambda a: rows_needed(budget, a, beta, queries, cells, step), scale)
+    if math.isinf(smallest) or (alpha is not None and alpha < smallest):
+        least = rows_needed(budget, alpha or 0.3, beta, queries, cells, step)
+        raise InvalidInput(
+            f"rows must be at least {math.ceil(least)} for alpha = {alpha or 0.3:g}. Found {scale:g}"
+            + ("" if math.isinf(smallest) else f", for which alpha can be {smallest:.4g}")
+            + ". Use more rows, a larger budget, or a larger alpha."
+        )
+    alpha = smallest if alpha is None else alpha
+    choice, measurement, rounds, _ = _calibrated(budget, alpha, beta, queries, cells, step)
+    return MWEMConfig(scale, alpha, beta, step, rounds, choice, measurement)
+
+
+def rows_needed(budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step = "hoeffding") -> float:
+    """The rows for which ``configure`` guarantees α; below ``bounds.mwem_rows``."""
+    *_, width = _calibrated(budget, alpha, beta, queries, cells, step)
+    return (width + 2) / alpha  # rounding scores, and noise in whole rows, loses less than two rows
+
+
+def _calibrated(
+    budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step
+) -> tuple[Exponential, Laplace | Gaussian, int, float]:
+    """The events of a round, the number of rounds, and the width w = αn they need. All scale with w.
+
+    Choice: 2Δ/ε₀·ln(2kT/β) ≤ ¾w. Measurement: within ¼w but for T·exp(−w/4b) ≤ β/2 or 2T·exp(−w²/32σ²) ≤ β/2.
+    """
+    if not (isinstance(queries, int) and queries >= 1 and cells >= 2 and 0 < beta < 1):
+        raise InvalidInput(
+            "queries must be at least 1, cells at least 2 and beta between 0 and 1. "
+            f"Found {queries!r}, {cells!r} and {beta!r}. Correct them."
+        )
+    delta = budget.linear()
+    T = experts.update_bound(min(PROGRESS * alpha, 0.999), cells, step) + 1
+    E = 2 * math.log(2 * queries * T / beta) / CHOICE  # ε₀ = EΔ/w
+    if budget.pure:
+        M = math.log(2 * T / beta) / SAMPLE
+        w = delta * T * (E + M) / budget.total
+        measurement: Laplace | Gaussian = Laplace(delta, w / M)
+    else:
+        M = math.sqrt(2 * math.log(4 * T / beta)) / SAMPLE
+        w = delta * math.sqrt(T * (E**2 / 8 + M**2 / 2) / budget.total)
+        measurement = Gaussian(delta, w / M)
+    return Exponential(delta, E * delta / w), measurement, T, w
+
+
+@final
+@dataclass(frozen=True)
+class MWEMRelease:
+    """A public hypothesis, the measurements that made it (query and noisy rows), and whether the early stop was met."""
+
+    hypothesis: Hypothesis
+    measurements: tuple[tuple[Linear, float], ...]
+    updates: int
+    stopped: bool
+
+
+def release(
+    config: MWEMConfig,
+    queries: Sequence[Linear],
+    data: DataSource,
+    accountant: Accountant,
+    noise: Noise,
+    hypothesis: Hypothesis | None = None,
+) -> MWEMRelease:
+    """Wang Algorithm 6. What an early stop leaves of the budget stays in the accountant."""
+    with accountant.exclusively():
+        return _released(config, queries, data, accountant, noise, hypothesis)
+
+
+def _released(
+    config: MWEMConfig,
+    queries: Sequence[Linear],
+    data: DataSource,
+    accountant: Accountant,
+    noise: Noise,
+    hypothesis: Hypothesis | None,
+) -> MWEMRelease:
+    if not queries:
+        raise InvalidInput("The workload must have at least one query. Found none. List the queries to learn.")
+    universe = data.universe
+    hypothesis = Hypothesis(universe) if hypothesis is None else hypothesis
+    workload = [rows.on_grid(universe, q) for q in queries]
+    steps = np.array([rows.step_of(q, config.grid) for q in workload])
+    answers = _evaluator(universe, workload)
+    counted = rows.counted_all(workload, data.marginal, config.grid)  # N, exact; private
+    # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress
+    factor = experts.linear_log_factor if config.step == "paper" else experts.log_factor
+    measurements: list[tuple[Linear, float]] = []
+    for _ in range(config.rounds):
+        believed = config.scale * answers(hypothesis.marginal)  # n⟨q, D̂⟩
+        accountant.charge(config.choice)
+        worst = noise.choose(_scores(counted, believed, steps), config.choice)
+        measurement = replace(config.measurement, grid=float(steps[worst]))
+        accountant.charge(measurement)
+        measured = float(noise.add(float(counted[worst]), measurement))
+        query = workload[worst]
+        measurements.append((query, measured))
+        y = float(believed[worst]) - measured
+        if abs(y) <= 2 * config.alpha * config.scale:
+            return MWEMRelease(hypothesis, tuple(measurements), len(measurements) - 1, stopped=True)
+        hypothesis.add_factor(query.attributes, factor(query.table, overshoots=y > 0, eta=config.eta))
+    return MWEMRelease(hypothesis, tuple(measurements), len(measurements), stopped=False)
+
+
+def _evaluator(universe: Universe, workload: Sequence[Linear]) -> Callable[[MarginalOf], Array]:
+    """All the queries at once on one distribution: a matrix over a small universe, else grouped by attributes."""
+    if universe.size * len(workload) > LARGEST_MATRIX:
+        return lambda marginal_of: answer_all(workload, marginal_of)
+    matrix = np.stack([rows.everywhere(universe, q) for q in workload])
+    return lambda marginal_of: np.asarray(matrix @ marginal_of(universe.names).reshape(-1))
+
+
+def _scores(counted: Array, believed: Array, steps: Array) -> Array:
+    """|N − n⟨q, D̂⟩| with the public part rounded to the query's step: one row moves each by at most 1, exactly.
+
+    Both parts are at least 0 and at most 2^53 steps, so float64 subtracts them without error.
+    """
+    expected = np.clip(np.floor(believed / steps + 0.5), 0, rows.LARGEST) * steps
+    return np.asarray(np.abs(counted - expected))

@@ -1,0 +1,304 @@
+"""Single-query oracles: a private θ for one convex loss, for the families of Ullman's Table 1.
+
+Papers: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §4 (A′; Theorems 4.1, 4.3, 4.5); Bassily, Smith &
+Thakurta, *Private empirical risk minimization, revisited*; Jain & Thakurta, *(Near) dimension independent risk bounds*.
+Proofs: docs/proofs/convex_pmw.md.
+
+Symbols: n rows, p dimension, L Lipschitz constant (ℓ2), R radius, σ strong convexity, Λ the ridge on the **sum** of
+losses, s the noise on each coordinate, ρ₀ the zCDP cost of one call, (α₀, β₀) its error and the probability of more,
+ϑ how far the numerical minimiser may be from the true one.
+
+Everything is on sums over rows. Each oracle states, from public constants alone, the one event that it will draw from
+(T Gaussian steps of one Δ and σ are one Gaussian with Δ√T) and the α₀ that event gives.
+
+Differs: every noise is calibrated by ρ, not by the papers' (ε₀, δ₀). The strongly convex family uses output perturbation,
+n ~ √p/(σα₀), where Bassily et al. reach √(p/(σα₀)); Theorem 4.5 prints σ outside the root. The unconstrained one leaves
+θ unprojected: projecting would bring the dimension back.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import GlmRisk, Risk
+from hedgerow.convex.sets import L2Ball
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.convex.solver.gradient_sums import SLOPE, GradientSums, tapered
+from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, located
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy import events
+from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.noise import Noise
+
+FINEST = 1e-12  # times L/σ: how well float64 gradients locate a minimiser
+MOST_STEPS = 10**6
+ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half to the grid of the noise, half in sums
+
+
+@final
+@dataclass(frozen=True)
+class Plan:
+    """What one call draws from, and what that gives: all public."""
+
+    event: Gaussian
+    error: float  # α₀: ℓ_D(θ) − min ℓ_D, per row, with probability 1 − β₀
+    deficit: float = 0.0  # by how much ⟨u, D̂⟩ may be negative, because θ is outside the set
+    steps: int = 1
+    step: float = 0.0  # η, for gradients summed over rows
+    distance: float = 0.0  # ϑ
+    width: float = 0.0  # over which kinks are rounded
+    ridge: float = 0.0  # Λ
+
+
+class Oracle(Protocol):
+    """A′: a family of losses by its constants. ``plan`` is public; ``answer`` draws, once the plan's event is charged."""
+
+    @property
+    def leaves_the_set(self) -> bool:
+        """Whether θ may be outside Θ."""
+
+    def fits(self, risk: Risk, over: ConvexSet) -> None:
+        """Refuse a loss outside the family."""
+
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+        """What cost (ρ₀) buys at so many rows: None where no grid is fine enough. An ``error`` that suffices saves time."""
+
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        """Whether the plan's sensitivity is sure for every table, all arithmetic included. ``rows``: n, or its estimate."""
+
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array: ...
+
+
+@final
+@dataclass(frozen=True)
+class NoisyGradientDescent:
+    """Lipschitz losses over a bounded set of diameter D (Theorem 4.1): projected steps on noisy full gradients, averaged.
+
+    With b_t ~ N(0, s²I) on the mean gradient, M = L + s(√p + √(2 ln(2/β₀)/T)) bounds the root mean square step and
+    η = r/(M√T) gives α₀ = rM/√T + sD√(2 ln(2/β₀)/T), r ≤ D the distance from the start: n ~ √p/(α₀√ρ₀).
+    """
+
+    lipschitz: float
+    diameter: float
+    dimension: int
+
+    leaves_the_set: ClassVar[bool] = False
+
+    def fits(self, risk: Risk, over: ConvexSet) -> None:
+        _at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
+        _at_most("diameter", over.diameter_l2(risk.dimension), self.diameter)
+        _at_most("dimension", risk.dimension, self.dimension)
+
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+        """With an ``error``: the fewest steps that reach it, if any do."""
+        delta = budget.gradient(self.lipschitz) * tapered(budget) * (1 + ROUNDED)
+        once = delta / math.sqrt(2 * cost) / rows  # s/√T
+        noise = self.diameter * once * (math.sqrt(self.dimension) + math.sqrt(8 * math.log(2 / beta)))
+        T = max(1, min(MOST_STEPS, math.ceil((4 * self.lipschitz * self.diameter / noise) ** 2)))
+        best, low = self._planned(delta, once, rows, T, beta), 1
+        while low < T and best is not None and best.error <= error:
+            middle = (low + T) // 2
+            planned = self._planned(delta, once, rows, middle, beta)
+            enough = planned is not None and planned.error <= error
+            low, T, best = (low, middle, planned) if enough else (middle + 1, T, best)
+        return best
+
+    def _planned(self, delta: float, once: float, rows: float, T: int, beta: float) -> Plan | None:
+        z, s, D = math.sqrt(2 * math.log(2 / beta)), once * math.sqrt(T), self.diameter
+        M = self.lipschitz + s * (math.sqrt(self.dimension) + z / math.sqrt(T))
+        event = _gaussian(delta * math.sqrt(T), s * rows, delta, self.dimension)
+        eta = D / (M * math.sqrt(T))
+        return event and Plan(event, D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
+
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        sums = GradientSums(risk, over, budget, rows)
+        billed = plan.event.sensitivity / math.sqrt(plan.steps)
+        return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * plan.event.grid <= billed
+
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array:
+        sums, theta = GradientSums(risk, over, budget, rows), over.project(np.zeros(risk.dimension))
+        total = np.zeros(risk.dimension)
+        for _ in range(plan.steps):
+            total += theta
+            noisy = noise.add(sums.at(theta, counts), plan.event)  # Σ∇ℓ + b_t
+            theta = over.project(theta - plan.step * noisy)
+        return over.project(total / plan.steps)
+
+
+@final
+@dataclass(frozen=True)
+class OutputPerturbation:
+    """σ-strongly convex losses (Theorem 4.5): the minimiser plus noise for its sensitivity 2L/(nσ), projected.
+
+    α₀ = L·s(√p + √(2 ln(1/β₀))), s = Δ/√(2ρ₀), Δ = 2L/(nσ) + 2ϑ. Needs n itself, so replace-one only.
+    """
+
+    lipschitz: float
+    strong_convexity: float
+    dimension: int
+    scale: float
+
+    leaves_the_set: ClassVar[bool] = False
+
+    def fits(self, risk: Risk, over: ConvexSet) -> None:
+        _at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
+        _at_most("scale", risk.scale(over), self.scale)
+        _at_most("dimension", risk.dimension, self.dimension)
+        if not risk.strong_convexity(over) >= self.strong_convexity * (1 - 1e-12):
+            raise InvalidInput(
+                f"A loss of this family must be {self.strong_convexity:g}-strongly convex. "
+                f"Found {risk.strong_convexity(over):g}. Add a ridge, or use another oracle."
+            )
+
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+        if budget.neighbours != "replace":
+            raise InvalidInput(
+                "Output perturbation must have neighbours that replace a row, for its noise depends on their number. "
+                f"Found {budget.neighbours!r}. Use RegularisedOutputPerturbation or NoisyGradientDescent."
+            )
+        L, σ, p = self.lipschitz, self.strong_convexity, self.dimension
+        change = 2 * L / (rows * σ)
+        distance = max(change / 100, FINEST * L / σ)
+        delta = (change + 2 * distance) * (1 + ROUNDED)
+        s = delta / math.sqrt(2 * cost)
+        reached = L * s * (math.sqrt(p) + math.sqrt(2 * math.log(1 / beta))) + L * distance
+        width = reached / 50
+        event = _gaussian(delta, s, delta, p)
+        return event and Plan(event, reached + width, distance=distance, width=width)
+
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        return certain_place(Surrogate(risk, over, plan.width), plan.distance)
+
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array:
+        found = located(Surrogate(risk, over, plan.width), counts, plan.distance)
+        return over.project(noise.add(found, plan.event))
+
+
+@final
+@dataclass(frozen=True)
+class RegularisedOutputPerturbation:
+    """Generalised linear losses over an ℓ2 ball (Theorem 4.3), free of the dimension: ridge, minimise, add noise.
+
+    The minimiser of Σℓ + (Λ/2)‖θ‖² over the ball moves by at most Δ = 2L/Λ + 2ϑ. Its noise is felt only through
+    ⟨x, b⟩ ~ N(0, s²‖x‖²): α₀ = ΛR²/(2n) + Ls(√(2/π) + √(2 ln(2/β₀))), least at Λ ~ √n, where n ~ 1/(α₀²√ρ₀).
+    θ is not projected. L must hold everywhere, so losses with unbounded slopes (squared) are refused.
+    """
+
+    lipschitz: float
+    radius: float
+    dimension: int
+    scale: float
+
+    leaves_the_set: ClassVar[bool] = True
+
+    def fits(self, risk: Risk, over: ConvexSet) -> None:
+        if not (isinstance(risk, GlmRisk) and not risk.outputs and isinstance(over, L2Ball)):
+            raise InvalidInput(
+                f"A loss of this family must be of one linear predictor over an L2Ball. Found {type(over).__name__}. "
+                "Use another oracle."
+            )
+        ends = (float(risk.labels.min()), float(risk.labels.max()))
+        everywhere = risk.loss.lipschitz(math.inf, ends) * risk.features.row_norm_bound
+        if not math.isfinite(everywhere) or risk.loss.ridge > 0:
+            raise InvalidInput(
+                f"A loss of this family must have bounded slopes and no ridge. Found {type(risk.loss).__name__} with "
+                f"ridge {risk.loss.ridge:g}. Use Huber or Logistic, or another oracle."
+            )
+        _at_most("lipschitz", everywhere, self.lipschitz)
+        _at_most("radius", over.radius, self.radius)
+        _at_most("dimension", risk.dimension, self.dimension)
+        _at_most("scale", risk.scale(over), self.scale)
+
+    def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+        L, R, z = self.lipschitz, self.radius, math.sqrt(2 * math.log(2 / beta))
+        noise = L * (math.sqrt(2 / math.pi) + 2 * z) / math.sqrt(2 * cost)  # per unit of Δ, the deficit counted in
+        Λ = math.sqrt(2 * rows * budget.gradient(L) * noise) / R
+        change = budget.gradient(L) / Λ
+        distance = max(change / 100, FINEST * L * rows / Λ)
+        untapered = (change + 2 * distance) * (1 + ROUNDED)
+        delta = untapered * tapered(budget)
+        s = delta / math.sqrt(2 * cost)
+        reached = Λ * R**2 / (2 * rows) + L * s * (math.sqrt(2 / math.pi) + z) + L * distance
+        width = reached / 50
+        event = _gaussian(delta, s, untapered, self.dimension)
+        return event and Plan(event, reached + width, deficit=L * s * z, distance=distance, width=width, ridge=Λ)
+
+    def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        """With the ridge spread over as many rows as a table may have here, for which it is hardest to find."""
+        most = self._most_rows(plan, budget, rows)
+        return certain_place(Surrogate(risk, over, plan.width, plan.ridge / most), plan.distance)
+
+    def answer(
+        self,
+        plan: Plan,
+        risk: Risk,
+        over: ConvexSet,
+        counts: NDArray[np.int64],
+        noise: Noise,
+        budget: Budget,
+        rows: float,
+    ) -> Array:
+        n, most = float(counts.sum()), self._most_rows(plan, budget, rows)
+        found = np.zeros(risk.dimension)
+        if 0 < n <= most:
+            ridge = plan.ridge / n  # Λ on the sum, whatever the number of rows
+            found = located(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
+        if budget.neighbours == "add-remove":  # held within a radius that falls by little a row, to nothing at ``most``
+            room = plan.event.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
+            with np.errstate(all="ignore"):
+                found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
+        return noise.add(found, plan.event)
+
+    def _most_rows(self, plan: Plan, budget: Budget, rows: float) -> float:
+        """Where n is private: twice as many as the radius that falls to nothing needs to leave tables of ``rows`` alone."""
+        if budget.neighbours == "replace":
+            return rows
+        return 2 * rows + (SLOPE + 1) * self.radius / plan.event.sensitivity
+
+
+def _gaussian(delta: float, sigma: float, each: float, dimension: int) -> Gaussian | None:
+    """Noise on a grid so fine that rounding p values to it adds half of ROUNDED to the sensitivity of each release."""
+    grid = events.grid_at_most(each / (1 + ROUNDED) * ROUNDED / 2 / math.sqrt(dimension))
+    return Gaussian(delta, sigma, grid) if sigma / grid <= events.COARSEST / 2 else None
+
+
+def _at_most(name: str, found: float, stated: float) -> None:
+    if not found <= stated * (1 + 1e-12):
+        raise InvalidInput(
+            f"The {name} of a loss must be at most {stated:g}, as configured. Found {found:g}. "
+            "Narrow the set, or configure for more."
+        )

@@ -1,0 +1,275 @@
+"""The sparse vector technique: many threshold questions about the data for the price of those answered "above".
+
+Papers: Dwork & Roth, *The Algorithmic Foundations of Differential Privacy*, ch. 3 (AboveThreshold, NumericSparse);
+Ullman, *Private multiplicative weights beyond linear queries*, Theorem 3.1; Lyu, Su & Li, *Understanding the sparse
+vector technique*; Ding et al., *Free gap information from the differentially private sparse vector and noisy max
+mechanisms*. Proof: docs/proofs/sparse_vector.md.
+
+Symbols: Δ sensitivity in rows, ε₁ for the threshold, ε₂ for the values, τ ~ Lap(Δ/ε₁) drawn once a round,
+ν ~ Lap(2Δ/ε₂) drawn for every value, ⊤ "above" (value + ν ≥ threshold + τ), ⊥ "below", c rounds, k values in all.
+
+Differs: each ⊤ ends a round and the next begins with a fresh τ. A round is charged when it opens, before τ exists, and
+opens when it is first needed. The ratio ε₁ : ε₂ is free; 1 : 2^(2/3) minimises the variance of τ − ν (the book's is
+1 : 1). All noise is discrete and Δ, which the event rounds up, is on its grid, so that the proof's shifts are exact.
+Values are floored to that grid, which one row still moves by at most Δ, and are compared as whole numbers of its steps. The
+free gap, which is released, has a grid of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import final
+
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
+from hedgerow.privacy.noise import Noise
+from hedgerow.privacy.process import OneOnly
+
+FINEST = 2.0**-20  # of a row: the finest grid of values, thresholds and the noise of comparisons
+LARGEST = 2.0**53  # rows: thresholds are at most this, and values are clipped to it
+LEAST_VARIANCE = 2 ** (2 / 3)  # ε₂/ε₁ that minimises 2(Δ/ε₁)² + 2(2Δ/ε₂)²
+
+
+def guard_round(epsilon: float, ratio: float = LEAST_VARIANCE, sensitivity: float = 1.0) -> AboveThreshold:
+    """One round of ε in all, split ε₁ : ε₂ = 1 : ratio."""
+    if not 0 < ratio < math.inf:
+        raise InvalidInput(f"ratio must be finite and above 0. Found {ratio!r}. Give epsilon_query/epsilon_threshold.")
+    first = epsilon / (1 + ratio)
+    return AboveThreshold(sensitivity, first, epsilon - first)
+
+
+@final
+@dataclass(frozen=True)
+class SparseVector:
+    """What is public: a threshold in rows, the round's privacy, and how many ⊤ there may be.
+
+    ``measurement``: NumericSparse. On ⊤ the value is measured with this fresh noise, charged separately.
+    ``gap``: on ⊤ also release (value + ν) − (threshold + τ), which costs nothing more. It is never given on ⊥, nor
+    are the noisy value and the noisy threshold themselves. As an estimate of value − threshold it is biased upwards,
+    for it is only seen when it is not negative, and of a value |x| it says nothing about the sign of x. Values are then
+    floored to ``grid``, of which the threshold and Δ must be multiples.
+    """
+
+    threshold: float
+    guard: AboveThreshold
+    rounds: int
+    measurement: Laplace | Gaussian | None = None
+    gap: bool = False
+    grid: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not abs(self.threshold) <= LARGEST:
+            raise InvalidInput(
+                f"threshold must be finite, within 2^53 rows. Found {self.threshold!r}. Give it in rows."
+            )
+        if not (isinstance(self.rounds, int) and self.rounds >= 1):
+            raise InvalidInput(
+                f"rounds must be a whole number of at least 1. Found {self.rounds!r}. Allow one ⊤ or more."
+            )
+        # on the grid of the noise, so that no rounding depends on the data; down, so that ⊥ promises no less
+        object.__setattr__(self, "threshold", math.floor(self.threshold / FINEST) * FINEST)
+        if self.gap:
+            _gap_noise(self)  # refuses a grid that cannot be drawn on
+        if self.gap and any(x % self.grid for x in (self.threshold, self.guard.sensitivity)):
+            raise InvalidInput(
+                f"threshold and sensitivity must be multiples of the grid when the gap is released. Found "
+                f"{self.threshold!r}, {self.guard.sensitivity!r} and grid {self.grid!r}. Round the threshold."
+            )
+        measured = self.measurement
+        if measured and not measured.sensitivity >= self.guard.sensitivity:
+            raise InvalidInput(
+                f"A measurement must have at least the guard's sensitivity, {self.guard.sensitivity!r}. Found "
+                f"{measured.sensitivity!r}. Measure the value that was compared."
+            )
+        if measured and measured.sensitivity % measured.grid:  # flooring to the grid could then move a value by more
+            raise InvalidInput(
+                f"The sensitivity of a measurement must be a multiple of its grid. Found {measured.sensitivity!r} and "
+                f"{measured.grid!r}. Round the sensitivity up, or use a finer grid."
+            )
+
+    @property
+    def unit(self) -> float:
+        """The step, in rows, in which values, threshold and noise are counted when they are compared."""
+        return self.grid if self.gap else FINEST
+
+
+@final
+class Round(OneOnly):
+    """An open round of one sparse vector, paid by one account. Its noisy threshold T + τ is secret, and one ⊤ ends it."""
+
+    __slots__ = ("_accountant", "_config", "_threshold")
+
+    def __init__(self, config: SparseVector, accountant: Accountant, threshold: int) -> None:
+        self._config, self._accountant = config, accountant
+        self._threshold: int | None = threshold  # in the config's units
+
+    @property
+    def is_open(self) -> bool:
+        return self._threshold is not None
+
+    def require(self, config: SparseVector, accountant: Accountant) -> None:
+        """Refuse to go on with other noise than was paid for, or on another account."""
+        if self._accountant is not accountant or (self._config is not config and self._config != config):
+            raise InvalidInput(
+                "An open round must go on with the sparse vector and the account that opened it. Found another of the two. "
+                "Start with a new Progress."
+            )
+
+    def excess(self, noisy: int) -> int | None:
+        """How far a noisy value is above the threshold, if it is: ⊤, and the round is over. None is ⊥."""
+        threshold, self._threshold = self._threshold, None  # over whatever happens now, and open again only after ⊥
+        if threshold is None:
+            raise InvalidInput("A round must be open to be compared with. Found one that is over. Open the next.")
+        if noisy >= threshold:
+            return noisy - threshold
+        self._threshold = threshold
+        return None
+
+
+@final
+@dataclass(frozen=True)
+class Progress:
+    """How far a sparse vector is. An earlier one, used again, finds its round over and opens, and pays for, the next."""
+
+    tops: int = 0
+    round: Round | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a round is open, so that a value below the threshold costs nothing."""
+        return self.round is not None and self.round.is_open
+
+
+@final
+@dataclass(frozen=True)
+class Outcome:
+    """What is released about one value; ``cost`` is what it charged, in the budget's currency."""
+
+    above: bool
+    measured: float | None = None
+    gap: float | None = None
+    cost: float = 0.0
+
+
+FREE = Outcome(above=False)  # most there are
+
+
+def step(
+    config: SparseVector, progress: Progress, value: float, accountant: Accountant, noise: Noise
+) -> tuple[Outcome, Progress]:
+    """Compare one private value (in rows, Δ-sensitive given all that was released) with the threshold."""
+    with accountant.exclusively():
+        opened, cost = _ready(config, progress, accountant, noise)
+        assert opened.round is not None
+        value = _finite(value)
+        # q + ν ≥ T + τ, in whole steps: without rounding
+        excess = opened.round.excess(_floored(value, config.unit) + _query_noise(config, noise))
+        if excess is None:
+            return Outcome(above=False, cost=cost) if cost else FREE, opened
+        measured = None
+        if config.measurement is not None:
+            accountant.charge(config.measurement)
+            cost += accountant.budget.cost(config.measurement)
+            grid = config.measurement.grid
+            measured = float(noise.add(_floored(value, grid) * grid, config.measurement))
+        gap = excess * config.grid if config.gap else None
+        return Outcome(above=True, measured=measured, gap=gap, cost=cost), Progress(tops=opened.tops + 1)
+
+
+def ready(config: SparseVector, progress: Progress, accountant: Accountant, noise: Noise) -> tuple[Progress, float]:
+    """An open round, and what opening it charged (0 if it was open). Callers may do this before they touch the data.
+
+    A round is charged first, then its threshold noise is drawn. Refused when c rounds are over, or the budget is.
+    """
+    with accountant.exclusively():
+        return _ready(config, progress, accountant, noise)
+
+
+def _ready(config: SparseVector, progress: Progress, accountant: Accountant, noise: Noise) -> tuple[Progress, float]:
+    if progress.round is not None and progress.round.is_open:
+        progress.round.require(config, accountant)
+        if config.measurement is not None and not accountant.affords(config.measurement):
+            # said before the comparison, whatever its outcome: later it would tell that it was ⊤
+            raise BudgetExceeded(
+                f"The budget must afford a measurement. Found {accountant.remaining:.6g} left. Stop here."
+            )
+        return progress, 0.0
+    if progress.tops >= config.rounds:
+        raise BudgetExceeded(
+            f"A sparse vector must stop after {config.rounds} answers above its threshold. Found {progress.tops}. "
+            "Stop here, or open a new one with a new budget."
+        )
+    if config.measurement is not None and not accountant.affords(config.guard, config.measurement):
+        raise BudgetExceeded(
+            f"The budget must afford a round and its measurement. Found {accountant.remaining:.6g} left. Stop here."
+        )
+    accountant.charge(config.guard)
+    threshold = _floored(config.threshold, config.unit) + _threshold_noise(config, noise)
+    return replace(progress, round=Round(config, accountant, threshold)), accountant.budget.cost(config.guard)
+
+
+def _finite(value: float) -> float:
+    """Clipped, and 0 if not a number: what the data hold never raises, and clipping moves no two values apart."""
+    if -LARGEST <= value <= LARGEST:
+        return float(value)
+    return 0.0 if value != value else LARGEST if value > 0 else -LARGEST
+
+
+def _floored(value: float, unit: float) -> int:
+    """Whole units, rounded down: values that are at most a multiple of the unit apart stay so, exactly."""
+    return math.floor(value / unit)
+
+
+def _gap_noise(config: SparseVector) -> tuple[Laplace, Laplace]:
+    """The noise of threshold and value when their difference is released, on its grid."""
+    Δ, guard = config.guard.sensitivity, config.guard
+    return Laplace(Δ, guard.threshold_scale, config.grid), Laplace(2 * Δ, guard.query_scale, config.grid)
+
+
+def _threshold_noise(config: SparseVector, noise: Noise) -> int:
+    if config.gap:
+        return int(noise.add(0.0, _gap_noise(config)[0]) / config.grid)
+    return int(noise.comparison(config.guard.threshold_scale) / FINEST)
+
+
+def _query_noise(config: SparseVector, noise: Noise) -> int:
+    if config.gap:
+        return int(noise.add(0.0, _gap_noise(config)[1]) / config.grid)
+    return int(noise.comparison(config.guard.query_scale) / FINEST)
+
+
+# Accuracy: every one of k adaptive comparisons is right to within a width w, except with probability β.
+
+
+def comparison_weight(rounds: int, queries: int, beta: float) -> tuple[float, float]:
+    """(ε·w/Δ, the best ε₂/ε₁) for which all comparisons of c rounds and k values are right to within w.
+
+    |τ| ≤ A in all c rounds except with probability c·exp(−Aε₁/Δ) ≤ β/2. ν is fresh and errs on one side only, so it
+    stays within B except with probability k·½·exp(−Bε₂/(2Δ)) ≤ β/2. With P = ln(2c/β), Q = 2 ln(k/β) and A + B = w:
+    ε₁ + ε₂ = PΔ/A + QΔ/B, least at A : B = √P : √Q, where it is (√P + √Q)²Δ/w and ε₁ : ε₂ = √P : √Q.
+    """
+    P, Q = math.log(2 * rounds / beta), 2 * math.log(max(queries, 2) / beta)
+    return (math.sqrt(P) + math.sqrt(Q)) ** 2, math.sqrt(Q / P)
+
+
+def threshold_game_config(
+    budget: Budget, *, threshold: float, rounds: int, queries: int, beta: float, sensitivity: float = 1.0
+) -> tuple[SparseVector, float]:
+    """The whole budget on one sparse vector, and the width w of ``comparison_weight`` that it reaches, in rows."""
+    weight, ratio = comparison_weight(rounds, queries, beta)
+    epsilon = epsilon_of_round(budget, budget.total / rounds)
+    guard = guard_round(epsilon, ratio, sensitivity)
+    return SparseVector(threshold, guard, rounds), weight * guard.sensitivity / epsilon
+
+
+def epsilon_of_round(budget: Budget, cost: float) -> float:
+    """The ε of a guard round that costs this much: itself if the budget is pure, else ε·tanh(ε/2) = ρ inverted."""
+    if budget.pure:
+        return cost
+    low, high = math.sqrt(2 * cost), math.sqrt(2 * cost) + cost + 1  # ε²/2 ≥ ε·tanh(ε/2) ≥ ε − 1 … either side of ρ
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if middle * math.tanh(middle / 2) <= cost else (low, middle)
+    return low

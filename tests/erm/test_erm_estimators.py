@@ -1,0 +1,151 @@
+"""The estimators: scikit-learn's own checks, what is paid, and what is learned."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+pytest.importorskip("sklearn")
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+from sklearn.utils.estimator_checks import check_estimator
+
+from hedgerow import erm, errors
+from hedgerow.privacy.accounting import Accountant, Budget
+
+BUDGET = Budget(1.0, 1e-6)
+GENEROUS = Budget(50.0, 1e-6)
+CLASSIFIERS = ["LogisticRegression", "LinearSVC"]
+REGRESSORS = ["LinearRegression", "Ridge", "Lasso", "HuberRegressor"]
+
+EXPECTED_FAILURES = {
+    "check_complex_data": "one complex number makes an array complex: its type is private, and each value has a place",
+    "check_dtype_object": "one odd value makes an array of objects: its type is private, and each value has a place",
+    "check_supervised_y_no_nan": "what a label holds is never refused",
+    "check_estimators_empty_data_messages": "its message has the number of rows in it, which may be private",
+    "check_classifiers_train": "passes a list of lists, whose number of columns is no public fact",
+    "check_regressors_train": "passes a list of lists, whose number of columns is no public fact",
+}
+"""Checks of scikit-learn that do not apply under privacy, with the reason. The tag ``poor_score`` tells it not to ask for
+accuracy on its tables of a few dozen rows, where the noise is all there is, and a private classifier that knows one class
+only refuses to fit, as the checks allow."""
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *REGRESSORS])
+def test_the_checks_of_scikit_learn_pass(name) -> None:
+    check_estimator(getattr(erm, name)(budget=BUDGET), expected_failed_checks=EXPECTED_FAILURES, on_skip=None)
+
+
+def classes(n: int = 4000, count: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, count, n)
+    centres = np.eye(4)[:count] - 0.25
+    X = 0.5 * centres[y] + 0.1 * rng.normal(size=(n, 4))
+    return X, np.array(["red", "green", "blue"])[y]
+
+
+def line(n: int = 5000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 4)) / 2
+    coefficients = np.array([3.0, -2.0, 0.0, 0.0])
+    return X, X @ coefficients + 1.0 + 0.1 * rng.normal(size=n), coefficients
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+@pytest.mark.parametrize("count", [2, 3])
+def test_classes_that_lie_apart_are_told_apart(name, count) -> None:
+    X, y = classes(count=count)
+    model = getattr(erm, name)(budget=Budget(5.0, 1e-6), random_state=0).fit(X, y)
+    assert model.score(X, y) > 0.95
+    assert set(model.predict(X)) <= {"red", "green", "blue"}
+
+
+@pytest.mark.parametrize("name", REGRESSORS)
+def test_a_line_is_found_in_the_units_of_the_data(name) -> None:
+    X, y, coefficients = line()
+    bounds = {"row_bound": 0.5 if name == "Lasso" else 1.0, "label_bound": 4.0, "radius": 1.5}
+    model = getattr(erm, name)(budget=GENEROUS, random_state=0, **bounds).fit(X, y)
+    assert np.abs(model.coef_ - coefficients).max() < 0.25
+    assert model.intercept_ == pytest.approx(1.0, abs=0.1)
+    assert model.score(X, y) > 0.95
+
+
+def test_probabilities_sum_to_one_and_agree_with_the_decisions() -> None:
+    for count in (2, 3):
+        X, y = classes(count=count)
+        model = erm.LogisticRegression(budget=BUDGET, random_state=0).fit(X, y)
+        probabilities = model.predict_proba(X)
+        assert np.allclose(probabilities.sum(axis=1), 1)
+        assert np.array_equal(model.classes_[probabilities.argmax(axis=1)], model.predict(X))
+
+
+def test_several_classes_share_one_budget() -> None:
+    X, y = classes(500, 3)
+    model = erm.LogisticRegression(budget=BUDGET, random_state=0).fit(X, y)
+    spent = sum(BUDGET.cost(event) for result in model.results_ for event in result.events)
+    assert len(model.results_) == 3
+    assert 0.99 * BUDGET.total < spent <= BUDGET.total * (1 + 1e-9)
+
+
+def test_stated_classes_are_kept_even_where_no_row_has_them() -> None:
+    X, y = classes(500)
+    model = erm.LogisticRegression(budget=BUDGET, classes=["red", "green", "blue"], random_state=0).fit(X, y)
+    assert list(model.classes_) == ["blue", "green", "red"]
+
+
+def test_the_noise_is_new_at_every_fit_unless_seeded() -> None:
+    X, y, _ = line(300)
+    private = [erm.LinearRegression(budget=BUDGET, label_bound=4.0).fit(X, y).coef_ for _ in range(2)]
+    seeded = [erm.LinearRegression(budget=BUDGET, label_bound=4.0, random_state=1).fit(X, y).coef_ for _ in range(2)]
+    assert not np.array_equal(*private)
+    assert np.array_equal(*seeded)
+
+
+def test_sparse_rows_are_fitted_like_dense_ones() -> None:
+    X, y, _ = line(500)
+    X[:, 2:] = 0
+    both = [erm.Ridge(budget=BUDGET, random_state=0).fit(rows, y).coef_ for rows in (X, sp.csr_array(X))]
+    assert np.allclose(both[0], both[1], atol=1e-9)
+
+
+def test_it_works_inside_scikit_learns_tools() -> None:
+    X, y = classes(1000)
+    model = clone(erm.LogisticRegression(budget=Budget(5.0, 1e-6), random_state=0))
+    assert cross_val_score(model, X, y, cv=3).mean() > 0.8
+
+
+def test_an_accountant_is_refused_for_it_would_be_copied() -> None:
+    X, y, _ = line(50)
+    with pytest.raises(errors.InvalidInput, match="Budget"):
+        erm.Ridge(budget=Accountant(BUDGET)).fit(X, y)
+
+
+def test_classes_read_off_the_labels_are_warned_about_and_stated_ones_are_not() -> None:
+    X, y = classes(200)
+    with pytest.warns(errors.NotPrivateWarning, match="classes must be stated"):
+        erm.LogisticRegression(budget=BUDGET).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", errors.NotPrivateWarning)
+        erm.LogisticRegression(budget=BUDGET, classes=["red", "green"]).fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "Ridge"])
+def test_a_radius_bounds_the_coefficients(name) -> None:
+    X, y, _ = line(500)
+    labels = y > 1 if name in CLASSIFIERS else y
+    model = getattr(erm, name)(budget=BUDGET, radius=0.5, fit_intercept=False, random_state=0).fit(X, labels)
+    assert np.linalg.norm(model.coef_) <= 0.5 * (1 + 1e-9)
+
+
+def test_a_label_bound_of_nothing_is_refused_by_name() -> None:
+    X, y, _ = line(50)
+    with pytest.raises(errors.InvalidInput, match="label_bound must be"):
+        erm.LinearRegression(budget=BUDGET, label_bound=0.0).fit(X, y)
+
+
+def test_there_is_no_default_budget() -> None:
+    with pytest.raises(TypeError):
+        erm.LogisticRegression()

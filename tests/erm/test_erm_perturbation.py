@@ -1,0 +1,193 @@
+"""Output and objective perturbation: how far a neighbour moves the minimum, and what the printed scale would cost."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hedgerow import errors, losses
+from hedgerow.convex import sets
+from hedgerow.erm.problem import prepared
+from hedgerow.erm.solvers.minimum import minimum, rounding
+from hedgerow.erm.solvers.objective_perturbation import noise_scale, objective_perturbation, privacy_delta
+from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
+from hedgerow.privacy import events
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.allowance import gaussian_delta, gaussian_mu
+
+BUDGET = Budget(1.0, 1e-6)
+BALL = sets.L2Ball(3.0)
+
+
+def classes(n: int = 4000, p: int = 6) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(n, p))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, (X @ np.linspace(3, -1, p) + 0.3 * rng.normal(size=n) > 0).astype(int)
+
+
+def risk(loss, X, y, theta) -> float:
+    return float(loss.value(X @ theta, y).mean() + loss.ridge / 2 * theta @ theta)
+
+
+SOLVERS = {
+    "objective": lambda X, y, **k: objective_perturbation(X, y, loss=losses.Logistic(), over=BALL, **k),
+    "output": lambda X, y, **k: output_perturbation(X, y, loss=losses.Logistic(ridge=0.02), over=BALL, **k),
+    "regularised": lambda X, y, **k: regularised_output_perturbation(X, y, loss=losses.Logistic(), radius=3.0, **k),
+}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize(("neighbours", "rows"), [("replace", None), ("add-remove", 5000)])
+def test_each_beats_the_zero_model_and_bills_the_whole_budget(solver, neighbours, rows) -> None:
+    X, y = classes()
+    result = SOLVERS[solver](X, y, budget=Budget(1.0, 1e-6, neighbours), rows=rows, seed=1)
+    assert risk(losses.Logistic(), X, y, result.theta) < 0.9 * math.log(2)
+    assert 0.999 < result.cost <= 1.0 and len(result.events) == 1 and result.risk_bound > 0
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_kinks_are_refused_with_the_way_out(solver) -> None:
+    X, y = classes(20)
+    run = {
+        "objective": objective_perturbation,
+        "output": output_perturbation,
+        "regularised": regularised_output_perturbation,
+    }[solver]
+    over = sets.Unconstrained() if solver == "regularised" else BALL
+    with pytest.raises(errors.InvalidInput, match=r"loss must be smooth.*SmoothedHinge"):
+        run(X, y, loss=losses.Hinge(ridge=0.1), over=over, budget=BUDGET)
+
+
+def test_output_perturbation_needs_a_ridge_and_its_regularised_form_no_set() -> None:
+    X, y = classes(20)
+    with pytest.raises(errors.InvalidInput, match="must be strongly convex"):
+        output_perturbation(X, y, loss=losses.Logistic(), over=BALL, budget=BUDGET)
+    with pytest.raises(errors.InvalidInput, match="over must be left out"):
+        regularised_output_perturbation(X, y, loss=losses.Logistic(), over=BALL, budget=BUDGET)
+
+
+@pytest.mark.parametrize("over", [sets.Unconstrained(), sets.L2Ball(0.5), sets.L1Ball(0.5)], ids=repr)
+def test_the_minimum_is_as_near_as_it_says(over) -> None:
+    X, y = classes(400)
+    problem = prepared(X, y, losses.Logistic(), over, BUDGET, seed=0)
+    Λ, tilt = 4.0, np.linspace(-3, 5, 6)
+    coarse = minimum(problem, over, Λ, tilt, 1e-2)
+    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding(problem, over, Λ)))
+    assert np.linalg.norm(coarse - fine) <= 1e-2 + 1e-6
+    slope = problem.gradient(fine) + Λ * fine + tilt
+    assert np.linalg.norm(over.project(fine - slope / 400) - fine) < 1e-5  # a fixed point of the projected gradient
+
+
+def neighbours_of_minimum(loss, n: int = 30) -> tuple[np.ndarray, np.ndarray]:
+    """Minima of two neighbours, one row of which pulls as hard as it may to either side."""
+    X, y = np.zeros((n, 1)), np.zeros(n)
+    X[0] = 1.0
+    found = []
+    for label in (60.0, -60.0):
+        y[0] = label
+        problem = prepared(X, y, loss, sets.Unconstrained(), BUDGET, label_bound=60.0, seed=0)
+        found.append(minimum(problem, sets.Unconstrained(), n * loss.ridge, np.zeros(1), 1e-6))
+    return found[0], found[1]
+
+
+def test_the_worst_neighbour_moves_the_minimum_by_the_sensitivity_that_is_billed() -> None:
+    loss = losses.Huber(ridge=0.01)
+    a, b = neighbours_of_minimum(loss)
+    X, y = np.ones((30, 1)), np.zeros(30)
+    (event,) = output_perturbation(
+        X, y, loss=loss, over=sets.Unconstrained(), budget=BUDGET, label_bound=60.0, seed=0
+    ).events
+    assert isinstance(event, events.Gaussian)
+    assert abs(a - b)[0] == pytest.approx(2 * 1.0 / (30 * 0.01), rel=1e-4)  # 2L/Λ
+    assert abs(a - b)[0] <= event.sensitivity <= 1.001 * abs(a - b)[0]
+    assert event.sigma == pytest.approx(event.sensitivity / gaussian_mu(1.0, 1e-6), rel=1e-4)
+
+
+def test_the_risk_bounds_hold_on_average() -> None:
+    """20 runs each; the bounds are worst cases and far above what is seen here."""
+    X, y = classes()
+    for name in ("objective", "regularised"):
+        results = [SOLVERS[name](X, y, budget=BUDGET, seed=s) for s in range(20)]
+        problem = prepared(X, y, losses.Logistic(), BALL, BUDGET, seed=0)
+        best = risk(losses.Logistic(), X, y, minimum(problem, BALL, 1.0, np.zeros(6), 1e-2))
+        mean = np.mean([risk(losses.Logistic(), X, y, r.theta) for r in results])
+        assert mean - best <= results[0].risk_bound
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.01])
+def test_the_regularised_bound_does_not_grow_with_the_dimension(ridge) -> None:
+    bounds = []
+    for p in (5, 500):
+        X, y = np.eye(p)[np.arange(1000) % p], np.arange(1000) % 2
+        bounds.append(
+            regularised_output_perturbation(
+                X, y, loss=losses.Logistic(ridge=ridge), radius=1.0, budget=BUDGET, seed=0
+            ).risk_bound
+        )
+    assert bounds[1] < 1.01 * bounds[0] if ridge == 0 else bounds[1] > bounds[0]
+
+
+# Objective perturbation's noise
+
+PRINTED = {"weight": 2 * 1.0 / 1.0, "sigma": math.sqrt(2 * math.log(1e6)) / 1.0}  # ζn = 2λ/ε, σn = L√(2 log 1/δ)/ε
+
+
+def exact_delta(sigma: float, epsilon: float, shift: float) -> float:
+    """δ of the tilted minimum where the row's gradient is ±shift/2 wherever θ is: a Gaussian moved by the shift."""
+    return gaussian_delta(shift / sigma, epsilon)
+
+
+def test_the_printed_scale_is_not_private_and_ours_is() -> None:
+    """Huber rows with labels ±∞ have gradients ∓L and no curvature, so the minimum is exactly Gaussian."""
+    assert exact_delta(PRINTED["sigma"], 1.0, shift=2.0) > 500 * 1e-6
+    ours = noise_scale(1.0, 1e-6, 1.0, 1.0, PRINTED["weight"], "replace")
+    assert exact_delta(ours, 1.0, shift=2.0) < 1e-6
+    # nor is it certified where rows come and go: the Jacobian alone takes log(1 + λ/Λ) of ε
+    assert privacy_delta(1.0, 1.0, 1.0, PRINTED["weight"], PRINTED["sigma"], "add-remove") > 1e-6
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_certified_delta_covers_the_true_one_of_a_curved_loss_in_one_dimension(neighbours) -> None:
+    """θ's density is Gauss(b(θ))·|b'(θ)|; δ is an integral, which the certificate must not be below."""
+    loss, Λ, ε, δ = losses.Huber(), 3.0, 1.0, 1e-3
+    σ = noise_scale(ε, δ, 1.0, 1.0, Λ, neighbours)
+    θ = np.linspace(-40, 40, 400_001)
+
+    def density(labels: list[float]) -> np.ndarray:
+        b = -sum(loss.derivative(θ, np.float64(y)) for y in labels) - Λ * θ
+        jacobian = sum(loss.curvature(θ, np.float64(y)) for y in labels) + Λ
+        return np.exp(-(b**2) / (2 * σ**2)) / (σ * math.sqrt(2 * math.pi)) * jacobian
+
+    worst = 0.0
+    for y in (0.0, 2.0, 5.0, 60.0):
+        one, two = density([y]), density([-y] if neighbours == "replace" else [])
+        assert np.trapezoid(one, θ) == pytest.approx(1, abs=1e-4)
+        for p, q in ((one, two), (two, one)):
+            worst = max(worst, float(np.trapezoid(np.maximum(p - math.exp(ε) * q, 0), θ)))
+    assert 0.001 * δ < worst <= δ
+
+
+def test_less_weight_leaves_less_of_epsilon_to_the_tilt_and_too_little_is_refused() -> None:
+    scales = [noise_scale(1.0, 1e-6, 0.25, 1.0, Λ, "replace") for Λ in (0.3, 1.0, 100.0)]
+    assert scales[0] > scales[1] > scales[2] > 2 / gaussian_mu(1.0, 1e-6)
+    with pytest.raises(errors.InvalidInput, match="weight must be above"):
+        noise_scale(1.0, 1e-6, 0.25, 1.0, 0.1, "replace")
+
+
+def test_an_accountant_with_slack_pays_for_an_objective() -> None:
+    X, y = classes(500)
+    accountant = Accountant(BUDGET, slack=5e-7)
+    result = SOLVERS["objective"](X, y, budget=accountant, seed=0)
+    assert result.cost == pytest.approx(BUDGET.rho(5e-7)) and accountant.slack == 0
+
+
+def test_a_ridge_too_flat_for_a_certain_minimum_is_refused_whatever_the_rows() -> None:
+    X, y = classes(50)
+    for rows in (X, 0 * X):
+        with pytest.raises(
+            errors.InvalidInput, match=r"ridge must be at least 2\.5e-05, 1e-08 of the loss's curvature"
+        ):
+            output_perturbation(rows, y, loss=losses.Logistic(ridge=1e-6), over=BALL, budget=BUDGET, row_bound=100.0)

@@ -1,0 +1,121 @@
+import dataclasses
+
+import numpy as np
+import pytest
+
+from hedgerow.data import Histogram
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.events import Exponential
+from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.textbook import bounds, mwem
+
+UNIVERSE = Universe.from_sizes({"a": 4, "b": 3, "c": 2})
+N = 10**7
+PURE, APPROXIMATE = Budget(1.0, 0.0), Budget(1.0, 1e-9)
+RNG = np.random.default_rng(0)
+WORKLOAD = [Linear.from_table(UNIVERSE, ("a", "b"), t) for t in RNG.integers(0, 2, (20, 4, 3))] + [
+    Linear.from_table(UNIVERSE, ("b", "c"), t) for t in RNG.random((20, 3, 2))
+]
+
+
+def skewed() -> Histogram:
+    counts = np.zeros(UNIVERSE.size, np.int64)
+    counts[[5, 9]] = N // 2
+    return Histogram(UNIVERSE, counts)
+
+
+def configured(budget=APPROXIMATE, **change):
+    given = {"cells": UNIVERSE.size, "scale": N, "queries": len(WORKLOAD), "beta": 0.05, "alpha": 0.05} | change
+    return mwem.configure(budget, **given)
+
+
+def worst(released, data) -> float:
+    return max(abs(q.dot(data.marginal(q.attributes)) / N - released.hypothesis.answer(q)) for q in WORKLOAD)
+
+
+@pytest.mark.parametrize("noise", [Noise(), Seeded(0)], ids=["private", "seeded"])
+@pytest.mark.parametrize("step", ["paper", "hoeffding"])
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE, Budget(1.0, 1e-9, "add-remove")])
+def test_it_stops_early_with_every_query_within_three_alpha(budget, step, noise):
+    config, accountant = configured(budget, step=step), Accountant(budget)
+    released = mwem.release(config, WORKLOAD, skewed(), accountant, noise)
+    assert released.stopped
+    assert 0 < released.updates < config.rounds
+    assert worst(released, skewed()) <= config.error
+    assert accountant.spent < budget.total  # what the early stop saved is left
+
+
+@pytest.mark.parametrize("step", ["paper", "hoeffding"])
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE])
+def test_all_rounds_together_cost_the_budget_and_no_more(budget, step):
+    config = configured(budget, step=step)
+    total = config.rounds * (budget.cost(config.choice) + budget.cost(config.measurement))
+    assert total <= budget.total * (1 + 1e-12)
+    assert total == pytest.approx(budget.total)
+
+
+def test_uniform_data_stop_in_the_first_round():
+    data = Histogram(UNIVERSE, np.full(UNIVERSE.size, N // UNIVERSE.size))
+    released = mwem.release(configured(), WORKLOAD, data, Accountant(APPROXIMATE), Seeded(0))
+    assert (released.updates, released.stopped, len(released.measurements)) == (0, True, 1)
+
+
+def test_the_scores_move_by_at_most_one_when_a_row_is_replaced():
+    rng = np.random.default_rng(1)
+    seen = []
+
+    class Watched(Seeded):
+        def choose(self, scores, event):
+            seen.append(scores)
+            return super().choose(scores, event)
+
+    one_round, moved = dataclasses.replace(configured(), rounds=1), []
+    for _ in range(50):
+        counts = rng.integers(1, 1000, UNIVERSE.size)
+        neighbour = counts.copy()
+        neighbour[rng.integers(UNIVERSE.size)] -= 1
+        neighbour[rng.integers(UNIVERSE.size)] += 1
+        seen.clear()
+        for c in (counts, neighbour):
+            mwem.release(one_round, WORKLOAD, Histogram(UNIVERSE, c), Accountant(APPROXIMATE), Watched(0))
+        moved.append(np.abs(seen[0] - seen[1]).max())
+    assert max(moved) <= 1
+    assert max(moved) == 1  # attained by counts: the sensitivity is not overstated
+
+
+def test_the_choice_is_among_all_queries_also_those_that_are_right():
+    class Perverse(Seeded):
+        def choose(self, scores, event):
+            assert len(scores) == len(WORKLOAD)
+            assert isinstance(event, Exponential)
+            return int(np.argmin(scores))
+
+    released = mwem.release(configured(), WORKLOAD, skewed(), Accountant(APPROXIMATE), Perverse(0))
+    assert released.stopped  # a query that is right ends it, as |y| ≤ 2α
+
+
+def test_grouped_and_dense_evaluation_agree(monkeypatch):
+    dense = mwem.release(configured(), WORKLOAD, skewed(), Accountant(APPROXIMATE), Seeded(7))
+    monkeypatch.setattr(mwem, "LARGEST_MATRIX", 0)
+    grouped = mwem.release(configured(), WORKLOAD, skewed(), Accountant(APPROXIMATE), Seeded(7))
+    assert dense.measurements == grouped.measurements
+    assert np.allclose(dense.hypothesis.marginal(UNIVERSE.names), grouped.hypothesis.marginal(UNIVERSE.names))
+
+
+def test_without_an_alpha_the_smallest_that_the_rows_guarantee_is_taken():
+    config = configured(alpha=None)
+    needed = lambda a: mwem.rows_needed(APPROXIMATE, a, 0.05, len(WORKLOAD), UNIVERSE.size)  # noqa: E731
+    assert needed(config.alpha) <= N < needed(config.alpha * 0.99)
+    assert config.alpha < bounds.mwem_alpha(N, 0.05, 1.0, 1e-9, len(WORKLOAD), UNIVERSE.size)
+
+
+def test_an_empty_workload_and_too_few_rows_are_refused():
+    with pytest.raises(InvalidInput, match="workload must have at least one query"):
+        mwem.release(configured(), [], skewed(), Accountant(PURE), Seeded(0))
+    with pytest.raises(InvalidInput, match="rows must be at least"):
+        configured(scale=100)
+    with pytest.raises(InvalidInput, match="queries must be at least 1"):
+        configured(queries=0)
