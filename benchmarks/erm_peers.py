@@ -14,7 +14,7 @@ from erm_rivals import BEYOND, DELTA, Measured, diffprivlib, measured, on_classi
 from hedgerow import erm
 from hedgerow.convex.sets import L2Ball
 from hedgerow.losses import Logistic
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 
 EPSILONS = (0.1, 1.0)
 DIFFPRIVLIB = "diffprivlib 0.6.4, tuned"

@@ -23,7 +23,7 @@ import numpy as np
 from erm_data import Classification, Regression
 from scipy.optimize import minimize
 
-from hedgerow.privacy.allowance import gaussian_mu
+from hedgerow.privacy.conversion import gaussian_mu
 
 HERE = Path(__file__).resolve().parent
 PEERS = HERE.parent / ".venv-peers"

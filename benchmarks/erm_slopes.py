@@ -16,8 +16,8 @@ from matplotlib.ticker import NullFormatter
 from hedgerow import erm
 from hedgerow.convex.sets import L1Ball, L2Ball
 from hedgerow.losses import SmoothedHinge, Squared
-from hedgerow.privacy.accounting import Budget
-from hedgerow.privacy.allowance import gaussian_mu
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.conversion import gaussian_mu
 
 DELTA = 1e-6
 

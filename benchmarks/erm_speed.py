@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hedgerow import erm
 from hedgerow.convex.sets import L1Ball
 from hedgerow.losses import Logistic
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 
 DELTA = 1e-6
 

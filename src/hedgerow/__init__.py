@@ -15,7 +15,8 @@ from hedgerow.errors import (
     NotPrivateWarning,
     TooLarge,
 )
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.questions.counts import (
     Query,
     any_of,

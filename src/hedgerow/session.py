@@ -20,11 +20,13 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource, Table
 from hedgerow.data.csv_file import Csv
 from hedgerow.engines.practical.engine import Practical, prefitted
-from hedgerow.engines.theory import Offline, Theory, convex_pmw, part_of
+from hedgerow.engines.theory import Offline, Theory, convex_pmw
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
-from hedgerow.privacy.events import Event, Gaussian, Laplace
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Accountant, Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
 from hedgerow.questions.counts import BoundMarginal, BoundMean, Query
@@ -74,23 +76,12 @@ class Answer:
         return f"Answer({value}{bar}, {self.source}, cost {self.cost:.3g})"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One line of the session's log: a billed use of the data. Not ``private`` where the noise came from a seed."""
-
-    event: Event
-    cost: float
-    private: bool = True
-
-
 class Session(OneOnly):
     """Made by ``hr.open`` or ``hr.release``. Threads may share it: they take turns. A fork of its process cannot ask."""
 
-    def __init__(
-        self, data: DataSource, accountant: Accountant, noise: Noise, engine: Theory | Offline | Practical
-    ) -> None:
+    def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, engine: Theory | Offline | Practical) -> None:
         """``engine`` answers; the session remembers, scales and reports."""
-        self._data, self._accountant, self._noise, self._engine = data, accountant, noise, engine
+        self._data, self.ledger, self._noise, self._engine = data, ledger, noise, engine
         self._answered: dict[Any, Answer] = {}
 
     @property
@@ -99,7 +90,7 @@ class Session(OneOnly):
 
     @property
     def budget(self) -> Budget:
-        return self._accountant.budget
+        return self.ledger.budget
 
     @property
     def private(self) -> bool:
@@ -119,21 +110,21 @@ class Session(OneOnly):
     @property
     def spent(self) -> float:
         """What has been spent, in the budget's currency (ε when δ = 0, else ρ)."""
-        return self._accountant.spent
+        return self.ledger.spent
 
     @property
     def remaining(self) -> float:
-        return self._accountant.remaining
+        return self.ledger.remaining
 
     @property
     def spent_epsilon(self) -> float:
         """What has been spent as an ε at the budget's δ."""
-        return self._accountant.spent_epsilon
+        return self.ledger.spent_epsilon
 
     @property
     def log(self) -> tuple[Entry, ...]:
         """Every billed use of the data so far, in order."""
-        return tuple(Entry(event, self.budget.cost(event), self.private) for event in self._accountant.events)
+        return tuple(replace(entry, private=self.private) for entry in self.ledger.entries())
 
     @one_at_a_time
     def ask(
@@ -212,17 +203,17 @@ class Session(OneOnly):
         known = self._answered.get(bound.key)
         if known is not None and (within is None or (known.error is not None and known.error <= within * (1 + 1e-9))):
             return replace(known, query=query, source="repeat", cost=0.0)
-        before = self.spent
         labels: tuple[tuple[str, tuple[Any, ...]], ...] = ()
         value: Any
-        if isinstance(bound, Linear):
-            value, error, source = self._engine.answer(bound, within)
-        elif isinstance(bound, BoundMinimize):
-            value, error, source = self._engine.minimise(bound, within)
-        else:
-            value, error, source = self._engine.marginal(bound.attributes, within)
-            labels = tuple((name, self.universe[name].labels) for name in bound.attributes)
-        answer = Answer(query, value, error, source, self.spent - before, labels)
+        with self.ledger.asking(repr(query)) as bill:
+            if isinstance(bound, Linear):
+                value, error, source = self._engine.answer(bound, within)
+            elif isinstance(bound, BoundMinimize):
+                value, error, source = self._engine.minimise(bound, within)
+            else:
+                value, error, source = self._engine.marginal(bound.attributes, within)
+                labels = tuple((name, self.universe[name].labels) for name in bound.attributes)
+        answer = Answer(query, value, error, source, bill.cost, labels)
         self._answered[bound.key] = answer
         return answer
 
@@ -284,15 +275,14 @@ def open(
     values; any other is answered from the hypothesis alone. Only for functions that the owner has read.
     ``seed``: repeatable, and therefore not private: for tests.
     """
-    data, accountant, noise = _prepared(source, universe, budget, table, csv, seed)
+    data, ledger, noise = _prepared(source, universe, budget, table, csv, seed)
     _require_options(profile, queries, beta, reserve, guard)
     vouched = _vouched(vouched)
     if profile == "theory":
         share, scale, off = 1.0, float(data.rows), 0.0
         if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget, and a tenth of β, estimate it
-            share, event = 0.99, _counting(budget, 0.01 * budget.total)
-            accountant.charge(event)
-            scale = max(1.0, float(noise.add(data.rows, event)))
+            share, event = 0.99, Amount.share_of(budget, 0.01).count()
+            scale = max(1.0, float(noise.add(data.rows, ledger.charge(event, why="theory: number of rows"))))
             off, beta = _reach(event, 0.1 * beta), 0.9 * beta
         convex = _convex_questions(universe, workload)
         split = 2 if convex else 1  # budget and β: half for each kind of question
@@ -305,19 +295,19 @@ def open(
             alpha=alpha,
             share=share / split,
         )
-        pmw = OnlinePMW(config, data, accountant, noise)
+        pmw = OnlinePMW(config, data, ledger, noise)
         if not convex:
-            return Session(data, accountant, noise, Theory(pmw, off=off))
+            return Session(data, ledger, noise, Theory(pmw, off=off))
         beside = convex_pmw(
-            convex, part_of(budget, share / split), data, accountant, noise,
-            hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split,
+            convex, data, ledger, noise,
+            hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split, share=share / split,
         )  # fmt: skip
-        return Session(data, accountant, noise, Theory(pmw, beside, off, vouched))
+        return Session(data, ledger, noise, Theory(pmw, beside, off, vouched))
     engine = prefitted(
-        data, accountant, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve,
+        data, ledger, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve,
         vouched=vouched,
     )  # fmt: skip
-    return Session(data, accountant, noise, engine)
+    return Session(data, ledger, noise, engine)
 
 
 def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
@@ -348,13 +338,6 @@ def _linear_queries(universe: Universe, workload: Workload | Iterable[Query] | N
     return found
 
 
-def _counting(budget: Budget, cost: float) -> Laplace | Gaussian:
-    """The noise on the number of rows that costs this much."""
-    if budget.pure:
-        return Laplace(budget.linear(), budget.linear() / cost)
-    return Gaussian(budget.linear(), budget.linear() / math.sqrt(2 * cost))
-
-
 def _reach(event: Laplace | Gaussian, beta: float) -> float:
     """How far its noise reaches, except with probability β: P[|Z| ≥ t] ≤ 2e^{−t/b}, or 2e^{−t²/2σ²}."""
     if isinstance(event, Laplace):
@@ -364,7 +347,7 @@ def _reach(event: Laplace | Gaussian, beta: float) -> float:
 
 def _prepared(
     source: Any, universe: Universe, budget: Budget, table: str | None, csv: Csv | None, seed: int | None
-) -> tuple[DataSource, Accountant, Noise]:
+) -> tuple[DataSource, Ledger, Noise]:
     data = source if isinstance(source, DataSource) else Table(source, universe, table=table, csv=csv)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
@@ -403,7 +386,7 @@ def release(
 
     ``method``: "adaptive" is the engine of the practical profile; "mwem" the lecture's offline mechanism.
     """
-    data, accountant, noise = _prepared(source, universe, budget, table, csv, seed)
+    data, ledger, noise = _prepared(source, universe, budget, table, csv, seed)
     _require_options("practical", 1, beta, 0.0, 0.0)
     if method == "mwem":
         if budget.neighbours != "replace":
@@ -412,12 +395,12 @@ def release(
             )
         queries = list(dict.fromkeys(_linear_queries(universe, workload)))
         config = mwem.configure(budget, cells=universe.size, scale=float(data.rows), queries=len(queries), beta=beta)
-        offline = Offline(mwem.release(config, queries, data, accountant, noise), config, queries)
-        return Session(data, accountant, noise, offline)
+        offline = Offline(mwem.release(config, queries, data, ledger, noise), config, queries)
+        return Session(data, ledger, noise, offline)
     engine = prefitted(
-        data, accountant, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0, everything=True
+        data, ledger, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0, everything=True
     )
-    return Session(data, accountant, noise, engine)
+    return Session(data, ledger, noise, engine)
 
 
 @contextlib.contextmanager

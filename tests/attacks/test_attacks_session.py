@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.accounting import Accountant
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.events import Laplace
 from hedgerow.questions.linear import Linear
 

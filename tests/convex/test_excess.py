@@ -19,7 +19,7 @@ from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, located, minimiser
 from hedgerow.data import Histogram
 from hedgerow.losses import Custom
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 from hedgerow.textbook.sparse_vector import FINEST
 
 UNIVERSE = hr.Universe(

@@ -50,8 +50,9 @@ from hedgerow.erm import (
 from hedgerow.erm.solvers.noisy_sgd import noise_multiplier
 from hedgerow.erm.solvers.objective_perturbation import noise_scale
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget
-from hedgerow.privacy.allowance import gaussian_mu
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.noise import Noise, Seeded
 
 CONFIDENCE, MISS = 1 - 1e-6, 1e-3

@@ -10,7 +10,7 @@ from hedgerow import errors
 from hedgerow.erm.hard_instance import hard_instance
 from hedgerow.erm.solvers.lasso import lasso
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 
 
 def sparse_regression(n: int, p: int, s: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from hedgerow.erm.problem import prepared
 from hedgerow.erm.solvers import minimum as minima
 from hedgerow.erm.solvers.whitened_descent import _metric, label_event, label_size, planned
 from hedgerow.erm.values import as_number, labels, matrix
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 
 BUDGET, UNKNOWN_N = Budget(1.0, 1e-3), Budget(1.0, 1e-3, "add-remove")
 BALL, HUGE = sets.L2Ball(2.0), float(np.finfo(float).max)

@@ -24,7 +24,8 @@ from hedgerow.erm.solvers.whitened_descent import (
     whitened_descent,
 )
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.budget import Budget
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -14,7 +14,9 @@ from dp_accounting import pld, rdp
 from scipy import optimize, stats
 
 from hedgerow import errors
-from hedgerow.privacy.accounting import Accountant, Budget, _dominating_laplace
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.UNKNOWN__dominating_laplace import _dominating_laplace
 from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace
 
 BUDGETS = [(1.0, 1e-9), (1.0, 1e-6), (0.1, 1e-12), (1e-3, 1e-6), (10.0, 1e-5), (100.0, 1e-5), (0.5, 0.3)]

@@ -20,7 +20,8 @@ from hedgerow import erm, losses
 from hedgerow.convex import sets
 from hedgerow.data import Histogram
 from hedgerow.engines.practical import engine as practical
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Exponential, Laplace
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.textbook import convex_pmw, mwem, oracles, pmw, small_db, sparse_vector
@@ -126,19 +127,19 @@ def session(**options):
 
 def a_free_question():
     opened = session()
-    return opened._accountant, lambda: opened.ask(COUNT)
+    return opened.ledger, lambda: opened.ask(COUNT)
 
 
 def a_repeat():
     opened = session()
     opened.ask(COUNT)
-    return opened._accountant, lambda: opened.ask(COUNT)
+    return opened.ledger, lambda: opened.ask(COUNT)
 
 
 def a_bought_marginal():
     opened = session()
     within = 0.7 * opened.ask(hr.marginal("a", "b")).error
-    return opened._accountant, lambda: opened.ask(hr.marginal("a", "b"), within=within)
+    return opened.ledger, lambda: opened.ask(hr.marginal("a", "b"), within=within)
 
 
 def a_guarded_question():
@@ -146,17 +147,17 @@ def a_guarded_question():
     assert opened._engine.guard is not None
     opened._engine.guard = practical.Guard(opened._engine.guard.config, 1e-9, 0.2)  # asked whatever the bars say
     opened.ask(COUNT)
-    return opened._accountant, lambda: opened.ask(hr.count(a=2, b=False))
+    return opened.ledger, lambda: opened.ask(hr.count(a=2, b=False))
 
 
 def many_questions():
     opened = session()
-    return opened._accountant, lambda: opened.ask_all([COUNT, hr.count(a=2)])
+    return opened.ledger, lambda: opened.ask_all([COUNT, hr.count(a=2)])
 
 
 def synthetic_records():
     opened = session()
-    return opened._accountant, lambda: len(opened.synthetic(10))
+    return opened.ledger, lambda: len(opened.synthetic(10))
 
 
 USES = [
@@ -299,7 +300,7 @@ def test_a_copy_of_a_mechanism_pays_from_the_same_account_and_shares_its_round(d
     account, ask = asking_pmw()
     original = next(cell.cell_contents for cell in ask.__closure__ if isinstance(cell.cell_contents, OnlinePMW))
     twin = duplicate(original)
-    assert twin._accountant is account
+    assert twin.ledger is account
     assert twin._progress.round is original._progress.round
     account.charge(Laplace(1.0, 1 / account.remaining))
     with pytest.raises(hr.BudgetExceeded):
@@ -399,7 +400,7 @@ def the_practical_guard_counts(take_turns: bool) -> None:
     opened = hr.open(
         Histogram(universe, counts), universe=universe, budget=APPROXIMATE, guard=0.4, workload=hr.marginals(1)
     )
-    engine, account = opened._engine, opened._accountant
+    engine, account = opened._engine, opened.ledger
     queries = [hr.count(a=i, b=j).on(universe) for i in range(8) for j in range(8)]
     if not take_turns:
         without_turns(account)
@@ -422,7 +423,7 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
         Histogram(universe, counts), universe=universe, budget=APPROXIMATE, reserve=0.8, workload=hr.marginals(1)
     )
     if not take_turns:
-        without_turns(opened._accountant)
+        without_turns(opened.ledger)
     before, costs = opened.spent, []
     names = [(x, y) for x in "abcdef" for y in "abcdef" if x < y]
 

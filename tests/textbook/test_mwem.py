@@ -5,7 +5,8 @@ import pytest
 
 from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.linear import Linear

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from hedgerow import audit
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, comparison_grid
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.textbook import sparse_vector

@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow.bench import unsafe_answer
-from hedgerow.privacy.accounting import Budget
-from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count
 from hedgerow.questions.universe import Categories, Flag, Range, Universe
@@ -112,8 +113,8 @@ def _picture(folder: Path, session: Session, errors: np.ndarray[Any, Any], truth
     noise, rows = Noise(), session.rows
     noisy_mean, noisy_max = [], []
     for k in ks:
-        sigma = float(np.sqrt(k / (2 * session.budget.rho()))) * session.budget.linear()
-        drawn = noise.add(np.round(truth[:k] * rows), Gaussian(session.budget.linear(), sigma))
+        event = Amount.share_of(session.budget).gaussian(float(np.sqrt(k)) * session.budget.linear())
+        drawn = noise.add(np.round(truth[:k] * rows), Accountant(session.budget).charge(event, why="all counts"))
         off = np.abs(np.asarray(drawn) / rows - truth[:k])
         noisy_mean.append(off.mean())
         noisy_max.append(off.max())

@@ -31,7 +31,7 @@ from hedgerow.losses import (
     Poisson,
     Squared,
 )
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count
 from hedgerow.session import Answer, Session

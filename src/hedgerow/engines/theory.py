@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
@@ -24,7 +23,7 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.convex import fitted
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.ledger import Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear, marginal_cells
 from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
@@ -50,7 +49,7 @@ class Theory:
 
         ``off``: h, how many rows the scale of both may be off, 0 where n is public.
         """
-        self._pmw, self._convex, self._accountant, self._vouched = pmw, convex, pmw._accountant, vouched
+        self._pmw, self._convex, self.ledger, self._vouched = pmw, convex, pmw.ledger, vouched
         self._doubt = off / pmw.config.scale
 
     @property
@@ -120,17 +119,17 @@ class Theory:
 
 def convex_pmw(
     questions: Sequence[BoundMinimize],
-    part: Budget,
     data: DataSource,
-    accountant: Accountant,
+    ledger: Ledger,
     noise: Noise,
     *,
     hypothesis: Hypothesis,
     rows: float,
     queries: int,
     beta: float,
+    share: float,
 ) -> OnlineConvexPMW:
-    """The convex mechanism for losses with constants up to those of the questions, on a hypothesis shared with counts.
+    """The convex mechanism, on a share of the budget, for losses with constants up to those of the questions, on a hypothesis shared with counts.
 
     An update of either kind lowers KL(D ‖ D̂) ≤ ln|X| by what its own theorem says, so both bounds on updates hold.
     """
@@ -146,20 +145,18 @@ def convex_pmw(
     )
     S = max(scale for scale in scales if scale is not None)
     calibrated = partial(
-        configure, part, cells=data.universe.size, rows=rows, queries=queries, beta=beta, scale_S=S, oracle=oracle
+        configure,
+        ledger.budget,
+        cells=data.universe.size,
+        rows=rows,
+        queries=queries,
+        beta=beta,
+        scale_S=S,
+        oracle=oracle,
+        share=share,
     )
     config = calibrated(alpha=min(S, ROOM * calibrated().alpha))
-    return OnlineConvexPMW(config, data, accountant, noise, hypothesis)
-
-
-def part_of(budget: Budget, share: float) -> Budget:
-    """A budget of the same δ and neighbours whose total is at most this share of the other's."""
-    low, high = 0.0, budget.epsilon
-    while high - low > 1e-6 * high:
-        middle = (low + high) / 2
-        fits = replace(budget, epsilon=middle).total <= share * budget.total
-        low, high = (middle, high) if fits else (low, middle)
-    return replace(budget, epsilon=low)
+    return OnlineConvexPMW(config, data, ledger, noise, hypothesis)
 
 
 class Offline:

@@ -40,7 +40,8 @@ from hedgerow.erm.solvers.output_perturbation import (
 from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, bounded_form, whitened_descent
 from hedgerow.erm.values import matrix
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 
 Profile = Literal["practical", "theory"]
 Solver = Callable[..., Result]
@@ -62,7 +63,7 @@ def auto(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,
@@ -90,9 +91,9 @@ def auto(
     return SOLVERS[name](X, y, loss=loss, over=over, budget=budget, seed=seed, spend=spend, progress=progress, **stated)
 
 
-def whitens(X: Matrix, loss: Loss, over: ConvexSet, budget: Budget | Accountant) -> bool:
+def whitens(X: Matrix, loss: Loss, over: ConvexSet, budget: Budget | Ledger) -> bool:
     """Whether whitened descent can run: what is wrong with the rest of the input, the solver itself will say."""
-    paid = budget.budget if isinstance(budget, Accountant) else budget
+    paid = budget.budget if isinstance(budget, Ledger) else budget
     return (
         isinstance(over, L2Ball | Unconstrained)
         and isinstance(loss, Loss)

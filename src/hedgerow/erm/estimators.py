@@ -12,7 +12,7 @@ What rows hold is never refused: every value is read by the rules of ``rows``, s
 label is the stated class that it spells, or the one of the same number; any other label is of the first class in ``classes_``.
 
 An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
-bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Accountant is
+bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Ledger is
 not accepted: scikit-learn copies parameters, and a copied account would be spent twice.
 """
 
@@ -37,7 +37,8 @@ from hedgerow.erm.auto import auto, whitens
 from hedgerow.erm.problem import Result
 from hedgerow.erm.solvers.lasso import lasso
 from hedgerow.errors import InvalidInput, NotPrivateWarning
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -72,7 +73,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
         return features, labels
 
-    def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Accountant, **choices: Any) -> Result:
+    def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Ledger, **choices: Any) -> Result:
         X = self._with_intercept(X)
         seed = None if self.random_state is None else int(self.random_state)
         bound = self.row_bound * (math.sqrt(2) if self.fit_intercept else 1.0)
@@ -136,8 +137,8 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
         codes = _codes(y, self.classes_)
         positives = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
-        payer = Accountant(self.budget) if len(positives) > 1 else self.budget
-        choices = {"spend": payer.remaining / len(positives)} if isinstance(payer, Accountant) else {}
+        payer = Ledger(self.budget) if len(positives) > 1 else self.budget
+        choices = {"spend": payer.remaining / len(positives)} if isinstance(payer, Ledger) else {}
         fits = [self._solve(X, (codes == code).astype(float), self._loss(), payer, **choices) for code in positives]
         parts = [self._split(fit.theta) for fit in fits]
         self.coef_ = np.vstack([coefficients for coefficients, _ in parts])

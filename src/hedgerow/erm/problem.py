@@ -34,9 +34,10 @@ from hedgerow.erm import values as reading
 from hedgerow.erm.exact_sums import EXACT, exact_sum, row_products
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget
 from hedgerow.privacy.allowance import Payment
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 
 Norm = Literal["l2", "linf"]
@@ -50,7 +51,7 @@ class Result:
     """What a solver releases, and what it paid.
 
     `cost` is the ε at the budget's δ where a Budget paid for this call alone, and the currency that was charged (ρ, or ε
-    if δ = 0) where an Accountant paid. `risk_bound` bounds the expected excess of the average loss over the best in the
+    if δ = 0) where an Ledger paid. `risk_bound` bounds the expected excess of the average loss over the best in the
     set, from public quantities; None where no theorem applies.
     """
 
@@ -161,7 +162,7 @@ def prepared(
     y: ArrayLike,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     *,
     row_bound: float = 1.0,
     norm: Norm = "l2",
@@ -175,7 +176,7 @@ def prepared(
     """The checked problem. Every refusal is about shapes, parameters and the stated domain, never about a row.
 
     `label_bound`: targets of a regression are clipped to [−label_bound, label_bound]. `rows`: the public guess of n,
-    needed when neighbours add or remove a row. `spend`: how much of an Accountant's currency to use; all that is left
+    needed when neighbours add or remove a row. `spend`: how much of an Ledger's currency to use; all that is left
     if not given. `seed` makes the noise repeatable, and so not private.
     """
     bound = require_scale("row_bound", row_bound)

@@ -14,13 +14,15 @@ which can move neighbours apart: the caller adds the grid to Δ, once for every 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Self, final
 
 from hedgerow import errors
-from hedgerow._checks import positive
+from hedgerow._checks import positive, whole
 
+COIN = 2**32  # rates of samples are multiples of its inverse, so that a coin is a comparison of whole numbers
 FINEST, COARSEST = 2.0**-40, 2.0**40
 """Noise of less or more than this many grid steps is refused, so that no sum can overflow, whatever the data hold."""
 
@@ -41,7 +43,11 @@ class Event:
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            object.__setattr__(self, field.name, positive(field.name, getattr(self, field.name)))
+            value = getattr(self, field.name)
+            if isinstance(value, Event):
+                continue
+            checked = whole(field.name, value) if field.type == "int" else positive(field.name, value)
+            object.__setattr__(self, field.name, checked)
         # A loss that underflows to zero, or is not a number, would be billed as free.
         positive(f"rho of {type(self).__name__}", self.rho)
         if not self.epsilon > 0:
@@ -65,9 +71,16 @@ class Event:
     else:
         delta = 0.0
 
-    def to_dict(self) -> dict[str, str | float]:
+    @property
+    def draws(self) -> Iterable[Event]:
+        """What may be drawn once this is paid for, in order: itself, unless a proof of its own says otherwise."""
+        return (self,)
+
+    def to_dict(self) -> dict[str, Any]:
         """A record for JSON, which keeps every float exactly."""
-        return {"kind": type(self).__name__, **dataclasses.asdict(self)}
+        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        plain = {name: value.to_dict() if isinstance(value, Event) else value for name, value in fields.items()}
+        return {"kind": type(self).__name__, **plain}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
@@ -85,7 +98,7 @@ class Event:
                 f"fields of {kind.__name__} must be {', '.join(sorted(names))}. "
                 f"Found {', '.join(sorted(fields)) or 'none'}. Read the record with the version that wrote it."
             )
-        return kind(**fields)
+        return kind(**{n: Event.from_dict(v) if isinstance(v, Mapping) else v for n, v in fields.items()})
 
 
 def _check_grid(name: str, spread: float, grid: float) -> None:
@@ -247,7 +260,7 @@ class AboveThreshold(Event):
 @final
 @dataclasses.dataclass(frozen=True)
 class ApproximateDP(Event):
-    """A mechanism known only to be (ε, δ)-DP by a proof of its own: a perturbed objective, subsampled noise.
+    """A mechanism known only to be (ε, δ)-DP, by a proof from elsewhere. It is billed; nothing is drawn from it here.
 
     Outside an event of probability δ it is ε-DP, so it is δ-approximately ρ-zCDP with ρ = ε·tanh(ε/2) (Bun & Steinke,
     Lemma 8.8). Only for what has no sharper description: a Gaussian billed so would cost many times its own ρ.
@@ -258,15 +271,130 @@ class ApproximateDP(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not self.delta < 1:
-            raise errors.InvalidInput(f"delta must be below 1. Found {self.delta!r}. Use far less than 1 / rows.")
+        _check_delta(self.delta)
 
     @property
     def rho(self) -> float:
         return self.epsilon * math.tanh(self.epsilon / 2)
 
+    @property
+    def draws(self) -> Iterable[Event]:
+        return ()
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Repeated(Event):
+    """The same noise on each of so many releases: billed together, drawn one by one. Losses of releases add up."""
+
+    event: Laplace | Gaussian
+    times: int
+
+    @property
+    def epsilon(self) -> float:
+        return self.times * self.event.epsilon
+
+    @property
+    def rho(self) -> float:
+        return self.times * self.event.rho
+
+    @property
+    def draws(self) -> Iterable[Event]:
+        return itertools.repeat(self.event, self.times)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class PoissonSample(Event):
+    """A secret sample that has every row with probability heads/2^32. A part of other events: alone it is not billed."""
+
+    heads: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heads", whole("heads", self.heads))
+        if self.heads > COIN:
+            raise errors.InvalidInput(f"heads must be at most 2^32. Found {self.heads!r}. Give a rate of at most 1.")
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        return math.inf
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class SubsampledGaussian(Event):
+    """Gaussian noise on each of `steps` sums, every one over a fresh secret sample: (ε, δ)-DP as a whole.
+
+    Made, and on every charge checked, by ``amplification``: ε follows from the noise, the rate and the number of steps.
+    """
+
+    epsilon: float
+    delta: float
+    steps: int
+    sample: PoissonSample
+    noise: Gaussian
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_delta(self.delta)
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+    @property
+    def draws(self) -> Iterable[Event]:
+        return itertools.chain.from_iterable(itertools.repeat((self.sample, self.noise), self.steps))
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class PerturbedObjective(Event):
+    """The minimum of an objective tilted at random, and noise that hides how near to it was found: (ε, δ)-DP as a whole.
+
+    The proof is in docs/proofs/erm_objective_perturbation.md; what ε and δ the two draws come to, in
+    ``erm/solvers/objective_perturbation``.
+    """
+
+    epsilon: float
+    delta: float
+    tilt: Gaussian
+    hide: Gaussian
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_delta(self.delta)
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+    @property
+    def draws(self) -> Iterable[Event]:
+        return (self.tilt, self.hide)
+
+
+def _check_delta(delta: float) -> None:
+    if not delta < 1:
+        raise errors.InvalidInput(f"delta must be below 1. Found {delta!r}. Use far less than 1 / rows.")
+
 
 KINDS: dict[str, type[Event]] = {
-    kind.__name__: kind for kind in (AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace)
+    kind.__name__: kind
+    for kind in (
+        AboveThreshold,
+        ApproximateDP,
+        Exponential,
+        Gaussian,
+        Laplace,
+        PerturbedObjective,
+        PoissonSample,
+        Repeated,
+        SubsampledGaussian,
+    )
 }
 """All there are: whatever else calls itself an event is neither billed nor drawn."""

@@ -1,7 +1,10 @@
 """Randomness: the only module that draws any.
 
 Papers: Canonne, Kamath & Steinke "The discrete Gaussian for differential privacy" (the rejection step); Mironov "On
-significance of the least significant bits for differential privacy" (why no released value carries float64 noise).
+significance of the least significant bits for differential privacy" (why no released value carries float64 noise);
+McSherry & Talwar "Mechanism design via differential privacy" (the choice).
+
+Noise, choices and guard rounds are drawn against a receipt alone, so what is drawn was billed.
 
 Symbols: w a word of 64 fair bits; U in [w, w+1]/2^64 the uniform whose first bits it is; E = −ln U a standard
 exponential; s the scale and σ the standard deviation in grid steps; γ a rate: Bernoulli(e^−γ).
@@ -27,7 +30,7 @@ import threading
 import warnings
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,12 +39,15 @@ from hedgerow import errors
 from hedgerow._checks import positive
 from hedgerow._types import Array, Integers
 from hedgerow.privacy import events
+from hedgerow.privacy.guard_round import GuardRound
+from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.process import Home
 from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
 
 _OPENDP_UP_TO = 256  # cells; above, OpenDP's 10^5 draws a second would be felt
 _CHUNK = 1 << 16  # draws worked on at a time: stays in the cache
 _BLOCK = 1024  # comparisons drawn ahead
+_FEW = 1 << 13  # up to here a Gumbel draw for each candidate costs no more than a search among them
 _SCALES = 16  # scales for which comparisons are kept
 _LEAST = np.uint64(1 << 44)  # a smaller word has too few significant bits for float64 arithmetic
 _UNIT = 2.0**-64
@@ -77,16 +83,23 @@ class Noise:
     # Released values
 
     @overload
-    def add(self, value: float, event: events.Laplace | events.Gaussian) -> float: ...
+    def add(self, value: float, receipt: Receipt) -> float: ...
     @overload
-    def add(self, value: NDArray[Any], event: events.Laplace | events.Gaussian) -> Array: ...
-    def add(self, value: float | NDArray[Any], event: events.Laplace | events.Gaussian) -> float | Array:
-        """`value`, rounded to the event's grid, plus its noise: independent in every cell."""
+    def add(self, value: NDArray[Any], receipt: Receipt) -> Array: ...
+    def add(self, value: float | NDArray[Any], receipt: Receipt) -> float | Array:
+        """`value`, rounded to the grid of the receipt's next event, plus its noise: independent in every cell."""
+        event: events.Laplace | events.Gaussian = self._redeemed(receipt, events.Laplace, events.Gaussian)
+        return self._noisy(value, event)
+
+    def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
         self._require_home()
-        if not isinstance(event, (events.Laplace, events.Gaussian)):
+        if type(receipt) is not Receipt:  # an event alone was not paid for
             raise errors.InvalidInput(
-                f"event must be Laplace or Gaussian. Found {type(event).__name__}. Use choose or comparison for it."
+                f"Noise must be drawn against a receipt. Found a {type(receipt).__name__}. Charge the event to a ledger first."
             )
+        return receipt.redeem(*kinds)
+
+    def _noisy(self, value: float | NDArray[Any], event: events.Laplace | events.Gaussian) -> float | Array:
         if isinstance(value, int):
             value = max(-_LARGEST, min(_LARGEST, value))
         array = np.asarray(value)
@@ -108,17 +121,17 @@ class Noise:
 
     # Choices and comparisons: the noise itself is never released
 
-    def choose(self, scores: NDArray[Any], event: events.Exponential) -> int:
+    def choose(self, scores: NDArray[Any], receipt: Receipt) -> int:
         """argmax(score + Gumbel(2Δ/ε)): index i with probability ∝ exp(ε·score_i/2Δ), exactly."""
         self._require_home()
-        if not isinstance(event, events.Exponential):
-            raise errors.InvalidInput(
-                f"event must be Exponential. Found {type(event).__name__}. Use add or comparison for it."
-            )
         given = _numeric("scores", np.asarray(scores))
         if given.ndim != 1 or given.size == 0:
             raise errors.InvalidInput(f"scores must be one row of numbers. Found shape {given.shape}. Flatten them.")
+        event: events.Exponential = self._redeemed(receipt, events.Exponential)
         values = np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)
+        return self._largest_gumbel(values, event) if values.size <= _FEW else self._staircase(values, event)
+
+    def _largest_gumbel(self, values: Array, event: events.Exponential) -> int:
         w = self._words(values.size)
         shifts = (values - values.max()) / event.scale  # from the best score, so that the near ones are precise
         with np.errstate(divide="ignore"):
@@ -136,20 +149,69 @@ class Noise:
         exact = [(Uniform(w[i], self._words), (Fraction(values[i]) - top) / scale) for i in contenders]
         return int(contenders[largest_gumbel(exact)])
 
-    def comparison(self, scale: float) -> float:
+    def _staircase(self, values: Array, event: events.Exponential) -> int:
+        """The same choice among very many, without a draw for each: Walker's rejection from a staircase.
+
+        γ_i = (max s − s_i)/b ≥ 0, b = 2Δ/ε: i is wanted with probability ∝ e^(−γ_i). k_i is a whole number ≤ γ_i/ln 2, so
+        that e^(−γ_i) ≤ 2^(−k_i). Propose i with probability ∝ 2^(−k_i), a whole number below Σ 2^(K − k_i); accept it with
+        probability e^(−γ_i)·2^(k_i), which is at least ½ but for candidates of no weight. What is accepted has the law
+        wanted, exactly, whatever the k_i, as long as these probabilities are at most 1: rounding in the k_i costs time,
+        never privacy. The coin is settled on the exact rational γ_i with as many bits as it takes (`uniforms`).
+        """
+        top = values.max()
+        deepest = 62 - values.size.bit_length()  # K: Σ 2^(K − k) fits 63 bits
+        # γ/ln 2 carries a relative rounding error far below 2^-40, so k stays at or below its true value
+        depth = np.minimum((top - values) * ((1 - 2.0**-40) / (math.log(2) * event.scale)), deepest).astype(np.int8)
+        counts = np.bincount(depth, minlength=deepest + 1).tolist()
+        total = sum(count << (deepest - k) for k, count in enumerate(counts))
+        scale = 2 * Fraction(event.sensitivity) / Fraction(event.epsilon)
+        while True:
+            rest, k = int(self._below(total, 1)[0]), 0
+            while rest >= counts[k] << (deepest - k):
+                rest -= counts[k] << (deepest - k)
+                k += 1
+            i = int(np.flatnonzero(depth == k)[rest >> (deepest - k)])
+            coin = Uniform(self._halves(1)[0], self._halves)
+            coin.bits += k  # now uniform on [0, 2^-k)
+            if coin.is_below_exp((Fraction(float(top)) - Fraction(float(values[i]))) / scale):
+                return i
+
+    def _halves(self, count: int) -> Words:
+        """Words of two draws of 32 bits each."""
+        halves = self._below(1 << 32, 2 * count).astype(np.uint64).reshape(2, count)
+        joined: Words = (halves[0] << np.uint64(32)) | halves[1]
+        return joined
+
+    def open_round(self, receipt: Receipt, threshold: int, unit: float, on_grid: bool = False) -> GuardRound:
+        """A guard round of the receipt's next event, its threshold in steps of ``unit``: multiples of 2^-20 rows.
+
+        ``on_grid``: its noise is on the grid ``unit`` itself, for how far a value is above will be released.
+        """
+        event: events.AboveThreshold = self._redeemed(receipt, events.AboveThreshold)
+        τ, ν = event.threshold_scale, event.query_scale
+
+        def draw(scale: float, sensitivity: float) -> int:
+            if on_grid:
+                return int(cast(float, self._noisy(0.0, events.Laplace(sensitivity, scale, unit))) / unit)
+            return int(self._comparison(scale) / unit)
+
+        Δ = event.sensitivity
+        return GuardRound(threshold + draw(τ, Δ), lambda: draw(ν, 2 * Δ))
+
+    def _comparison(self, scale: float) -> float:
         """One Laplace draw for a threshold test, of which only the outcome is released."""
         self._require_home()
         try:
             return self._buffers[scale].pop()  # atomic: no draw is handed out twice
         except (KeyError, IndexError):
-            block: list[float] = self.comparisons(scale, _BLOCK).tolist()
+            block: list[float] = self._comparisons(scale, _BLOCK).tolist()
             draw = block.pop()
             if len(self._buffers) >= _SCALES:
                 self._buffers = {}  # unused draws are thrown away
             self._buffers[scale] = block
             return draw
 
-    def comparisons(self, scale: float, count: int) -> Array:
+    def _comparisons(self, scale: float, count: int) -> Array:
         """Independent discrete Laplace draws, in rows, on `events.comparison_grid`."""
         self._require_home()
         scale = positive("scale", scale)
@@ -160,6 +222,11 @@ class Noise:
         return draws.astype(np.float64) * grid
 
     # Indices and generators
+
+    def sample(self, rows: int, receipt: Receipt) -> Integers:
+        """The rows, by number, that are in the secret sample which is next on the receipt."""
+        event: events.PoissonSample = self._redeemed(receipt, events.PoissonSample)
+        return np.flatnonzero(self._below(events.COIN, rows) < event.heads)
 
     def subsample(self, n: int, size: int, replace: bool = False) -> Integers:
         """`size` of the indices 0..n−1, uniformly and in random order; all different unless `replace`."""

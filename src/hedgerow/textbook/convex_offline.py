@@ -23,8 +23,9 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 from hedgerow.textbook.convex_pmw import (
     NUMERICAL,
@@ -102,16 +103,16 @@ def release(
     config: OfflineConfig,
     losses: Sequence[tuple[Risk, ConvexSet]],
     data: DataSource,
-    accountant: Accountant,
+    ledger: Ledger,
     noise: Noise,
     hypothesis: Hypothesis | None = None,
 ) -> OfflineRelease:
-    """What an early stop leaves of the budget stays in the accountant."""
+    """What an early stop leaves of the budget stays in the ledger."""
     if not losses:
         raise InvalidInput("The workload must have at least one loss. Found none. List the losses to learn.")
     online = config.online
-    require_rows(online, data, accountant)
-    budget, rows = accountant.budget, rows_of(online, data, accountant)
+    require_rows(online, data, ledger)
+    budget, rows = ledger.budget, rows_of(online, data, ledger)
     hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
     for risk, over in losses:
         require_family(online, risk, over, budget, rows)
@@ -119,7 +120,7 @@ def release(
     updates, stopped = 0, False
     believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
     while updates < online.rounds and not stopped:
-        accountant.charge(config.choice)
+        choice = ledger.charge(config.choice, why="convex offline: choice")
         errors = np.array(
             [
                 excess_in(online, risk, over, found.theta, budget, rows).value(
@@ -128,14 +129,14 @@ def release(
                 for (risk, over), found in zip(losses, believed, strict=True)
             ]
         )
-        worst = noise.choose(errors, config.choice)
+        worst = noise.choose(errors, choice)
         risk, over = losses[worst]
-        accountant.charge(config.measurement)
-        stopped = noise.add(float(errors[worst]), config.measurement) <= 0.625 * online.alpha * online.scale
+        measured = ledger.charge(config.measurement, why="convex offline: error")
+        stopped = noise.add(float(errors[worst]), measured) <= 0.625 * online.alpha * online.scale
         if not stopped:
-            accountant.charge(online.plan.event)
+            receipt = ledger.charge(online.plan.event, why="convex offline: oracle")
             counts = data.marginal(risk.attributes)
-            theta = online.oracle.answer(online.plan, risk, over, counts, noise, budget, rows)
+            theta = online.oracle.answer(online.plan, risk, over, counts, noise, receipt, budget, rows)
             hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))
             believed = [minimiser_on(hypothesis, risk, over, online.alpha) for risk, over in losses]
             updates += 1

@@ -34,8 +34,9 @@ from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, grid_at_most
+from hedgerow.privacy.ledger import Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha
@@ -111,19 +112,20 @@ def configure(
     oracle: Oracle,
     alpha: float | None = None,
     step: Step = "hoeffding",
+    share: float = 1.0,
 ) -> ConvexPMWConfig:
     """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``rows`` can guarantee.
 
     ``rows`` is n under replace-one; under add-remove give a public estimate. ``scale_S`` is S and ``oracle`` the family:
-    both must hold for every loss that will be asked. α is in units of the loss, at most S.
+    both must hold for every loss that will be asked. α is in units of the loss, at most S. ``share`` of the budget is used.
     """
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
     S = float(scale_S)
 
     def needed(a: float) -> float:
-        return rows_needed(budget, a * S, beta, queries, cells, S, oracle, step)
+        return rows_needed(budget, a * S, beta, queries, cells, S, oracle, step, share)
 
-    found = None if alpha is None else _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows)
+    found = None if alpha is None else _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
     if found is None:
         smallest = S * smallest_alpha(needed, rows)
         if math.isinf(smallest) or alpha is not None:
@@ -135,7 +137,7 @@ def configure(
                 + ". Use more rows, a larger budget, or a larger alpha."
             )
         alpha = smallest * (1 + 1e-6)
-        found = _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows)
+        found = _calibrated(budget, alpha, beta, queries, cells, S, oracle, step, rows, share)
     assert found is not None and alpha is not None
     guard, plan, rounds = found
     return ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, rounds, guard, oracle, plan)
@@ -150,18 +152,19 @@ def rows_needed(
     scale_S: float,
     oracle: Oracle,
     step: Step = "hoeffding",
+    share: float = 1.0,
 ) -> float:
     """The rows for which ``configure`` guarantees α: below Theorem 3.8's."""
     if not 0 < alpha <= scale_S:
         return math.inf
     low, high = 0.0, 1.0
-    while _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, high) is None:
+    while _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, high, share) is None:
         low, high = high, 4 * high
         if high > 1e18:
             return math.inf
     while high > low * (1 + 1e-6):
         middle = (low + high) / 2
-        fits = _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle) is not None
+        fits = _calibrated(budget, alpha, beta, queries, cells, scale_S, oracle, step, middle, share) is not None
         low, high = (low, middle) if fits else (middle, high)
     return high
 
@@ -187,6 +190,7 @@ def _calibrated(
     oracle: Oracle,
     step: Step,
     rows: float,
+    share: float,
 ) -> tuple[AboveThreshold, Plan, int] | None:
     """The events of a round and the number of rounds, or None where so few rows cannot give α.
 
@@ -201,8 +205,9 @@ def _calibrated(
         return None
     G, ratio = sparse_vector.comparison_weight(T, queries, beta / 2)
     ε = G * Δ / w
-    left = budget.total / T - ε**2 / 2  # ε·tanh(ε/2) ≤ ε²/2
-    if left <= budget.total / T / 100 or ε < 2.0**-38 * Δ:
+    each = share * budget.total / T
+    left = each - ε**2 / 2  # ε·tanh(ε/2) ≤ ε²/2
+    if left <= each / 100 or ε < 2.0**-38 * Δ:
         return None
     allowed = ORACLE * alpha
     plan = oracle.plan(budget, left, rows, beta / (2 * T), allowed)
@@ -233,52 +238,54 @@ class OnlineConvexPMW:
         self,
         config: ConvexPMWConfig,
         data: DataSource,
-        accountant: Accountant,
+        ledger: Ledger,
         noise: Noise,
         hypothesis: Hypothesis | None = None,
     ) -> None:
-        require_rows(config, data, accountant)
-        self.config, self._rows = config, rows_of(config, data, accountant)
+        require_rows(config, data, ledger)
+        self.config, self._rows = config, rows_of(config, data, ledger)
         self.hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
         self.updates = 0
-        self._data, self._accountant, self._noise = data, accountant, noise
+        self._data, self.ledger, self._noise = data, ledger, noise
         self._guard, self._progress = config.sparse_vector, sparse_vector.Progress()
 
     @one_at_a_time
     def ask(self, risk: Risk, over: ConvexSet) -> ConvexAnswer:
         config = self.config
-        require_family(config, risk, over, self._accountant.budget, self._rows)
+        require_family(config, risk, over, self.ledger.budget, self._rows)
         self.hypothesis.require(risk.attributes)  # refuses what its update could not hold, before the data are touched
         believed = minimiser_on(self.hypothesis, risk, over, config.alpha)  # θ̂: computed once, and what is released
-        excess = excess_in(config, risk, over, believed.theta, self._accountant.budget, self._rows)
-        self._progress, opening = sparse_vector.ready(self._guard, self._progress, self._accountant, self._noise)
+        excess = excess_in(config, risk, over, believed.theta, self.ledger.budget, self._rows)
+        self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
         counts = self._data.marginal(risk.attributes)
         error = excess.value(counts, config.grid)
-        outcome, self._progress = sparse_vector.step(self._guard, self._progress, error, self._accountant, self._noise)
+        outcome, self._progress = sparse_vector.step(self._guard, self._progress, error, self.ledger, self._noise)
         if not outcome.above:
             return ConvexAnswer(believed.theta, "hypothesis", opening)
-        self._accountant.charge(config.plan.event)
-        theta = config.oracle.answer(config.plan, risk, over, counts, self._noise, self._accountant.budget, self._rows)
+        receipt = self.ledger.charge(config.plan.event, why="convex pmw: oracle")
+        theta = config.oracle.answer(
+            config.plan, risk, over, counts, self._noise, receipt, self.ledger.budget, self._rows
+        )
         self.hypothesis.add_factor(risk.attributes, log_factor(config, risk, believed, theta))
         self.updates += 1
-        return ConvexAnswer(theta, "oracle", opening + self._accountant.budget.cost(config.plan.event))
+        return ConvexAnswer(theta, "oracle", opening + receipt.cost)
 
     def __repr__(self) -> str:
         return f"OnlineConvexPMW(alpha={self.config.alpha:.4g}, {self.updates} of {self.config.rounds} updates)"
 
 
-def require_rows(config: ConvexPMWConfig, data: DataSource, accountant: Accountant) -> None:
+def require_rows(config: ConvexPMWConfig, data: DataSource, ledger: Ledger) -> None:
     """Noise that is calibrated to a public n would be too small for a table of fewer rows."""
-    if accountant.budget.neighbours == "replace" and data.rows < config.scale:
+    if ledger.budget.neighbours == "replace" and data.rows < config.scale:
         raise InvalidInput(
             f"The table must have at least the {config.scale:g} rows that were configured. Found {data.rows}. "
             "Configure for the table's own number of rows."
         )
 
 
-def rows_of(config: ConvexPMWConfig, data: DataSource, accountant: Accountant) -> float:
+def rows_of(config: ConvexPMWConfig, data: DataSource, ledger: Ledger) -> float:
     """n where it is public, else the configured estimate of it."""
-    return float(data.rows) if accountant.budget.neighbours == "replace" else config.scale
+    return float(data.rows) if ledger.budget.neighbours == "replace" else config.scale
 
 
 def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> None:

@@ -27,8 +27,9 @@ from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
@@ -140,20 +141,20 @@ def release(
     config: MWEMConfig,
     queries: Sequence[Linear],
     data: DataSource,
-    accountant: Accountant,
+    ledger: Ledger,
     noise: Noise,
     hypothesis: Hypothesis | None = None,
 ) -> MWEMRelease:
-    """Wang Algorithm 6. What an early stop leaves of the budget stays in the accountant."""
-    with accountant.exclusively():
-        return _released(config, queries, data, accountant, noise, hypothesis)
+    """Wang Algorithm 6. What an early stop leaves of the budget stays in the ledger."""
+    with ledger.exclusively():
+        return _released(config, queries, data, ledger, noise, hypothesis)
 
 
 def _released(
     config: MWEMConfig,
     queries: Sequence[Linear],
     data: DataSource,
-    accountant: Accountant,
+    ledger: Ledger,
     noise: Noise,
     hypothesis: Hypothesis | None,
 ) -> MWEMRelease:
@@ -170,11 +171,10 @@ def _released(
     measurements: list[tuple[Linear, float]] = []
     for _ in range(config.rounds):
         believed = config.scale * answers(hypothesis.marginal)  # n⟨q, D̂⟩
-        accountant.charge(config.choice)
-        worst = noise.choose(_scores(counted, believed, steps), config.choice)
+        choice = ledger.charge(config.choice, why="mwem: choice")
+        worst = noise.choose(_scores(counted, believed, steps), choice)
         measurement = replace(config.measurement, grid=float(steps[worst]))
-        accountant.charge(measurement)
-        measured = float(noise.add(float(counted[worst]), measurement))
+        measured = float(noise.add(float(counted[worst]), ledger.charge(measurement, why="mwem: measurement")))
         query = workload[worst]
         measurements.append((query, measured))
         y = float(believed[worst]) - measured

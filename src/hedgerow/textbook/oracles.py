@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, final
+from typing import ClassVar, Protocol, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,8 +33,9 @@ from hedgerow.convex.solver.gradient_sums import SLOPE, GradientSums, tapered
 from hedgerow.convex.solver.private_minimum import Surrogate, certain_place, located
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Budget
-from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Gaussian, Repeated
+from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Noise
 
 FINEST = 1e-12  # times L/σ: how well float64 gradients locate a minimiser
@@ -47,7 +48,7 @@ ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half to the grid o
 class Plan:
     """What one call draws from, and what that gives: all public."""
 
-    event: Gaussian
+    event: Gaussian | Repeated
     error: float  # α₀: ℓ_D(θ) − min ℓ_D, per row, with probability 1 − β₀
     deficit: float = 0.0  # by how much ⟨u, D̂⟩ may be negative, because θ is outside the set
     steps: int = 1
@@ -55,6 +56,11 @@ class Plan:
     distance: float = 0.0  # ϑ
     width: float = 0.0  # over which kinks are rounded
     ridge: float = 0.0  # Λ
+
+    @property
+    def noise(self) -> Gaussian:
+        """On every release."""
+        return self.event if isinstance(self.event, Gaussian) else cast(Gaussian, self.event.event)
 
 
 class Oracle(Protocol):
@@ -80,6 +86,7 @@ class Oracle(Protocol):
         over: ConvexSet,
         counts: NDArray[np.int64],
         noise: Noise,
+        receipt: Receipt,
         budget: Budget,
         rows: float,
     ) -> Array: ...
@@ -122,14 +129,14 @@ class NoisyGradientDescent:
     def _planned(self, delta: float, once: float, rows: float, T: int, beta: float) -> Plan | None:
         z, s, D = math.sqrt(2 * math.log(2 / beta)), once * math.sqrt(T), self.diameter
         M = self.lipschitz + s * (math.sqrt(self.dimension) + z / math.sqrt(T))
-        event = _gaussian(delta * math.sqrt(T), s * rows, delta, self.dimension)
+        each = _gaussian(delta, s * rows, delta, self.dimension)
         eta = D / (M * math.sqrt(T))
-        return event and Plan(event, D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
+        return each and Plan(Repeated(each, T), D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
 
     def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
         sums = GradientSums(risk, over, budget, rows)
-        billed = plan.event.sensitivity / math.sqrt(plan.steps)
-        return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * plan.event.grid <= billed
+        each = plan.noise
+        return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * each.grid <= each.sensitivity
 
     def answer(
         self,
@@ -138,6 +145,7 @@ class NoisyGradientDescent:
         over: ConvexSet,
         counts: NDArray[np.int64],
         noise: Noise,
+        receipt: Receipt,
         budget: Budget,
         rows: float,
     ) -> Array:
@@ -145,7 +153,7 @@ class NoisyGradientDescent:
         total = np.zeros(risk.dimension)
         for _ in range(plan.steps):
             total += theta
-            noisy = noise.add(sums.at(theta, counts), plan.event)  # Σ∇ℓ + b_t
+            noisy = noise.add(sums.at(theta, counts), receipt)  # Σ∇ℓ + b_t
             theta = over.project(theta - plan.step * noisy)
         return over.project(total / plan.steps)
 
@@ -201,11 +209,12 @@ class OutputPerturbation:
         over: ConvexSet,
         counts: NDArray[np.int64],
         noise: Noise,
+        receipt: Receipt,
         budget: Budget,
         rows: float,
     ) -> Array:
         found = located(Surrogate(risk, over, plan.width), counts, plan.distance)
-        return over.project(noise.add(found, plan.event))
+        return over.project(noise.add(found, receipt))
 
 
 @final
@@ -269,6 +278,7 @@ class RegularisedOutputPerturbation:
         over: ConvexSet,
         counts: NDArray[np.int64],
         noise: Noise,
+        receipt: Receipt,
         budget: Budget,
         rows: float,
     ) -> Array:
@@ -278,16 +288,16 @@ class RegularisedOutputPerturbation:
             ridge = plan.ridge / n  # Λ on the sum, whatever the number of rows
             found = located(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
         if budget.neighbours == "add-remove":  # held within a radius that falls by little a row, to nothing at ``most``
-            room = plan.event.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
+            room = plan.noise.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
             with np.errstate(all="ignore"):
                 found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
-        return noise.add(found, plan.event)
+        return noise.add(found, receipt)
 
     def _most_rows(self, plan: Plan, budget: Budget, rows: float) -> float:
         """Where n is private: twice as many as the radius that falls to nothing needs to leave tables of ``rows`` alone."""
         if budget.neighbours == "replace":
             return rows
-        return 2 * rows + (SLOPE + 1) * self.radius / plan.event.sensitivity
+        return 2 * rows + (SLOPE + 1) * self.radius / plan.noise.sensitivity
 
 
 def _gaussian(delta: float, sigma: float, each: float, dimension: int) -> Gaussian | None:

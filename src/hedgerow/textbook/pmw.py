@@ -24,8 +24,9 @@ from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import DataSource
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
+from hedgerow.privacy.ledger import Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear
 from hedgerow.textbook import multiplicative_weights as experts
@@ -160,21 +161,21 @@ class OnlinePMW:
     """Answers linear queries about the data, one after the other, adaptively chosen.
 
     ``hypothesis`` is public. A round of the guard is charged when it opens; a query answered by the hypothesis within
-    an open round costs nothing. After c updates, or when the accountant refuses, BudgetExceeded.
+    an open round costs nothing. After c updates, or when the ledger refuses, BudgetExceeded.
     """
 
     def __init__(
         self,
         config: PMWConfig,
         data: DataSource,
-        accountant: Accountant,
+        ledger: Ledger,
         noise: Noise,
         hypothesis: Hypothesis | None = None,
     ) -> None:
         self.config = config
         self.hypothesis = Hypothesis(data.universe) if hypothesis is None else hypothesis
         self.updates = 0
-        self._data, self._accountant, self._noise = data, accountant, noise
+        self._data, self.ledger, self._noise = data, ledger, noise
         self._guard, self._grid = config.sparse_vector, config.grid
         self._progress = sparse_vector.Progress()
         self._measurements = {step: replace(config.measurement, grid=step) for step in (1.0, self._grid)}
@@ -184,27 +185,27 @@ class OnlinePMW:
         query = rows.on_grid(self.hypothesis.universe, query)
         believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩; refuses what is too large before the data are touched
         self.hypothesis.require(query.attributes)  # and what its update could not hold
-        self._progress, opening = sparse_vector.ready(self._guard, self._progress, self._accountant, self._noise)
+        self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
         step = rows.step_of(query, self._grid)
         measurement = self._measurements[step]
         self._require_afforded(measurement)
         N = rows.counted(query, self._data.marginal(query.attributes), step)
         gap = abs(N - rows.nearest(self.config.scale * believed, step))
-        outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self._accountant, self._noise)
+        outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self.ledger, self._noise)
         if not outcome.above:
             return PMWAnswer(believed, "hypothesis", opening)
-        self._accountant.charge(measurement)
-        measured = float(self._noise.add(N, measurement))
-        cost = opening + self._accountant.budget.cost(measurement)
+        receipt = self.ledger.charge(measurement, why="pmw: measurement")
+        measured = float(self._noise.add(N, receipt))
+        cost = opening + receipt.cost
         self._learn(query, measured, believed)
         return PMWAnswer(min(1.0, max(0.0, measured / self.config.scale)), "measured", cost, measured)
 
     def _require_afforded(self, measurement: Laplace | Gaussian) -> None:
         """Refuse before the guard is asked, so that a refusal says nothing of what it would have answered."""
-        if not self._accountant.affords(measurement):
+        if not self.ledger.affords(measurement):
             raise BudgetExceeded(
-                f"The budget must afford a measurement of {self._accountant.budget.cost(measurement):.4g}. "
-                f"Found {self._accountant.remaining:.4g} left. Stop here."
+                f"The budget must afford a measurement of {self.ledger.budget.cost(measurement):.4g}. "
+                f"Found {self.ledger.remaining:.4g} left. Stop here."
             )
 
     def _learn(self, query: Linear, measured: float, believed: float) -> None:

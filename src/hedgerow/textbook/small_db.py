@@ -25,8 +25,9 @@ from numpy.typing import NDArray
 from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.privacy.accounting import Accountant
+from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Exponential
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
@@ -78,7 +79,7 @@ def databases(cells: int, size: int) -> int:
 def release(
     queries: Sequence[Linear],
     data: DataSource,
-    accountant: Accountant,
+    ledger: Ledger,
     noise: Noise,
     *,
     alpha: float | None = None,
@@ -87,13 +88,13 @@ def release(
 ) -> SmallDatabase:
     """Dwork & Roth Algorithm 4. Give ``alpha`` (then m = ⌈ln|Q|/α²⌉) or the ``size`` m itself.
 
-    ``epsilon`` is by default what the accountant has left. Theorem 4.5 answers within α after ``alpha = α/2``.
+    ``epsilon`` is by default what the ledger has left. Theorem 4.5 answers within α after ``alpha = α/2``.
     """
     universe = data.universe
-    if accountant.budget.neighbours != "replace":
+    if ledger.budget.neighbours != "replace":
         raise InvalidInput(
             "SmallDB must have neighbours='replace': its score is a fraction of n rows. "
-            f"Found {accountant.budget.neighbours!r}. Use pmw or mwem, or a budget that replaces a row."
+            f"Found {ledger.budget.neighbours!r}. Use pmw or mwem, or a budget that replaces a row."
         )
     if not queries:
         raise InvalidInput("The workload must have at least one query. Found none. List the queries to keep.")
@@ -103,18 +104,14 @@ def release(
     count = databases(universe.size, m)
     finest = rows.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums that float64 could not hold
     unit = 1.0 if all(q.is_count for q in queries) else finest
-    with accountant.exclusively():  # what is left must still be there when it is charged
+    with ledger.exclusively():  # what is left must still be there when it is charged
         # one row moves m·n·u by m, that is by m/unit steps
-        event = Exponential(m / unit, _affordable(accountant) if epsilon is None else epsilon)
-        accountant.charge(event)
+        allowance = Allowance(ledger, ledger.remaining)
+        event = allowance.choice(m / unit) if epsilon is None else Exponential(m / unit, epsilon)
+        receipt = ledger.charge(event, why="small_db: choice")
     distance = _distances(universe, queries, data, m, count, unit)
-    chosen = noise.choose(-distance.astype(float), event)
+    chosen = noise.choose(-distance.astype(float), receipt)
     return SmallDatabase(universe, _nth_database(universe, m, chosen))
-
-
-def _affordable(accountant: Accountant) -> float:
-    left = accountant.remaining
-    return left if accountant.budget.pure else math.sqrt(8 * left)  # ρ = ε²/8
 
 
 def _distances(

@@ -18,14 +18,15 @@ free gap, which is released, has a grid of its own.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import final
 
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
+from hedgerow.privacy.guard_round import GuardRound
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
-from hedgerow.privacy.process import OneOnly
 
 FINEST = 2.0**-20  # of a row: the finest grid of values, thresholds and the noise of comparisons
 LARGEST = 2.0**53  # rows: thresholds are at most this, and values are clipped to it
@@ -70,8 +71,9 @@ class SparseVector:
             )
         # on the grid of the noise, so that no rounding depends on the data; down, so that ⊥ promises no less
         object.__setattr__(self, "threshold", math.floor(self.threshold / FINEST) * FINEST)
-        if self.gap:
-            _gap_noise(self)  # refuses a grid that cannot be drawn on
+        if self.gap:  # refuses a grid that cannot be drawn on
+            Laplace(self.guard.sensitivity, self.guard.threshold_scale, self.grid)
+            Laplace(2 * self.guard.sensitivity, self.guard.query_scale, self.grid)
         if self.gap and any(x % self.grid for x in (self.threshold, self.guard.sensitivity)):
             raise InvalidInput(
                 f"threshold and sensitivity must be multiples of the grid when the gap is released. Found "
@@ -96,50 +98,28 @@ class SparseVector:
 
 
 @final
-class Round(OneOnly):
-    """An open round of one sparse vector, paid by one account. Its noisy threshold T + τ is secret, and one ⊤ ends it."""
-
-    __slots__ = ("_accountant", "_config", "_threshold")
-
-    def __init__(self, config: SparseVector, accountant: Accountant, threshold: int) -> None:
-        self._config, self._accountant = config, accountant
-        self._threshold: int | None = threshold  # in the config's units
-
-    @property
-    def is_open(self) -> bool:
-        return self._threshold is not None
-
-    def require(self, config: SparseVector, accountant: Accountant) -> None:
-        """Refuse to go on with other noise than was paid for, or on another account."""
-        if self._accountant is not accountant or (self._config is not config and self._config != config):
-            raise InvalidInput(
-                "An open round must go on with the sparse vector and the account that opened it. Found another of the two. "
-                "Start with a new Progress."
-            )
-
-    def excess(self, noisy: int) -> int | None:
-        """How far a noisy value is above the threshold, if it is: ⊤, and the round is over. None is ⊥."""
-        threshold, self._threshold = self._threshold, None  # over whatever happens now, and open again only after ⊥
-        if threshold is None:
-            raise InvalidInput("A round must be open to be compared with. Found one that is over. Open the next.")
-        if noisy >= threshold:
-            return noisy - threshold
-        self._threshold = threshold
-        return None
-
-
-@final
 @dataclass(frozen=True)
 class Progress:
     """How far a sparse vector is. An earlier one, used again, finds its round over and opens, and pays for, the next."""
 
     tops: int = 0
-    round: Round | None = field(default=None, repr=False, compare=False)
+    round: GuardRound | None = field(default=None, repr=False, compare=False)
+    opened_by: tuple[SparseVector, Ledger] | None = field(default=None, repr=False, compare=False)
 
     @property
     def is_open(self) -> bool:
         """Whether a round is open, so that a value below the threshold costs nothing."""
         return self.round is not None and self.round.is_open
+
+    def require(self, config: SparseVector, ledger: Ledger) -> None:
+        """Refuse to go on with other noise than was paid for, or on another account."""
+        assert self.opened_by is not None
+        opened, payer = self.opened_by
+        if payer is not ledger or (opened is not config and opened != config):
+            raise InvalidInput(
+                "An open round must go on with the sparse vector and the account that opened it. Found another of the two. "
+                "Start with a new Progress."
+            )
 
 
 @final
@@ -157,57 +137,55 @@ FREE = Outcome(above=False)  # most there are
 
 
 def step(
-    config: SparseVector, progress: Progress, value: float, accountant: Accountant, noise: Noise
+    config: SparseVector, progress: Progress, value: float, ledger: Ledger, noise: Noise
 ) -> tuple[Outcome, Progress]:
     """Compare one private value (in rows, Δ-sensitive given all that was released) with the threshold."""
-    with accountant.exclusively():
-        opened, cost = _ready(config, progress, accountant, noise)
+    with ledger.exclusively():
+        opened, cost = _ready(config, progress, ledger, noise)
         assert opened.round is not None
         value = _finite(value)
-        # q + ν ≥ T + τ, in whole steps: without rounding
-        excess = opened.round.excess(_floored(value, config.unit) + _query_noise(config, noise))
+        excess = opened.round.excess(_floored(value, config.unit))
         if excess is None:
             return Outcome(above=False, cost=cost) if cost else FREE, opened
         measured = None
         if config.measurement is not None:
-            accountant.charge(config.measurement)
-            cost += accountant.budget.cost(config.measurement)
+            receipt = ledger.charge(config.measurement, why="sparse vector: measurement")
+            cost += receipt.cost
             grid = config.measurement.grid
-            measured = float(noise.add(_floored(value, grid) * grid, config.measurement))
+            measured = float(noise.add(_floored(value, grid) * grid, receipt))
         gap = excess * config.grid if config.gap else None
         return Outcome(above=True, measured=measured, gap=gap, cost=cost), Progress(tops=opened.tops + 1)
 
 
-def ready(config: SparseVector, progress: Progress, accountant: Accountant, noise: Noise) -> tuple[Progress, float]:
+def ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Noise) -> tuple[Progress, float]:
     """An open round, and what opening it charged (0 if it was open). Callers may do this before they touch the data.
 
     A round is charged first, then its threshold noise is drawn. Refused when c rounds are over, or the budget is.
     """
-    with accountant.exclusively():
-        return _ready(config, progress, accountant, noise)
+    with ledger.exclusively():
+        return _ready(config, progress, ledger, noise)
 
 
-def _ready(config: SparseVector, progress: Progress, accountant: Accountant, noise: Noise) -> tuple[Progress, float]:
-    if progress.round is not None and progress.round.is_open:
-        progress.round.require(config, accountant)
-        if config.measurement is not None and not accountant.affords(config.measurement):
+def _ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Noise) -> tuple[Progress, float]:
+    if progress.is_open:
+        progress.require(config, ledger)
+        if config.measurement is not None and not ledger.affords(config.measurement):
             # said before the comparison, whatever its outcome: later it would tell that it was ⊤
-            raise BudgetExceeded(
-                f"The budget must afford a measurement. Found {accountant.remaining:.6g} left. Stop here."
-            )
+            raise BudgetExceeded(f"The budget must afford a measurement. Found {ledger.remaining:.6g} left. Stop here.")
         return progress, 0.0
     if progress.tops >= config.rounds:
         raise BudgetExceeded(
             f"A sparse vector must stop after {config.rounds} answers above its threshold. Found {progress.tops}. "
             "Stop here, or open a new one with a new budget."
         )
-    if config.measurement is not None and not accountant.affords(config.guard, config.measurement):
+    if config.measurement is not None and not ledger.affords(config.guard, config.measurement):
         raise BudgetExceeded(
-            f"The budget must afford a round and its measurement. Found {accountant.remaining:.6g} left. Stop here."
+            f"The budget must afford a round and its measurement. Found {ledger.remaining:.6g} left. Stop here."
         )
-    accountant.charge(config.guard)
-    threshold = _floored(config.threshold, config.unit) + _threshold_noise(config, noise)
-    return replace(progress, round=Round(config, accountant, threshold)), accountant.budget.cost(config.guard)
+    receipt = ledger.charge(config.guard, why="guard round")
+    threshold = _floored(config.threshold, config.unit)
+    round_ = noise.open_round(receipt, threshold, config.unit, on_grid=config.gap)
+    return Progress(progress.tops, round_, (config, ledger)), receipt.cost
 
 
 def _finite(value: float) -> float:
@@ -220,24 +198,6 @@ def _finite(value: float) -> float:
 def _floored(value: float, unit: float) -> int:
     """Whole units, rounded down: values that are at most a multiple of the unit apart stay so, exactly."""
     return math.floor(value / unit)
-
-
-def _gap_noise(config: SparseVector) -> tuple[Laplace, Laplace]:
-    """The noise of threshold and value when their difference is released, on its grid."""
-    Δ, guard = config.guard.sensitivity, config.guard
-    return Laplace(Δ, guard.threshold_scale, config.grid), Laplace(2 * Δ, guard.query_scale, config.grid)
-
-
-def _threshold_noise(config: SparseVector, noise: Noise) -> int:
-    if config.gap:
-        return int(noise.add(0.0, _gap_noise(config)[0]) / config.grid)
-    return int(noise.comparison(config.guard.threshold_scale) / FINEST)
-
-
-def _query_noise(config: SparseVector, noise: Noise) -> int:
-    if config.gap:
-        return int(noise.add(0.0, _gap_noise(config)[1]) / config.grid)
-    return int(noise.comparison(config.guard.query_scale) / FINEST)
 
 
 # Accuracy: every one of k adaptive comparisons is right to within a width w, except with probability β.
@@ -255,21 +215,10 @@ def comparison_weight(rounds: int, queries: int, beta: float) -> tuple[float, fl
 
 
 def threshold_game_config(
-    budget: Budget, *, threshold: float, rounds: int, queries: int, beta: float, sensitivity: float = 1.0
+    amount: Amount, *, threshold: float, rounds: int, queries: int, beta: float, sensitivity: float = 1.0
 ) -> tuple[SparseVector, float]:
-    """The whole budget on one sparse vector, and the width w of ``comparison_weight`` that it reaches, in rows."""
+    """All of the amount on one sparse vector, and the width w of ``comparison_weight`` that it reaches, in rows."""
     weight, ratio = comparison_weight(rounds, queries, beta)
-    epsilon = epsilon_of_round(budget, budget.total / rounds)
+    epsilon = amount.round_epsilon(rounds)
     guard = guard_round(epsilon, ratio, sensitivity)
     return SparseVector(threshold, guard, rounds), weight * guard.sensitivity / epsilon
-
-
-def epsilon_of_round(budget: Budget, cost: float) -> float:
-    """The ε of a guard round that costs this much: itself if the budget is pure, else ε·tanh(ε/2) = ρ inverted."""
-    if budget.pure:
-        return cost
-    low, high = math.sqrt(2 * cost), math.sqrt(2 * cost) + cost + 1  # ε²/2 ≥ ε·tanh(ε/2) ≥ ε − 1 … either side of ρ
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if middle * math.tanh(middle / 2) <= cost else (low, middle)
-    return low

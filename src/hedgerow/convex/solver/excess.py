@@ -28,7 +28,7 @@ from hedgerow._types import Array
 from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.private_minimum import Surrogate, certain_value, minimiser
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import grid_at_most
 
 SHARES = (0.02, 0.2, 1.0)  # of the sensitivity, for the solver's gap: the first that can be promised

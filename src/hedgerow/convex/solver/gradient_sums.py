@@ -22,7 +22,7 @@ from hedgerow._types import Array
 from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.private_minimum import ULP
-from hedgerow.privacy.accounting import Budget
+from hedgerow.privacy.budget import Budget
 
 SPARE = 256  # times as many rows as estimated, where n is private: N
 SLOPE = 100

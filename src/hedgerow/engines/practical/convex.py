@@ -36,10 +36,11 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
-from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, measurement_for
+from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
 from hedgerow.questions.linear import Linear
 from hedgerow.textbook import sparse_vector
@@ -95,21 +96,21 @@ class Convex:
     def _guarded(self, query: BoundMinimize, theta: Array, error: float) -> tuple[Array, float | None, Source]:
         engine, guard = self._engine, self._engine.guard
         assert guard is not None and query.scale is not None
-        unit = engine._accountant.budget.bounded(query.scale)  # of err: what counts as one row of a linear query
+        unit = engine.ledger.budget.bounded(query.scale)  # of err: what counts as one row of a linear query
         excess = self._excess(query, theta, SURROGATE * guard.promise * unit)
         if excess is None or error <= guard.promise * unit:
             return theta, _stated(error), "hypothesis"
-        engine._progress, _ = sparse_vector.ready(guard.config, engine._progress, engine._accountant, engine._noise)
+        engine._progress, _ = sparse_vector.ready(guard.config, engine._progress, engine.ledger, engine._noise)
         value = in_rows(excess, engine._data.marginal(query.attributes), sparse_vector.FINEST)
         outcome, engine._progress = sparse_vector.step(
-            guard.config, engine._progress, value, engine._accountant, engine._noise
+            guard.config, engine._progress, value, engine.ledger, engine._noise
         )
         if not outcome.above:
             most = 1.5 * guard.config.threshold + 3 * sparse_vector.FINEST  # 3w, the threshold being 2w on the grid
             row = per_row(excess, sparse_vector.FINEST) * excess.unit
             promised = (most * row + excess.below) / engine._rows.low
             return theta, _stated(min(error, promised)), "hypothesis"
-        allowance = min(guard.share * engine._accountant.budget.total / guard.config.rounds, self._left())
+        allowance = min(guard.share * engine.ledger.budget.total / guard.config.rounds, self._left())
         if allowance > 0:
             self._teach(query, theta, allowance)
             theta, error = self._free(query)
@@ -123,10 +124,10 @@ class Convex:
         """Measure err until it is good enough or nothing is left; the answer with the best bar, which may be wider."""
         engine = self._engine
         excess, event = self._check(query, theta, within)
-        cost = engine._accountant.budget.cost(event)
+        cost = engine.ledger.budget.cost(event)
         best = theta, error
         for attempt in range(ATTEMPTS):
-            if attempt and not engine._accountant.affords(event):
+            if attempt and not engine.ledger.affords(event):
                 break
             bound = min(error, self._measured(query, replace(excess, theta=theta), event))
             if bound < best[1]:
@@ -145,11 +146,11 @@ class Convex:
         engine = self._engine
         if query.scale is None or not query.is_vouched(engine.vouched):
             return None
-        return excess_of(query.risk, query.over, theta, engine._accountant.budget, engine._rows.high, error)
+        return excess_of(query.risk, query.over, theta, engine.ledger.budget, engine._rows.high, error)
 
     def _check(self, query: BoundMinimize, theta: Array, within: float) -> tuple[Excess, Laplace | Gaussian]:
         """How n·err is computed and the noise on it that leaves CHECK·within: the same for every θ, whatever is learned."""
-        engine, budget = self._engine, self._engine._accountant.budget
+        engine, budget = self._engine, self._engine.ledger.budget
         excess = self._excess(query, theta, SURROGATE * within)
         if excess is None:
             if not query.is_vouched(engine.vouched):
@@ -174,21 +175,21 @@ class Convex:
     def _measured(self, query: BoundMinimize, excess: Excess, event: Laplace | Gaussian) -> float:
         """An upper bound on err(D, θ) for a public θ, from a billed measurement."""
         engine = self._engine
-        engine._accountant.charge(event)
+        receipt = engine.ledger.charge(event, why="excess risk")
         width = engine._bars.number(event)
         engine._bars.add_number()
-        noisy = float(engine._noise.add(excess.value(engine._data.marginal(query.attributes), event.grid), event))
+        noisy = float(engine._noise.add(excess.value(engine._data.marginal(query.attributes), event.grid), receipt))
         return (max(noisy, 0.0) + width + excess.below) / engine._rows.low
 
     # Teaching
 
     def _left(self) -> float:
-        return self._engine._accountant.remaining
+        return self._engine.ledger.remaining
 
     def _teach(self, query: BoundMinimize, theta: Array, allowance: float) -> Array | None:
         """Spend up to the allowance on what D̂ gets wrong here, and refit. θ itself, where a private oracle found one."""
         engine, names = self._engine, query.attributes
-        whole = measurement_for(engine._accountant.budget, allowance)
+        whole = Amount(engine.ledger.budget, allowance).marginal()
         noise = whole.scale if isinstance(whole, Laplace) else whole.sigma
         fits = junction_cells(engine._data.universe, [*engine._learned.model.tops, names]) <= LARGEST_MODEL_CELLS
         if fits and noise * math.prod(query.shape) <= engine._rows.estimate:
@@ -203,30 +204,22 @@ class Convex:
             return proposed
         linear = Linear.from_table(engine._data.universe, names, np.clip((u / size + 1) / 2, 0.0, 1.0))
         if linear.attributes:
-            budget, each = engine._accountant.budget, engine._accountant.budget.linear()
-            cost = 0.25 * allowance * (1 - 1e-9)
-            event = Laplace(each, each / cost) if budget.pure else Gaussian(each, each / math.sqrt(2 * cost))
+            event = Amount(engine.ledger.budget, 0.25 * allowance * (1 - 1e-9)).count()
             engine._learn(linear.attributes, event, linear)
         return proposed
 
     def _oracle(self, query: BoundMinimize, theta: Array, allowance: float) -> Array | None:
         """θ by projected descent on noisy sums of gradients from θ̂: the average of the later steps. Billed step by step."""
-        engine, budget, p = self._engine, self._engine._accountant.budget, query.risk.dimension
+        engine, budget, p = self._engine, self._engine.ledger.budget, query.risk.dimension
         L, n = query.risk.lipschitz(query.over), engine._rows.estimate
         sums = GradientSums(query.risk, query.over, budget, engine._rows.high)
         if not sums.are_certain:
             return None
         each, l2 = allowance / STEPS * (1 - 1e-9), sums.sensitivity
         grid = grid_at_most(min(l2, l2 / math.sqrt(2 * each)) * FINE / p)
-        event: Laplace | Gaussian
-        if budget.pure:
-            l1 = math.sqrt(p) * l2 + p * grid
-            event = Laplace(l1, l1 / each, grid)
-            variance = 2 * event.scale**2
-        else:
-            l2 += math.sqrt(p) * grid
-            event = Gaussian(l2, l2 / math.sqrt(2 * each), grid)
-            variance = event.sigma**2
+        l1, l2 = math.sqrt(p) * l2 + p * grid, l2 + math.sqrt(p) * grid
+        event = Amount(budget, each).noise(l1, l2, grid)
+        variance = 2 * event.scale**2 if isinstance(event, Laplace) else event.sigma**2
         diameter = query.over.diameter_l2(p)
         step = diameter / math.sqrt(STEPS * (L**2 + p * variance / n**2))
         if query.risk.is_smooth:  # steps of 1/β, unless their noise would carry θ across the set
@@ -234,8 +227,8 @@ class Convex:
         counts = engine._data.marginal(query.attributes)
         total: Array = np.zeros(p)
         for k in range(STEPS):
-            engine._accountant.charge(event)
-            noisy = np.asarray(engine._noise.add(sums.at(theta, counts), event))
+            receipt = engine.ledger.charge(event, why="gradient")
+            noisy = np.asarray(engine._noise.add(sums.at(theta, counts), receipt))
             theta = query.over.project(theta - step * noisy / n)
             total += theta if k >= STEPS // 2 else 0.0
         return query.over.project(total / (STEPS - STEPS // 2))

@@ -30,8 +30,10 @@ from hedgerow.engines.practical.error_bars import ErrorBars, Measurement, Rows, 
 from hedgerow.engines.practical.prefit import Learned, Prefit
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounting import Accountant, Budget, one_at_a_time
+from hedgerow.privacy.allowance import Allowance, Amount
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import BoundMean, Query
 from hedgerow.questions.counts import bound as bound_to
@@ -71,7 +73,7 @@ def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share:
     if wanted == 0:
         return None
     weight, ratio = sparse_vector.comparison_weight(GUARD_ROUNDS, queries, beta)
-    epsilon = sparse_vector.epsilon_of_round(budget, wanted * budget.total / GUARD_ROUNDS)
+    epsilon = Amount.share_of(budget, wanted).round_epsilon(GUARD_ROUNDS)
     width = weight * budget.linear() / epsilon
     if share is None and 3 * width > GUARD_HELPS * rows:
         return None
@@ -85,7 +87,7 @@ class Practical:
     def __init__(
         self,
         data: DataSource,
-        accountant: Accountant,
+        ledger: Ledger,
         noise: Noise,
         *,
         learned: Learned,
@@ -94,7 +96,7 @@ class Practical:
         vouched: Collection[Custom] = (),
     ) -> None:
         """``beta`` is shared by the error bars and, where there is one, the guard."""
-        self._data, self._accountant, self._noise = data, accountant, noise
+        self._data, self.ledger, self._noise = data, ledger, noise
         self._learned, self.guard, self.vouched = learned, guard, tuple(vouched)
         self._progress = sparse_vector.Progress()
         self._bars = ErrorBars(data.universe, beta if guard is None else beta / 2)
@@ -108,7 +110,7 @@ class Practical:
     def _settle(self) -> None:
         """What follows from the measurements so far."""
         self.hypothesis: Hypothesis = self._learned.model.hypothesis()
-        known = self._data.rows if self._accountant.budget.neighbours == "replace" else None
+        known = self._data.rows if self.ledger.budget.neighbours == "replace" else None
         self._rows = self._bars.rows() if known is None else Rows(known, known, known)
         scale = min(self._rows.estimate, 2.0**exact.EXACT_BITS)
         self._grid = exact.grid_for(scale, min(scale, LARGEST_NOISE))
@@ -119,7 +121,7 @@ class Practical:
 
     def error_in_rows(self, value: Any, error: float) -> float:
         """The bar of ñ·value around the true count, error being that of the fraction: |ñv − nt| ≤ |ñ − n|v + n|v − t|."""
-        off = 0.0 if self._accountant.budget.neighbours == "replace" else self._rows.off
+        off = 0.0 if self.ledger.budget.neighbours == "replace" else self._rows.off
         return off * float(np.max(value)) + self._rows.high * error
 
     @property
@@ -191,7 +193,7 @@ class Practical:
     def _guarding(self) -> bool:
         if self.guard is None or self._progress.tops >= self.guard.config.rounds:
             return False
-        return self._progress.is_open or self._accountant.affords(self.guard.config.guard)
+        return self._progress.is_open or self.ledger.affords(self.guard.config.guard)
 
     @one_at_a_time
     def _is_wrong(self, query: Linear) -> bool:
@@ -201,21 +203,19 @@ class Practical:
         step = exact.step_of(query, self._grid)
         believed = exact.nearest(self._rows.estimate * self._answer(query), step)
         gap = abs(exact.counted(query, self._data.marginal(query.attributes), step) - believed)
-        outcome, self._progress = sparse_vector.step(
-            self.guard.config, self._progress, gap, self._accountant, self._noise
-        )
+        outcome, self._progress = sparse_vector.step(self.guard.config, self._progress, gap, self.ledger, self._noise)
         return outcome.above
 
     def _promised(self) -> float:
         """What ⊥ says of a fraction: |N − ñv| ≤ 3w rows, the threshold being 2w, and n may be off."""
         assert self.guard is not None
-        if self._accountant.budget.neighbours == "replace":
+        if self.ledger.budget.neighbours == "replace":
             return self.guard.promise
         return (1.5 * self.guard.config.threshold + 1 + self._rows.off) / self._rows.estimate
 
     def _measure(self, query: Linear, within: float) -> None:
         """Buy a bar of ``within`` for a query: by its whole marginal if that costs little more, else by itself."""
-        budget = self._accountant.budget
+        budget = self.ledger.budget
         self._know_rows(within, self._event_for(query, within, alone=True))
         alone = self._event_for(query, within, alone=True)
         whole = self._event_for(query, within, alone=False)
@@ -228,14 +228,14 @@ class Practical:
         """Where n is private and known too badly for a bar of ``within``, buy it too: if what follows is affordable."""
         if self._rows.doubt <= within / 2:
             return
-        budget = self._accountant.budget
+        budget = self.ledger.budget
         unit = _event(budget, 1.0, alone=True)
         scale = within / 3 * self._rows.estimate / self._bars.width(EVERYONE, unit, alone=False)
         counting = _event(budget, min(scale, LARGEST_NOISE), alone=True)
-        if not self._accountant.affords(counting, event):
+        if not self.ledger.affords(counting, event):
             raise BudgetExceeded(
                 f"The budget must afford to measure the number of rows besides, at "
-                f"{budget.cost(counting) + budget.cost(event):.4g} in all. Found {self._accountant.remaining:.4g} left. "
+                f"{budget.cost(counting) + budget.cost(event):.4g} in all. Found {self.ledger.remaining:.4g} left. "
                 "Ask for a looser error, or stop here."
             )
         self._learn((), counting)
@@ -245,7 +245,7 @@ class Practical:
 
         n's interval and the rounding of a query that is no count take their part of it.
         """
-        budget, rows = self._accountant.budget, self._rows
+        budget, rows = self.ledger.budget, self._rows
         unit = _event(budget, 1.0, alone=alone)
         rounded = self._grid / 2 / rows.low + ROUNDING if alone and not query.is_count else 0.0
         room = (1 - 1e-9) * max(within - rows.doubt - rounded, within / 4) * rows.low / (1 + rows.doubt)
@@ -255,15 +255,15 @@ class Practical:
         """Charge, draw, and refit the hypothesis to everything released so far."""
         require_table(names, self._data.universe.sizes(names))  # before the charge
         if query is None:
-            self._accountant.charge(event)
-            drawn = self._noise.add(self._data.marginal(names), event)
+            receipt = self.ledger.charge(event, why="measurement")
+            drawn = self._noise.add(self._data.marginal(names), receipt)
             measurement = Measurement(names, np.asarray(drawn, dtype=float), event)
         else:
             counted = exact.on_grid(self._data.universe, query)
             step = exact.step_of(query, self._grid)
             event = replace(event, grid=step)
-            self._accountant.charge(event)
-            value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), event)
+            receipt = self.ledger.charge(event, why="measurement")
+            value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), receipt)
             rounding = 0.0 if query.is_count else ROUNDING
             measurement = Measurement(names, np.asarray(value), event, query, rounding=rounding)
         self._bars.add(measurement)
@@ -305,7 +305,7 @@ def _placed(values: Array, low: Array, high: Array, within: float | None) -> tup
 
 def prefitted(
     data: DataSource,
-    accountant: Accountant,
+    ledger: Ledger,
     noise: Noise,
     *,
     workload: Workload | Iterable[Query] | None,
@@ -317,16 +317,16 @@ def prefitted(
     vouched: Collection[Custom] = (),
 ) -> Practical:
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
-    budget = accountant.budget
+    budget = ledger.budget
     rows = float(data.rows) if budget.neighbours == "replace" else None
     wanted = attribute_sets(data.universe, workload)
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
     kept = (guard or 0.0) if planned is None else planned.share
     share = 1 - reserve - 2 * kept  # as much again for what the guard finds
-    learned = Prefit(data, accountant, noise, wanted, share * budget.total, rows).run(everything=everything)
+    learned = Prefit(data, noise, wanted, Allowance(ledger, share * budget.total), rows).run(everything=everything)
     if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
         planned = planned_guard(budget, learned.rows, queries, beta / 2, guard)
-    return Practical(data, accountant, noise, learned=learned, guard=planned, beta=beta, vouched=vouched)
+    return Practical(data, ledger, noise, learned=learned, guard=planned, beta=beta, vouched=vouched)
 
 
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[tuple[str, ...], float]:

@@ -36,8 +36,8 @@ from hedgerow.engines.practical.error_bars import Measurement, varying
 from hedgerow.engines.practical.residuals import Evidence, Overview, coordinates, from_coordinates
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
-from hedgerow.privacy.accounting import Accountant, Budget
-from hedgerow.privacy.events import Exponential, Gaussian, Laplace
+from hedgerow.privacy.allowance import Allowance, Amount
+from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
@@ -158,21 +158,20 @@ class Prefit:
     def __init__(
         self,
         data: DataSource,
-        accountant: Accountant,
         noise: Noise,
         workload: dict[Names, float],
-        allowance: float,
+        allowance: Allowance,
         rows: float | None,
     ) -> None:
-        """``rows``: n where it is public. ``allowance``: how much may be spent, in the currency."""
-        self._data, self._accountant, self._noise = data, accountant, noise
-        self._budget, self._universe = accountant.budget, data.universe
+        """``rows``: n where it is public."""
+        self._data, self._noise = data, noise
+        self._budget, self._universe = allowance.budget, data.universe
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
         self._workload: dict[Names, float] = {}
         for names, weight in workload.items():
             if kept := varying(data.universe, names):
                 self._workload[kept] = self._workload.get(kept, 0.0) + weight
-        self._allowance = self._left = allowance
+        self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
         self.learned = Learned.nothing(data.universe, rows)
 
@@ -180,12 +179,12 @@ class Prefit:
         """``everything``: measure the whole workload without choosing, where the noise allows it."""
         if not self._names:
             if self._public_rows is None:
-                self._measure((), self._left)
+                self._measure((), self._allowance.left)
             return self.learned
         pairs = self._closure(2, 2)
         fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
         if fits and not everything:
-            self._overview([*self._closure(1, 1), *pairs], OVERVIEW_SHARE * self._allowance)
+            self._overview([*self._closure(1, 1), *pairs], OVERVIEW_SHARE * self._whole)
             self.learned.grow(*pairs)
             self._rounds(OVERVIEW_ROUNDS)
         else:
@@ -204,10 +203,9 @@ class Prefit:
         return sorted(found, key=lambda s: (len(s), s))
 
     def _measure(self, names: Names, cost: float) -> None:
-        event = measurement_for(self._budget, cost)
-        self._accountant.charge(event)
-        self._left -= cost
-        values = self._noise.add(self._data.marginal(names), event)
+        part = self._allowance.carve(cost)
+        event = part.marginal()
+        values = self._noise.add(self._data.marginal(names), part.charge(event, why="prefit: marginal"))
         self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
 
     def _overview(self, sets: list[Names], share: float) -> None:
@@ -217,10 +215,11 @@ class Prefit:
         demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
         found = []
         for s, part in zip(measured, demand, strict=True):
-            event = residual_event(self._budget, universe.sizes(s), share * part / sum(demand), self._public_rows)
-            self._accountant.charge(event)
-            self._left -= self._budget.cost(event)
-            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), event), dtype=float)
+            event = residual_event(
+                Amount(self._budget, share * part / sum(demand)), universe.sizes(s), self._public_rows
+            )
+            receipt = self._allowance.charge(event, why="prefit: residual")
+            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), receipt), dtype=float)
             found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
         for measurement in found:
             self.learned.add(measurement)
@@ -240,10 +239,10 @@ class Prefit:
         universe, names = self._universe, self._names
         demand = np.array([universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in names])
         demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
-        parts = self._allowance * demand / demand.sum()
+        parts = self._whole * demand / demand.sum()
         for name, part in zip(names, parts, strict=True):
             self._measure((name,), ONE_WAY_SHARE * float(part))
-        noise = [_mean_absolute(measurement_for(self._budget, ONE_WAY_SHARE * float(p))) for p in parts]
+        noise = [_mean_absolute(Amount(self._budget, ONE_WAY_SHARE * float(p)).marginal()) for p in parts]
         if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
@@ -253,7 +252,7 @@ class Prefit:
     def _noise_of_everything(self) -> float:
         """The expected total variation distance of the workload's tables if all were measured alike."""
         cells = [self._universe.cells(t) for t in self._workload]
-        each = _mean_absolute(measurement_for(self._budget, self._left / len(cells)))
+        each = _mean_absolute(Amount(self._budget, self._allowance.left / len(cells)).marginal())
         return 0.5 * each * float(np.mean(cells)) / self.learned.rows
 
     def _measure_everything(self) -> None:
@@ -261,7 +260,7 @@ class Prefit:
         learned, universe = self.learned, self._universe
         tables = sorted(self._workload)
         demand = np.array([universe.cells(t) for t in tables], dtype=float) ** (2 / 3)
-        for names, part in zip(tables, self._left * demand / demand.sum(), strict=True):
+        for names, part in zip(tables, self._allowance.left * demand / demand.sum(), strict=True):
             self._measure(names, float(part))
         learned.refit(50)
         while True:
@@ -288,11 +287,11 @@ class Prefit:
             return
         demand = np.array([sum(w * len({*c} & {*t}) for t, w in self._workload.items()) for c in candidates])
         weights = demand / demand.max()
-        cost = self._left / rounds
+        cost = self._allowance.left / rounds
         last = False
         while not last:
-            last = self._left < 2 * cost
-            cost = self._left if last else cost
+            last = self._allowance.left < 2 * cost
+            cost = self._allowance.left if last else cost
             choice, measured = CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost
             names, believed, discount = self._choose(candidates, weights, choice, measured)
             self._measure(names, measured)
@@ -307,15 +306,14 @@ class Prefit:
     ) -> tuple[Names, Array, float]:
         """The exponential mechanism over the candidates that fit the model; with it, what was believed and the discount."""
         learned, universe = self.learned, self._universe
-        spent = 1 - self._left / self._allowance
+        spent = 1 - self._allowance.left / self._whole
         limit = MODEL_CELLS * max(spent, 0.1)
         allowed = [
             i for i, c in enumerate(candidates) if junction_cells(universe, [*learned.model.tops, c]) <= limit
         ] or [int(np.argmin([universe.cells(c) for c in candidates]))]
-        event = choice_for(self._budget, choice)
-        self._accountant.charge(event)
-        self._left -= choice
-        noise = _mean_absolute(measurement_for(self._budget, measured))
+        part = self._allowance.carve(choice)
+        receipt = part.charge(part.choice(self._budget.marginal_distance()), why="prefit: choice")
+        noise = _mean_absolute(Amount(self._budget, measured).marginal())
         beliefs = self._beliefs([candidates[i] for i in allowed])
         expected = [learned.rows * belief for belief in beliefs]
         discounts = [float(np.minimum(noise, SHRINKS * counts).sum()) for counts in expected]
@@ -323,7 +321,7 @@ class Prefit:
             _distance(self._data.marginal(candidates[i]), counts) for i, counts in zip(allowed, expected, strict=True)
         ]
         scores = _exact_scores(distances, discounts, weights[allowed], learned.rows)
-        j = self._noise.choose(scores, event)
+        j = self._noise.choose(scores, receipt)
         return candidates[allowed[j]], beliefs[j], discounts[j]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
@@ -340,31 +338,18 @@ class Prefit:
         return [found[s] for s in sets]
 
 
-def measurement_for(budget: Budget, cost: float) -> Laplace | Gaussian:
-    """The noise on a whole marginal that costs this much."""
-    if budget.pure:
-        return Laplace(budget.marginal_l1(), budget.marginal_l1() / cost)
-    return Gaussian(budget.marginal_l2(), budget.marginal_l2() / math.sqrt(2 * cost))
-
-
-def residual_event(budget: Budget, sizes: tuple[int, ...], cost: float, rows: float | None) -> Gaussian:
-    """The noise on a residual's coordinates that costs this much; of n itself, which is whole, on no attributes.
+def residual_event(amount: Amount, sizes: tuple[int, ...], rows: float | None) -> Gaussian:
+    """The noise on a residual's coordinates that the amount buys; of n itself, which is whole, on no attributes.
 
     Rounding moves each of the r coordinates of two neighbours apart by at most a step g: by g√r in all. The last factor
     is room for the square roots of float64.
     """
     if not sizes:
-        return Gaussian(budget.linear(), budget.linear() / math.sqrt(2 * cost))
+        return amount.gaussian(amount.budget.linear())
     grid = GRID if rows is None else max(GRID, 2.0 ** (math.ceil(math.log2(rows)) + 1 - FLOATS))
     rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))
-    sensitivity = (budget.residual_l2(sizes) + rounding) * (1 + 2**-40)
-    return Gaussian(sensitivity, sensitivity / math.sqrt(2 * cost), grid)
-
-
-def choice_for(budget: Budget, cost: float) -> Exponential:
-    """The choice by ℓ1 distances that costs this much."""
-    epsilon = cost if budget.pure else math.sqrt(8 * cost)
-    return Exponential(budget.marginal_distance(), epsilon)
+    sensitivity = (amount.budget.residual_l2(sizes) + rounding) * (1 + 2**-40)
+    return amount.gaussian(sensitivity, grid)
 
 
 def _distance(counts: NDArray[np.int64], expected: Array) -> int:

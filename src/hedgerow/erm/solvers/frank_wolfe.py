@@ -39,7 +39,8 @@ from hedgerow.erm.exact_sums import row_products
 from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 
 MOST_STEPS = 10_000  # beyond, the bound gains nothing that could be seen
@@ -63,7 +64,7 @@ def frank_wolfe(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "linf",
     label_bound: float | None = None,

@@ -27,7 +27,8 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.erm.problem import Norm, Problem, Result, prepared
 from hedgerow.erm.solvers.frank_wolfe import Schedule, best_schedule, curvature, require_smooth
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 
 
@@ -38,7 +39,7 @@ def frank_wolfe_general(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,

@@ -27,7 +27,8 @@ from hedgerow.erm.problem import Result, prepared
 from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
 from hedgerow.erm.solvers.sparse_refit import named_and_refitted
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 
 
@@ -36,7 +37,7 @@ def lasso(
     X: Any,
     y: ArrayLike,
     *,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     radius: float = 1.0,
     row_bound: float = 1.0,
     label_bound: float = 1.0,

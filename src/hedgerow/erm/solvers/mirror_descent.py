@@ -36,7 +36,8 @@ from hedgerow.convex.sets.potentials import Entropy, Euclidean, HyperbolicEntrop
 from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count
 from hedgerow.erm.solvers.descent import Schedule, Terms, descend, schedule
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 
 MOST_STEPS = 1000
 
@@ -48,7 +49,7 @@ def mirror_descent(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,

@@ -10,7 +10,7 @@ Symbols: q the rate at which every row is in a step's sample, independently; T s
 Privacy. A row that comes or goes moves the sum over a sample by at most L, and is in it with probability q only: T steps
 have the privacy of T subsampled Gaussian releases, which dp-accounting composes (`accounting.subsampled_multiplier`). To
 replace a row is to remove one and add one, so (ε, δ) for replaced rows is (ε/2, δ/(1 + e^{ε/2})) for rows that come and
-go. The bill is one (ε, δ) step: subsampled noise has no ρ worth the name. So an Accountant needs slack in δ for it.
+go. The bill is one (ε, δ) step: subsampled noise has no ρ worth the name. So an Ledger needs slack in δ for it.
 
 Risk. The gradient estimate is unbiased with V ≤ ‖Q‖₂²L²/(qn) + (σ/qn)²(G_Q² + ‖Q‖₂²); the bound is that of `descent`.
 
@@ -36,7 +36,9 @@ from hedgerow.erm.problem import Norm, Result, prepared, require_count
 from hedgerow.erm.solvers.descent import Terms, descend, schedule
 from hedgerow.erm.solvers.mirror_descent import require_bounded, row_dual_norm
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget, subsampled_multiplier
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.conversion import subsampled_multiplier
+from hedgerow.privacy.ledger import Ledger
 
 _COIN = 2**32  # rates are multiples of its inverse, so that a coin is a comparison of whole numbers
 _USUAL_BATCH = 512
@@ -50,7 +52,7 @@ def noisy_sgd(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,

@@ -43,8 +43,9 @@ from hedgerow.erm.problem import Norm, Problem, Result, prepared, usual_radius
 from hedgerow.erm.solvers.minimum import minimum, require_smooth, rounding
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget, Neighbours
-from hedgerow.privacy.allowance import gaussian_delta, gaussian_mu
+from hedgerow.privacy.budget import Budget, Neighbours
+from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
+from hedgerow.privacy.ledger import Ledger
 
 _SHARE = 0.01  # of ε and δ, for the noise that hides how near the minimum was
 
@@ -56,7 +57,7 @@ def objective_perturbation(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,

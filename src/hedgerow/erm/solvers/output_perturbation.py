@@ -37,7 +37,8 @@ from hedgerow.erm.problem import Norm, Problem, Result, prepared, usual_radius
 from hedgerow.erm.solvers.minimum import minimum, require_smooth, rounding
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 
 _NEAR = 1e-4  # share of 2L/Λ up to which the minimum is computed
 FLATTEST = 1e-8  # of the smoothness: with less of a ridge the steps to a certain minimum would be millions
@@ -50,7 +51,7 @@ def output_perturbation(
     *,
     loss: Loss,
     over: ConvexSet,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,
@@ -101,7 +102,7 @@ def regularised_output_perturbation(
     *,
     loss: Loss,
     over: ConvexSet | None = None,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,

@@ -47,7 +47,8 @@ from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count,
 from hedgerow.erm.solvers.minimum import require_smooth
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.privacy.accounting import Accountant, Budget
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Ledger
 
 MOST_FEATURES = 500  # the second moments have p²/2 values
 SHARE = 0.1  # of ρ, for the second moments
@@ -75,7 +76,7 @@ def whitened_descent(
     *,
     loss: Loss,
     over: ConvexSet | None = None,
-    budget: Budget | Accountant,
+    budget: Budget | Ledger,
     row_bound: float = 1.0,
     norm: Norm = "l2",
     label_bound: float | None = None,

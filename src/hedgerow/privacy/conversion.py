@@ -1,0 +1,155 @@
+"""From one way of counting privacy to another: the only user of dp-accounting.
+
+Papers: Bun & Steinke "Concentrated differential privacy"; Canonne, Kamath & Steinke "The discrete Gaussian for
+differential privacy" (Proposition 12, the conversion that dp-accounting computes); Mironov, Talwar & Zhang "Rényi
+differential privacy of the sampled Gaussian mechanism"; Balle & Wang "Improving the Gaussian mechanism for differential
+privacy" (the analytic Gaussian).
+
+Symbols: ε, δ; ρ zCDP loss; α a Rényi order; μ = Δ/σ of a Gaussian.
+
+Differs: every sensitivity is worked out in ``budget``, under our own neighbours, and dp-accounting only ever sees a noise
+multiplier with its default (add-or-remove) relation. Its replace-one relation doubles the sensitivity of a Gaussian in
+one accountant and not in the other.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import log_ndtr, ndtr
+
+from hedgerow.privacy import events
+from hedgerow.privacy.events import Event
+
+
+def dp_events(counts: Mapping[Event, int]) -> Any:
+    """Events for dp-accounting, equal ones grouped, under its default neighbouring relation.
+
+    Gaussian: GaussianDpEvent(σ/Δ). Laplace: LaplaceDpEvent(1/ε'), ε' = ε + 2 ln cosh(ε/2): a continuous Laplace
+    of loss ε' dominates every ε-DP mechanism, while one of loss ε does not dominate the discrete noise we draw.
+    AboveThreshold, Exponential and a Laplace of ε below 1e-6: ZCDpEvent(ρ), for there is no native event
+    (docs/proofs/accounting.md). What is (ε, δ)-private by a proof of its own: the same, without its δ, which no event
+    there can carry: ask for an ε at δ less the sum of theirs.
+    """
+    dp = _dp_accounting()
+    grouped = [dp.SelfComposedDpEvent(_dp_event(event), count) for event, count in counts.items()]
+    return dp.ComposedDpEvent(grouped) if grouped else dp.NoOpDpEvent()
+
+
+def _dp_event(event: Event) -> Any:
+    dp = _dp_accounting()
+    match event:
+        case events.Gaussian():
+            return dp.GaussianDpEvent(event.sigma / event.sensitivity)
+        case events.Laplace() if event.epsilon > 1e-6:  # below, its Rényi formula would lose digits to cancellation
+            return dp.LaplaceDpEvent(1 / _dominating_laplace(event.epsilon))
+        case _:
+            return dp.ZCDpEvent(event.rho)
+
+
+def _dominating_laplace(ε: float) -> float:
+    """The loss ε' of the continuous Laplace mechanism whose trade-off curve lies below that of every ε-DP mechanism."""
+    return 2 * ε + 2 * (math.log1p(math.exp(-ε)) - math.log(2)) if ε > 1e-3 else ε + ε**2 / 4
+
+
+def _dp_accounting() -> Any:
+    """dp-accounting takes two seconds to import, so it waits for the first budget with δ > 0."""
+    return importlib.import_module("dp_accounting")
+
+
+# Any set of orders gives a valid bound; these only have to contain one close to the best.
+_COARSE = tuple(1 + np.concatenate([[0.0], np.geomspace(0.02, 1e12, 250)]))
+
+
+def _around(order: float) -> tuple[float, ...]:
+    return tuple(1 + (order - 1) * np.geomspace(1 / 1.2, 1.2, 121)) if order > 1 else (order,)
+
+
+def epsilon_of_rho(ρ: float, delta: float) -> float:
+    """The smallest known ε such that ρ-zCDP implies (ε, delta)-DP."""
+    compute_epsilon = _dp_accounting().rdp.compute_epsilon
+    coarse, order = compute_epsilon(_COARSE, [ρ * α for α in _COARSE], delta)
+    fine, _ = compute_epsilon(_around(order), [ρ * α for α in _around(order)], delta)
+    return float(min(coarse, fine))
+
+
+def renyi_epsilon(dp_event: Any, delta: float) -> float:
+    accountant = _dp_accounting().rdp.RdpAccountant
+    coarse, order = accountant(_COARSE[1:]).compose(dp_event).get_epsilon_and_optimal_order(delta)
+    return float(min(coarse, accountant(_around(order)).compose(dp_event).get_epsilon(delta)))
+
+
+@functools.lru_cache(maxsize=256)
+def largest_rho(epsilon: float, delta: float) -> float:
+    low, high = 0.0, epsilon
+    while epsilon_of_rho(high, delta) <= epsilon:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if epsilon_of_rho(middle, delta) <= epsilon else (low, middle)
+    return low * (1 - 1e-11)  # below the root by more than the conversion's rounding and the tolerance of a fit
+
+
+# Any set of orders gives a valid bound here too; whole ones, for others are slow.
+_SAMPLED = (*range(2, 33), *range(34, 64, 2), 72, 80, 96, 112, 128, 160, 192, 256, 384, 512)
+
+
+@functools.lru_cache(maxsize=64)
+def subsampled_epsilon(multiplier: float, delta: float, rate: float, steps: int) -> float:
+    """The ε, at delta, of `steps` Gaussian releases of noise multiplier σ/Δ, each of a sum over a fresh Poisson sample at the
+    rate, where neighbours add or remove one row that moves the sum by at most Δ.
+
+    By the Rényi divergence of the subsampled Gaussian (Mironov, Talwar & Zhang), composed over the steps.
+    """
+    dp = _dp_accounting()
+    sampled = dp.PoissonSampledDpEvent(rate, dp.GaussianDpEvent(multiplier))
+    return float(dp.rdp.RdpAccountant(_SAMPLED).compose(sampled, steps).get_epsilon(delta))
+
+
+@functools.lru_cache(maxsize=64)
+def subsampled_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """The least noise multiplier for which `subsampled_epsilon` is at most epsilon, rounded up."""
+    high = 1.0
+    while subsampled_epsilon(high, delta, rate, steps) > epsilon:
+        high *= 2
+    low = high / 2
+    while subsampled_epsilon(low, delta, rate, steps) <= epsilon:
+        low, high = low / 2, low
+    while high - low > 1e-3 * high:
+        middle = (low + high) / 2
+        low, high = (low, middle) if subsampled_epsilon(middle, delta, rate, steps) <= epsilon else (middle, high)
+    return high
+
+
+# The Gaussian mechanism by itself, exactly
+
+
+def gaussian_delta(mu: float, epsilon: float) -> float:
+    """The least δ at which a Gaussian mechanism of Δ/σ = mu is (epsilon, δ)-private (Balle & Wang, Theorem 8)."""
+    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(min(epsilon + log_ndtr(-mu / 2 - epsilon / mu), 0.0)))
+
+
+@functools.lru_cache(maxsize=256)
+def gaussian_mu(epsilon: float, delta: float) -> float:
+    """The largest Δ/σ that is (epsilon, delta)-private, rounded down."""
+    high = 1.0
+    while gaussian_delta(high, epsilon) < delta:
+        high *= 2
+    low = high
+    while gaussian_delta(low, epsilon) > delta:
+        low /= 2
+    root = float(brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13))
+    return root * (1 - 1e-9)
+
+
+def gaussian_epsilon(mu: float, delta: float, highest: float) -> float:
+    """The least ε, if at most `highest`, at which a Gaussian mechanism of Δ/σ = mu is (ε, delta)-private."""
+    if gaussian_delta(mu, 0.0) <= delta:
+        return 0.0
+    return float(brentq(lambda ε: gaussian_delta(mu, ε) - delta, 0.0, highest, xtol=1e-300, rtol=1e-12))

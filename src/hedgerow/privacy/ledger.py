@@ -1,0 +1,311 @@
+"""Who pays: a ledger refuses or records before anything is drawn, and its receipts are what may be drawn from.
+
+Papers: Feldman & Zrnic "Individual privacy accounting via a Rényi filter" (costs may be chosen adaptively, each fixed from
+public facts before its draw); Whitehouse et al. "Fully adaptive composition in differential privacy", Theorem 1 (for events
+that have a δ of their own).
+
+A draw without a receipt cannot be written: ``noise`` takes nothing else. A receipt gives each of its events once, in the
+order in which they were charged, and cannot be copied, pickled or taken to another process.
+
+To keep a ledger somewhere else, subclass ``Ledger``; tests/privacy/test_ledgers.py is what it must pass.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import math
+import threading
+from abc import ABC
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, final
+
+from hedgerow import errors
+from hedgerow.privacy import conversion
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Event
+from hedgerow.privacy.process import Home, OneOnly
+
+FIT = Fraction(1, 10**12)
+"""Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
+
+_issued = object()  # what a ledger shows when it makes a receipt
+Released = Mapping[str, Any]
+"""What came out of a draw, as JSON: enough to rebuild what it taught (``engines``)."""
+
+
+@final
+class Receipt(OneOnly):
+    """Proof that events were paid for: each may be drawn once, in order. Made by a ledger alone."""
+
+    __slots__ = ("_home", "_undrawn", "cost", "events", "number")
+
+    def __init__(self, issued: object, number: int, events: tuple[Event, ...], cost: float) -> None:
+        if issued is not _issued:
+            raise errors.InvalidInput("A receipt must come from a ledger. Found another maker. Charge the events.")
+        self.number, self.events, self.cost = number, events, cost
+        self._home = Home()
+        self._undrawn: Iterator[Event] = (part for event in events for part in event.draws)
+
+    def redeem(self, *kinds: type[Event]) -> Event:
+        """The next event that was paid for and not drawn. It is used up, whatever happens now."""
+        self._home.require("A receipt", "Draw there, and pass on what was released.")
+        event = next(self._undrawn, None)
+        if event is None:
+            raise errors.InvalidInput(
+                "A receipt must be drawn from once for each event it paid for. Found one draw more. Charge it first."
+            )
+        if not isinstance(event, kinds):
+            raise errors.InvalidInput(
+                f"event must be {' or '.join(kind.__name__ for kind in kinds)}. Found {type(event).__name__}, which is "
+                "next on the receipt. Draw what was charged, in that order."
+            )
+        return event
+
+    def __repr__(self) -> str:
+        return (
+            f"Receipt({self.number}: {', '.join(type(event).__name__ for event in self.events)}, cost {self.cost:.4g})"
+        )
+
+
+@final
+@dataclass(frozen=True)
+class Entry:
+    """One line of a ledger: what was paid for, why, and what came out. Not ``private`` where the noise came from a seed."""
+
+    number: int
+    events: tuple[Event, ...]
+    cost: float
+    why: str = ""
+    asked: str | None = None
+    released: Released | None = None
+    private: bool = True
+
+    @property
+    def event(self) -> Event:
+        """The only event, or the first."""
+        return self.events[0]
+
+
+@dataclass
+class Bill:
+    """The receipts of one question."""
+
+    receipts: list[Receipt] = field(default_factory=list)
+
+    @property
+    def cost(self) -> float:
+        """In the budget's currency."""
+        return math.fsum(receipt.cost for receipt in self.receipts)
+
+
+class Ledger(OneOnly, ABC):
+    """A filter: adaptively chosen events pass as long as the sum of their costs stays within the budget.
+
+    `slack` is the part of δ set aside, once and for all, for events that have a δ of their own; the rest of δ converts
+    to ρ. Both sums are filtered. Entries are public, but for what is drawn and not yet recorded.
+
+    There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
+    """
+
+    def __init__(self, budget: Budget, slack: float = 0.0) -> None:
+        if type(budget) is not Budget:  # another type could price events as it likes
+            raise errors.InvalidInput(
+                f"budget must be a Budget. Found a {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
+            )
+        self._budget = budget
+        self._total = Fraction(budget.total if slack == 0 else budget.rho(slack))
+        self._slack, self._failing = Fraction(slack), Fraction(0)
+        self._spent = Fraction(0)  # exact, so that many small costs do not drown in rounding
+        self._entries: list[Entry] = []
+        self._counts: dict[Event, int] = {}
+        self._turn, self._charging = _Turn(), threading.Lock()
+        self._bills: list[tuple[Bill, str | None]] = []
+
+    @property
+    def budget(self) -> Budget:
+        return self._budget
+
+    @property
+    def spent(self) -> float:
+        return float(self._spent)
+
+    @property
+    def remaining(self) -> float:
+        return max(0.0, float(self._total - self._spent))
+
+    @property
+    def slack(self) -> float:
+        """What is left of the δ set aside."""
+        return max(0.0, float(self._slack - self._failing))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return tuple(event for entry in self._entries for event in entry.events)
+
+    def entries(self) -> Sequence[Entry]:
+        """Every charge so far, in order."""
+        return tuple(self._entries)
+
+    def exclusively(self) -> contextlib.AbstractContextManager[None]:
+        """`with ledger.exclusively():` no other thread charges or asks meanwhile. Refused in a fork.
+
+        A mechanism holds it for a whole question, so that no other comes between what it reads, compares, charges,
+        draws and remembers. It may be nested.
+        """
+        return self._turn
+
+    @contextlib.contextmanager
+    def asking(self, question: str | None = None) -> Iterator[Bill]:
+        """One question's turn: the bill of all that is charged meanwhile, each entry of which names the question."""
+        with self.exclusively():
+            bill = Bill()
+            self._bills.append((bill, question))
+            try:
+                yield bill
+            finally:
+                self._bills.pop()
+
+    def affords(self, *planned: Event) -> bool:
+        """Whether all these events would pass, together."""
+        costs = [self.budget.cost(event) for event in planned]
+        if not all(map(math.isfinite, costs)):
+            return False
+        failing = sum((Fraction(event.delta) for event in planned), self._failing)
+        return failing <= self._slack * (1 + FIT) and self._fits(sum(map(Fraction, costs), Fraction(0)))
+
+    def charge(self, *planned: Event, why: str = "") -> Receipt:
+        """Pay for all the events or for none; the receipt to draw them from. What was charged is spent, drawn or not."""
+        if not planned:
+            raise errors.InvalidInput("A charge must be for at least one event. Found none. Say what will be drawn.")
+        costs = [self.budget.cost(event) for event in planned]
+        with self.exclusively(), self._alone():
+            cost = self._admitted(planned, costs)
+            self._spent += sum(map(Fraction, costs), Fraction(0))  # first: an interrupt from here on counts too much
+            self._failing += sum((Fraction(event.delta) for event in planned), Fraction(0))
+            asked = self._bills[-1][1] if self._bills else None
+            entry = Entry(len(self._entries), planned, cost, why, asked)
+            self._entries.append(entry)
+            for event in planned:
+                self._counts[event] = self._counts.get(event, 0) + 1
+            self._keep(entry)
+            receipt = Receipt(_issued, entry.number, planned, cost)
+            for bill, _ in self._bills:
+                bill.receipts.append(receipt)
+            return receipt
+
+    def record(self, receipt: Receipt, released: Released, private: bool = True) -> None:
+        """What came out of the receipt's draws, from now on public."""
+        with self.exclusively():
+            entry = self._entries[receipt.number]
+            if entry.events is not receipt.events or entry.released is not None:
+                raise errors.InvalidInput(
+                    "A release must be recorded once, in the ledger that was charged. Found another. Charge again."
+                )
+            self._entries[receipt.number] = replace(entry, released=dict(released), private=private)
+            self._keep(self._entries[receipt.number])
+
+    def _keep(self, entry: Entry) -> None:
+        """Make the entry durable before anything else happens: a new one, or one with what was released."""
+
+    def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
+        """What the events cost, as the receipt says; or a refusal, from public facts."""
+        for event, cost in zip(planned, costs, strict=True):
+            if not math.isfinite(cost):
+                raise errors.BudgetExceeded(
+                    f"cost must be finite in {self.budget.currency}. Found infinity for {type(event).__name__} noise, "
+                    f"which a budget with delta = {self.budget.delta:g} cannot pay for. Use Laplace noise, or give a delta above 0."
+                )
+        if not self._fits(sum(map(Fraction, costs), Fraction(0))):
+            raise errors.BudgetExceeded(
+                f"cost must be at most {self.budget.currency} = {self.remaining:.4g} (what is left of "
+                f"{float(self._total):.4g}). Found {math.fsum(costs):.4g}. Ask for a looser error, or stop here."
+            )
+        failing = sum((Fraction(event.delta) for event in planned), Fraction(0))
+        if self._failing + failing > self._slack * (1 + FIT):
+            raise errors.BudgetExceeded(
+                f"delta must be at most {float(self._slack - self._failing):.4g} (what is left of the slack). "
+                f"Found {float(failing):.4g}. Open the accountant with a larger slack."
+            )
+        return math.fsum(costs)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Not even within a charge of the same thread, as a signal's handler would be: it would see the old sum."""
+        if not self._charging.acquire(blocking=False):
+            raise errors.InvalidInput("A charge must end before the next. Found one within another. Ask after it.")
+        try:
+            yield
+        finally:
+            self._charging.release()
+
+    def _fits(self, cost: Fraction) -> bool:
+        return self._spent + cost <= self._total * (1 + FIT)
+
+    @property
+    def spent_epsilon(self) -> float:
+        """The ε, at the budget's δ, of the recorded events: the smallest of the bounds at hand.
+
+        Bounds: the sum of ε; the conversion of the sum of ρ; dp-accounting's Rényi accountant on `dp_event()`. The
+        last two read the events as a list fixed beforehand: the promise made to the data is the budget, not this.
+        """
+        if not self._entries:
+            return 0.0
+        basic = math.fsum(event.epsilon * count for event, count in list(self._counts.items()))
+        if self.budget.pure:
+            return basic
+        delta = self.budget.delta - float(self._failing)
+        renyi = conversion.renyi_epsilon(self.dp_event(), delta)
+        return min(basic, conversion.epsilon_of_rho(self.spent, delta), renyi)
+
+    def dp_event(self) -> Any:
+        """The recorded events for dp-accounting (``conversion.dp_events``)."""
+        return conversion.dp_events(dict(self._counts))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.budget!r}, spent={self.spent:.4g} {self.budget.currency})"
+
+
+@final
+class Accountant(Ledger):
+    """A ledger in memory: it ends with its process."""
+
+
+class _Turn:
+    """The lock of an account, taken only in the account's process."""
+
+    def __init__(self) -> None:
+        self._home, self._lock = Home(), threading.RLock()
+
+    def __enter__(self) -> None:
+        # before the lock, which in a fork may be held by a thread that is not there
+        self._home.require("An account", "Ask there, and pass on the answers.")
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
+
+
+class _Paying(Protocol):
+    @property
+    def ledger(self) -> Ledger: ...
+
+
+_Self = TypeVar("_Self", bound=_Paying)
+_Given = ParamSpec("_Given")
+_Answer = TypeVar("_Answer")
+
+
+def one_at_a_time(
+    method: Callable[Concatenate[_Self, _Given], _Answer],
+) -> Callable[Concatenate[_Self, _Given], _Answer]:
+    """A question to a mechanism: asked while it has its ledger to itself."""
+
+    @functools.wraps(method)
+    def alone(self: _Self, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
+        with self.ledger.exclusively():
+            return method(self, *given, **named)
+
+    return alone
