@@ -32,13 +32,18 @@ import scipy.sparse as sp
 import hedgerow as hr
 
 # From inside the package: all that has no public door.
-from hedgerow import audit, bounds, convex_offline, convex_pmw, experts, games, mwem, oracles, pmw, small_db
-from hedgerow import sparse_vector as sv
-from hedgerow.accounting import subsampled_multiplier
+from paying import paid
+
+from hedgerow import audit
+from hedgerow.convex.sets import InterpolationBall, NuclearBall
 from hedgerow.data import Histogram
-from hedgerow.events import AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace
-from hedgerow.noise import Seeded
-from hedgerow.norm_balls import InterpolationBall, NuclearBall
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.conversion import subsampled_multiplier
+from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace
+from hedgerow.privacy.noise import Seeded
+from hedgerow.textbook import bounds, convex_offline, convex_pmw, games, mwem, oracles, pmw, small_db
+from hedgerow.textbook import multiplicative_weights as experts
+from hedgerow.textbook import sparse_vector as sv
 
 STORED = Path(__file__).with_name("transcripts.json")
 TRANSCRIPTS: dict[str, Callable[[], Any]] = {}
@@ -504,18 +509,18 @@ def noise() -> Any:
     tables = np.arange(600.0).reshape(20, 30) / 4
     return plain(
         {
-            "laplace": [source.add(10, Laplace(1.0, 3.0)) for _ in range(20)],
-            "laplace on a fine grid": source.add(tables[0], Laplace(1.0, 0.7, 2.0**-10)),
-            "laplace of a large scale": source.add(np.arange(20), Laplace(1.0, 1e9)),
-            "gaussian": [source.add(10.25, Gaussian(1.0, 3.0, 0.25)) for _ in range(20)],
-            "gaussian table": source.add(tables, Gaussian(1.0, 40.0)).sum(axis=1),
-            "gaussian of a large deviation": source.add(np.arange(20), Gaussian(1.0, 1e8)),
-            "choices": [source.choose(np.arange(12.0), Exponential(1.0, 0.5)) for _ in range(30)],
-            "comparisons": source.comparisons(2.5, 12),
-            "comparison": [source.comparison(scale) for scale in (1.0, 7.5, 1.0, 1e8)],
+            "laplace": [source.add(10, paid(Laplace(1.0, 3.0))) for _ in range(20)],
+            "laplace on a fine grid": source.add(tables[0], paid(Laplace(1.0, 0.7, 2.0**-10))),
+            "laplace of a large scale": source.add(np.arange(20), paid(Laplace(1.0, 1e9))),
+            "gaussian": [source.add(10.25, paid(Gaussian(1.0, 3.0, 0.25))) for _ in range(20)],
+            "gaussian table": source.add(tables, paid(Gaussian(1.0, 40.0))).sum(axis=1),
+            "gaussian of a large deviation": source.add(np.arange(20), paid(Gaussian(1.0, 1e8))),
+            "choices": [source.choose(np.arange(12.0), paid(Exponential(1.0, 0.5))) for _ in range(30)],
+            "comparisons": source._comparisons(2.5, 12),
+            "comparison": [source._comparison(scale) for scale in (1.0, 7.5, 1.0, 1e8)],
             "samples": [source.subsample(100, 12), source.subsample(20, 12), source.subsample(9, 12, replace=True)],
             "generator": [source.generator().bit_generator.random_raw(3) for _ in range(2)],
-            "many": [np.abs(source.comparisons(3.0, 200_000)).sum(), source.add(0, Laplace(1.0, 1.0))],
+            "many": [np.abs(source._comparisons(3.0, 200_000)).sum(), source.add(0, paid(Laplace(1.0, 1.0)))],
         }
     )
 
@@ -753,7 +758,7 @@ def games_of_accuracy() -> Any:
 @transcript
 def games_of_thresholds() -> Any:
     config, width = sv.threshold_game_config(
-        APPROXIMATE, threshold=300.0, rounds=4, queries=60, beta=0.1, sensitivity=3.0
+        Amount.share_of(APPROXIMATE), threshold=300.0, rounds=4, queries=60, beta=0.1, sensitivity=3.0
     )
     account, source, progress = hr.Accountant(APPROXIMATE), Seeded(67), sv.Progress()
 
@@ -764,7 +769,7 @@ def games_of_thresholds() -> Any:
 
     game = games.threshold_game(lambda past: 50.0 * (len(past) % 9), above, 60)
     composed = games.adaptive_composition(
-        lambda past: lambda d: source.add(d + len(past), Laplace(1.0, 10.0)), 100, rounds=5
+        lambda past: lambda d: source.add(d + len(past), paid(Laplace(1.0, 10.0))), 100, rounds=5
     )
     return plain([width, [[t.value, t.above] for t in game.turns], game.halted, game.wrong(400.0), composed])
 
@@ -773,10 +778,12 @@ def games_of_thresholds() -> Any:
 def audits() -> Any:
     one, other = Seeded(68), Seeded(69)
     event = Laplace(1.0, 1.0)
-    scores = [one.add(np.zeros(4000), event), other.add(np.ones(4000), event)]
+    scores = [one.add(np.zeros(4000), paid(event)), other.add(np.ones(4000), paid(event))]
     return plain(
         [
-            audit.epsilon_lower_bound(lambda: one.add(0, event) >= 1, lambda: other.add(1, event) >= 1, 2000),
+            audit.epsilon_lower_bound(
+                lambda: one.add(0, paid(event)) >= 1, lambda: other.add(1, paid(event)) >= 1, 2000
+            ),
             audit.epsilon_lower_bound_of_scores(*scores, confidence=0.99, delta=1e-6),
             audit.clopper_pearson(3, 50, 0.01),
             audit.runs_to_tell(0.1, 0.3, 1e-6, 0.01),

@@ -267,7 +267,7 @@ class ApproximateDP(Event):
     """
 
     epsilon: float
-    delta: float
+    delta: float = dataclasses.field()  # by default it would be the base's 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -333,7 +333,7 @@ class SubsampledGaussian(Event):
     """
 
     epsilon: float
-    delta: float
+    delta: float = dataclasses.field()  # by default it would be the base's 0
     steps: int
     sample: PoissonSample
     noise: Gaussian
@@ -361,7 +361,7 @@ class PerturbedObjective(Event):
     """
 
     epsilon: float
-    delta: float
+    delta: float = dataclasses.field()  # by default it would be the base's 0
     tilt: Gaussian
     hide: Gaussian
 
