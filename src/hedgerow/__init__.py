@@ -15,6 +15,7 @@ from hedgerow.errors import (
     NotPrivateWarning,
     TooLarge,
 )
+from hedgerow.opening import open, release
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.questions.counts import (
@@ -31,7 +32,7 @@ from hedgerow.questions.counts import (
 )
 from hedgerow.questions.universe import OTHER, Categories, Flag, Integers, Range, Universe, isnt
 from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
-from hedgerow.session import Answer, Session, open, release
+from hedgerow.session import Answer, Session
 
 __all__ = [
     "OTHER",

@@ -8,13 +8,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from hedgerow._types import Array, Names
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.data import DataSource, Table
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.counts import BoundMarginal, BoundMean, Query
+from hedgerow.questions.bound import Estimate
+from hedgerow.questions.counts import Query
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 
@@ -22,19 +24,27 @@ if TYPE_CHECKING:
     from hedgerow.session import Session
 
 
-def unsafe_answer(source: Any, query: Query, universe: Universe | None = None) -> float | NDArray[np.float64]:
+def unsafe_answer(source: Any, query: Query, universe: Universe | None = None) -> float | Array:
     """The true value of a query on the table, with no noise."""
     data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
-    bound, rows = query.on(data.universe), data.rows
-    if isinstance(bound, BoundMinimize):
-        return minimised(bound.risk, data.marginal(bound.attributes), bound.over).theta
-    if isinstance(bound, BoundMarginal):
-        return np.asarray(data.marginal(bound.attributes) / rows)
-    if isinstance(bound, BoundMean):
-        among = _fraction(data, bound.denominator)
-        share = _fraction(data, bound.numerator) / among if among else 0.0
-        return bound.low + (bound.high - bound.low) * share
-    return _fraction(data, bound)
+    return query.on(data.universe).ask(_Truth(data), None).value
+
+
+class _Truth:
+    """Answers from the table itself."""
+
+    def __init__(self, data: DataSource) -> None:
+        self._data = data
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        return Estimate(query.dot(self._data.marginal(query.attributes)) / self._data.rows, 0.0, "measured")
+
+    def marginal(self, names: Names, within: float | None) -> Estimate:
+        return Estimate(np.asarray(self._data.marginal(names) / self._data.rows), 0.0, "measured")
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        counts = self._data.marginal(question.attributes)
+        return Estimate(minimised(question.risk, counts, question.over).theta, None, "measured")
 
 
 def unsafe_excess_risk(
@@ -53,11 +63,7 @@ def unsafe_excess_risk(
 def unsafe_error(session: Session, query: Query) -> float:
     """The largest true error of the session's answer to a query. Asks the session, so it may spend budget."""
     answer = session.ask(query)
-    return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(session._data, query))))
-
-
-def _fraction(data: DataSource, query: Linear) -> float:
-    return query.dot(data.marginal(query.attributes)) / data.rows
+    return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(session.unsafe_source, query))))
 
 
 def _declared(source: Any, universe: Universe | None) -> Universe:

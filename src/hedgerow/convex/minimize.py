@@ -14,8 +14,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Collection, Hashable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
+from hedgerow._types import Names
 from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.losses import families
 from hedgerow.convex.losses.custom import Custom, CustomRisk
@@ -23,12 +24,19 @@ from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.errors import InvalidInput
+from hedgerow.questions.bound import Estimate, Labels
 from hedgerow.questions.counts import QUESTIONS, Query
 from hedgerow.questions.universe import Universe
 
 LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
 SMALLEST_SET, LARGEST_SET = 1e-100, 1e100  # squares of lengths, and their products with slopes, stay within float64
 ABOUT = {field.name for field in dataclasses.fields(Loss)}  # what a loss is asked about; the rest are its own constants
+
+
+class Minimises(Protocol):
+    """Whoever answers convex questions: θ, with a bound on its excess risk."""
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate: ...
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -38,9 +46,19 @@ class BoundMinimize:
     risk: Risk
     over: ConvexSet
 
+    is_fraction: ClassVar[bool] = False
+    labels: ClassVar[Labels] = ()
+
     @property
-    def attributes(self) -> tuple[str, ...]:
+    def attributes(self) -> Names:
         return self.risk.attributes
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.attributes,)
+
+    def ask(self, respondent: Minimises, within: float | None) -> Estimate:
+        return respondent.minimise(self, within)
 
     @property
     def shape(self) -> tuple[int, ...]:

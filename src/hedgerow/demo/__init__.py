@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.bench import unsafe_answer
+from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
@@ -21,7 +22,6 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count
 from hedgerow.questions.universe import Categories, Flag, Range, Universe
 from hedgerow.session import Session
-from hedgerow.session import open as open_session
 
 QUESTIONS = 5000
 
@@ -73,7 +73,7 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
         session = open_session(path(), universe=universe(), budget=budget, queries=how_many)
     asked = list(questions(how_many, Noise().generator()))
     answers = session.ask_all(asked, progress=True)
-    truth = np.array([unsafe_answer(session._data, query) for query in asked])
+    truth = np.array([unsafe_answer(session.unsafe_source, query) for query in asked])
     values = np.array([answer.value for answer in answers])
     console.print(_table(asked, answers, truth))
     covered = np.mean(

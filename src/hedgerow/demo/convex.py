@@ -11,7 +11,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,11 +31,11 @@ from hedgerow.losses import (
     Poisson,
     Squared,
 )
+from hedgerow.opening import open as open_session
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count
 from hedgerow.session import Answer, Session
-from hedgerow.session import open as open_session
 
 QUESTIONS = 1000
 MOST_FEATURES = 3
@@ -90,7 +90,7 @@ def _stepwise(
 
 def _believed(session: Session, query: Query, answer: Answer) -> float:
     """The risk of the answer on the hypothesis: public."""
-    bound: BoundMinimize = query.on(session.universe)
+    bound = cast(BoundMinimize, query.on(session.universe))
     return bound.risk.objective(session.hypothesis.marginal(bound.attributes)).value(answer.value)
 
 
@@ -102,7 +102,7 @@ def fits(session: Session, how_many: int) -> list[Fit]:
     try:
         while len(made) < how_many:
             answer = session.ask(query)
-            excess = unsafe_excess_risk(session._data, query, answer.value, tolerance=1e-5)
+            excess = unsafe_excess_risk(session.unsafe_source, query, answer.value, tolerance=1e-5)
             made.append(Fit(query, answer, max(excess, 0.0)))
             query = asking.send(answer)
     except StopIteration:
@@ -112,9 +112,9 @@ def fits(session: Session, how_many: int) -> list[Fit]:
 
 def alone(session: Session, query: Query, share: float, rng: np.random.Generator) -> float:
     """The excess risk of noisy gradient descent with this share of the budget, at the best of a few step sizes."""
-    bound: BoundMinimize = query.on(session.universe)
+    bound = cast(BoundMinimize, query.on(session.universe))
     risk, n, p, steps = bound.risk, session.rows, bound.risk.dimension, 100
-    counts = session._data.marginal(bound.attributes)
+    counts = session.unsafe_source.marginal(bound.attributes)
     objective, least = risk.objective(counts), minimised(risk, counts, bound.over, 1e-5).value
     L = risk.lipschitz(bound.over)
     sigma = session.budget.gradient(L) * math.sqrt(steps / (2 * share * session.budget.rho()))

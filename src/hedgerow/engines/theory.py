@@ -1,9 +1,8 @@
-"""The theory profile: textbook private multiplicative weights, online or offline, with the guarantee of the theorem.
+"""The theory profile: textbook private multiplicative weights with the guarantee of the theorem.
 
 Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). Where n is private, N/ñ stands for
 N/n, ñ an estimate that is off by at most h rows except with its own part of β: an answer is then within 3α + h/ñ, and in
-rows within ñ times that. Convex questions are answered
-within an α of their own (``convex_pmw``), by the same hypothesis. At small n this says little; the practical profile
+rows within ñ times that. Convex questions are answered within an α of their own (``convex_pmw``), by the same hypothesis. At small n this says little; the practical profile
 makes every other choice for accuracy.
 """
 
@@ -12,26 +11,27 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hedgerow._types import Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.convex import fitted
-from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.ledger import Ledger, one_at_a_time
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.bound import Estimate, Source
 from hedgerow.questions.linear import Linear, marginal_cells
 from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
-from hedgerow.textbook.mwem import MWEMConfig, MWEMRelease
 from hedgerow.textbook.oracles import NoisyGradientDescent
 from hedgerow.textbook.pmw import OnlinePMW
+from hedgerow.textbook.pmw import configure as configure_linear
 
-Source = Literal["hypothesis", "measured"]
 ROOM = 1.25  # times the least α of the convex theorem: at the least itself the oracle takes ten times the steps
 
 
@@ -69,44 +69,53 @@ class Theory:
     def rows(self) -> float:
         return self._pmw.config.scale
 
-    def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
+    def linear(self, query: Linear, within: float | None) -> Estimate:
         self._require_reach(within)
         answer = self._pmw.ask(query)
-        return answer.value, self.error, answer.source
+        return Estimate(answer.value, self.error, answer.source)
 
-    def answer_free(self, queries: Sequence[Linear]) -> None:
+    def free(self, queries: Sequence[Linear]) -> None:
         """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
 
     @one_at_a_time  # all its cells together
-    def marginal(
-        self, names: tuple[str, ...], within: float | None
-    ) -> tuple[NDArray[np.float64], float | None, Source]:
+    def marginal(self, names: Names, within: float | None) -> Estimate:
         """Cell by cell: each is a count of its own."""
         self._require_reach(within)
         universe = self.hypothesis.universe
         answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, names)]
         values = np.array([answer.value for answer in answers]).reshape(universe.sizes(names))
         source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
-        return values, self.error, source
+        return Estimate(values, self.error, source)
 
-    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
         """θ within the convex theorem's α of the best, by the same hypothesis and from the same budget."""
         if self._convex is None:
             raise InvalidInput(
                 "The theory profile must know the losses it will be asked, for their constants calibrate it. Found none. "
                 'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
             )
-        if not query.is_vouched(self._vouched):
+        if not question.is_vouched(self._vouched):
             raise InvalidInput(
-                f"A loss of one's own must be vouched for by the owner in the theory profile. Found {query.risk!r}. "
+                f"A loss of one's own must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
                 "Let the owner open the session with vouched=[loss], or use one of hedgerow.losses."
             )
         # α is of ñ rows, and there may be fewer
         alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf
         self._require_reach(within, alpha, "alpha")
-        answer = self._convex.ask(query.risk, query.over)
+        answer = self._convex.ask(question.risk, question.over)
         source: Source = "hypothesis" if answer.source == "hypothesis" else "measured"
-        return answer.theta, alpha if alpha < math.inf else None, source
+        return Estimate(answer.theta, alpha if alpha < math.inf else None, source)
+
+    @one_at_a_time
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """Both kinds in the order in which they taught the hypothesis that they share."""
+        for entry in entries:
+            self._pmw.relearn(entry)
+            if self._convex is not None:
+                self._convex.relearn(entry)
+        self._pmw.resume(entries)
+        if self._convex is not None:
+            self._convex.resume(entries)
 
     def _require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
         reach = self.error if reach is None else reach
@@ -115,6 +124,45 @@ class Theory:
                 f"within must be at least {called} = {reach:.4g} in the theory profile. Found {within:g}. "
                 'Open the session with profile="practical", or with a smaller alpha.'
             )
+
+
+def calibrated(
+    data: DataSource,
+    ledger: Ledger,
+    noise: Noise,
+    *,
+    convex: Sequence[BoundMinimize],
+    queries: int,
+    beta: float,
+    alpha: float | None,
+    vouched: Collection[Custom],
+) -> Theory:
+    """The engine for so many queries, and for convex ones with constants up to those of the questions in ``convex``."""
+    budget, share, scale, off = ledger.budget, 1.0, float(data.rows), 0.0
+    if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget, and a tenth of β, estimate it
+        share, event = 0.99, Amount.share_of(budget, 0.01).count()
+        scale = max(1.0, float(noise.add(data.rows, ledger.charge(event, why="theory: number of rows"))))
+        off, beta = _reach(event, 0.1 * beta), 0.9 * beta
+    split = 2 if convex else 1  # budget and β: half for each kind of question
+    config = configure_linear(
+        budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta / split, alpha=alpha,
+        share=share / split,
+    )  # fmt: skip
+    pmw = OnlinePMW(config, data, ledger, noise)
+    if not convex:
+        return Theory(pmw, off=off)
+    beside = convex_pmw(
+        convex, data, ledger, noise,
+        hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split, share=share / split,
+    )  # fmt: skip
+    return Theory(pmw, beside, off, vouched)
+
+
+def _reach(event: Laplace | Gaussian, beta: float) -> float:
+    """How far its noise reaches, except with probability β: P[|Z| ≥ t] ≤ 2e^{−t/b}, or 2e^{−t²/2σ²}."""
+    if isinstance(event, Laplace):
+        return event.scale * math.log(2 / beta)
+    return event.sigma * math.sqrt(2 * math.log(2 / beta))
 
 
 def convex_pmw(
@@ -157,42 +205,3 @@ def convex_pmw(
     )
     config = calibrated(alpha=min(S, ROOM * calibrated().alpha))
     return OnlineConvexPMW(config, data, ledger, noise, hypothesis)
-
-
-class Offline:
-    """A hypothesis released all at once (``mwem``): within 3α on its workload, with no promise elsewhere."""
-
-    def __init__(self, released: MWEMRelease, config: MWEMConfig, workload: Sequence[Linear]) -> None:
-        self.hypothesis, self.rows, self._error = released.hypothesis, config.scale, config.error
-        self._promised = {query.key for query in workload} if released.stopped else set()
-
-    def answer(self, query: Linear, within: float | None) -> tuple[float, float | None, Source]:
-        error = self._error if query.key in self._promised else None
-        if within is not None and (error is None or error > within):
-            raise BudgetExceeded(
-                f"within must be at least what the release promises ({'nothing' if error is None else f'{error:.4g}'}). "
-                f"Found {within:g}, and the whole budget is spent. Open a session instead."
-            )
-        return self.hypothesis.answer(query), error, "hypothesis"
-
-    def error_in_rows(self, value: Any, error: float) -> float:
-        return error * self.rows  # n is public
-
-    def answer_free(self, queries: Sequence[Linear]) -> list[tuple[float, float | None]]:
-        return [self.answer(query, None)[:2] for query in queries]
-
-    def marginal(
-        self, names: tuple[str, ...], within: float | None
-    ) -> tuple[NDArray[np.float64], float | None, Source]:
-        errors = [self.answer(cell, within)[1] for cell in marginal_cells(self.hypothesis.universe, names)]
-        error = None if None in errors else self._error
-        return self.hypothesis.marginal(names), error, "hypothesis"
-
-    def minimise(self, query: BoundMinimize, within: float | None) -> tuple[NDArray[np.float64], float | None, Source]:
-        """θ of the released hypothesis; a release promises nothing about it."""
-        if within is not None:
-            raise BudgetExceeded(
-                f"within must be left out of a convex question to a release, whose whole budget is spent. Found {within:g}. "
-                "Open a session instead."
-            )
-        return fitted(self.hypothesis, query)[0].theta, None, "hypothesis"

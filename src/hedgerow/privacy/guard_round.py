@@ -8,17 +8,20 @@ from typing import final
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.process import OneOnly
 
+ABOVE = "above"
+"""What is written down of a round: that it ended. Without it the ledger was left in its course."""
+
 
 @final
 class GuardRound(OneOnly):
     """Compares values with one noisy threshold, in whole steps of a grid, until one is above. Opened by ``noise``."""
 
-    __slots__ = ("_draw", "_threshold")
+    __slots__ = ("_draw", "_over", "_threshold")
 
-    def __init__(self, threshold: int, draw: Callable[[], int]) -> None:
-        """``threshold``: T + τ, secret. ``draw``: a fresh ν."""
+    def __init__(self, threshold: int, draw: Callable[[], int], over: Callable[[], object]) -> None:
+        """``threshold``: T + τ, secret. ``draw``: a fresh ν. ``over``: writes down that the round is."""
         self._threshold: int | None = threshold
-        self._draw = draw
+        self._draw, self._over = draw, over
 
     @property
     def is_open(self) -> bool:
@@ -31,6 +34,7 @@ class GuardRound(OneOnly):
             raise InvalidInput("A round must be open to be compared with. Found one that is over. Open the next.")
         noisy = value + self._draw()  # q + ν ≥ T + τ, in whole steps: without rounding
         if noisy >= threshold:
+            self._over()
             return noisy - threshold
         self._threshold = threshold
         return None

@@ -12,6 +12,7 @@ To keep a ledger somewhere else, subclass ``Ledger``; tests/privacy/test_ledgers
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import functools
 import math
@@ -20,7 +21,7 @@ from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, final
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, final
 
 from hedgerow import errors
 from hedgerow.privacy import conversion
@@ -28,26 +29,30 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.process import Home, OneOnly
 
+Drawn = TypeVar("Drawn")
 FIT = Fraction(1, 10**12)
 """Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
 
 _issued = object()  # what a ledger shows when it makes a receipt
-Released = Mapping[str, Any]
-"""What came out of a draw, as JSON: enough to rebuild what it taught (``engines``)."""
 
 
 @final
 class Receipt(OneOnly):
-    """Proof that events were paid for: each may be drawn once, in order. Made by a ledger alone."""
+    """Proof that events were paid for: each may be drawn once, in order. Made by a ledger alone.
 
-    __slots__ = ("_home", "_undrawn", "cost", "events", "number")
+    What is drawn is written down in the ledger. Where it has been before, in a session that is taken up again, it is read
+    from there, and nothing is drawn.
+    """
 
-    def __init__(self, issued: object, number: int, events: tuple[Event, ...], cost: float) -> None:
+    __slots__ = ("_home", "_keeps", "_ledger", "_read", "_undrawn", "cost", "events", "number")
+
+    def __init__(self, issued: object, ledger: Ledger, entry: Entry) -> None:
         if issued is not _issued:
             raise errors.InvalidInput("A receipt must come from a ledger. Found another maker. Charge the events.")
-        self.number, self.events, self.cost = number, events, cost
-        self._home = Home()
-        self._undrawn: Iterator[Event] = (part for event in events for part in event.draws)
+        self.number, self.events, self.cost = entry.number, entry.events, entry.cost
+        self._home, self._ledger = Home(), ledger
+        self._undrawn: Iterator[Event] = (part for event in entry.events for part in event.draws)
+        self._read, self._keeps = iter(entry.released), entry.kept
 
     def redeem(self, *kinds: type[Event]) -> Event:
         """The next event that was paid for and not drawn. It is used up, whatever happens now."""
@@ -64,6 +69,15 @@ class Receipt(OneOnly):
             )
         return event
 
+    def released(self, draw: Callable[[], Drawn]) -> Drawn:
+        """What came out, written down; or what came out before."""
+        for earlier in self._read:
+            return cast(Drawn, earlier)
+        drawn = draw()
+        if self._keeps:
+            self._ledger.record(self, drawn)
+        return drawn
+
     def __repr__(self) -> str:
         return (
             f"Receipt({self.number}: {', '.join(type(event).__name__ for event in self.events)}, cost {self.cost:.4g})"
@@ -71,22 +85,34 @@ class Receipt(OneOnly):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Entry:
-    """One line of a ledger: what was paid for, why, and what came out. Not ``private`` where the noise came from a seed."""
+    """One line of a ledger: what was paid for, why, and what came out. Public.
+
+    ``about``: what ``why`` is about, for whoever takes the session up again. ``asked``: the question in whose course it was
+    charged. ``released``: what was drawn, in order; where ``kept`` is False, what was made of it instead, if anything. Not
+    ``private`` where the noise came from a seed.
+    """
 
     number: int
     events: tuple[Event, ...]
     cost: float
     why: str = ""
-    asked: str | None = None
-    released: Released | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
+    asked: Any = None
+    kept: bool = True
+    released: tuple[Any, ...] = ()
     private: bool = True
 
     @property
     def event(self) -> Event:
         """The only event, or the first."""
         return self.events[0]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all that was paid for came out before the ledger was left."""
+        return not self.kept or len(self.released) == sum(1 for event in self.events for _ in event.draws)
 
 
 @dataclass
@@ -107,10 +133,14 @@ class Ledger(OneOnly, ABC):
     `slack` is the part of δ set aside, once and for all, for events that have a δ of their own; the rest of δ converts
     to ρ. Both sums are filtered. Entries are public, but for what is drawn and not yet recorded.
 
+    ``earlier``: the entries of a ledger that is taken up again. They are spent. While the mechanism that made them goes the
+    same way again, each charge is the next of them, and its receipt gives what came out then; what is left is for
+    ``engine.resume``. An entry whose release was not written down is lost, and charged again: too much, never too little.
+
     There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
     """
 
-    def __init__(self, budget: Budget, slack: float = 0.0) -> None:
+    def __init__(self, budget: Budget, slack: float = 0.0, earlier: Sequence[Entry] = ()) -> None:
         if type(budget) is not Budget:  # another type could price events as it likes
             raise errors.InvalidInput(
                 f"budget must be a Budget. Found a {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
@@ -122,7 +152,11 @@ class Ledger(OneOnly, ABC):
         self._entries: list[Entry] = []
         self._counts: dict[Event, int] = {}
         self._turn, self._charging = _Turn(), threading.Lock()
-        self._bills: list[tuple[Bill, str | None]] = []
+        self._bills: list[tuple[Bill, Any]] = []
+        self._answers: list[tuple[Any, Any]] = []
+        for entry in earlier:
+            self._count(entry)
+        self._pending = collections.deque(earlier)
 
     @property
     def budget(self) -> Budget:
@@ -158,7 +192,7 @@ class Ledger(OneOnly, ABC):
         return self._turn
 
     @contextlib.contextmanager
-    def asking(self, question: str | None = None) -> Iterator[Bill]:
+    def asking(self, question: Any = None) -> Iterator[Bill]:
         """One question's turn: the bill of all that is charged meanwhile, each entry of which names the question."""
         with self.exclusively():
             bill = Bill()
@@ -176,36 +210,75 @@ class Ledger(OneOnly, ABC):
         failing = sum((Fraction(event.delta) for event in planned), self._failing)
         return failing <= self._slack * (1 + FIT) and self._fits(sum(map(Fraction, costs), Fraction(0)))
 
-    def charge(self, *planned: Event, why: str = "") -> Receipt:
-        """Pay for all the events or for none; the receipt to draw them from. What was charged is spent, drawn or not."""
+    def charge(
+        self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
+    ) -> Receipt:
+        """Pay for all the events or for none; the receipt to draw them from. What was charged is spent, drawn or not.
+
+        ``keep=False``: what is drawn is not written down, where it is large and teaches nothing by itself; ``record`` then
+        says what came of it.
+        """
         if not planned:
             raise errors.InvalidInput("A charge must be for at least one event. Found none. Say what will be drawn.")
         costs = [self.budget.cost(event) for event in planned]
         with self.exclusively(), self._alone():
-            cost = self._admitted(planned, costs)
-            self._spent += sum(map(Fraction, costs), Fraction(0))  # first: an interrupt from here on counts too much
-            self._failing += sum((Fraction(event.delta) for event in planned), Fraction(0))
-            asked = self._bills[-1][1] if self._bills else None
-            entry = Entry(len(self._entries), planned, cost, why, asked)
-            self._entries.append(entry)
-            for event in planned:
-                self._counts[event] = self._counts.get(event, 0) + 1
-            self._keep(entry)
-            receipt = Receipt(_issued, entry.number, planned, cost)
+            entry = self._earlier(planned)
+            if entry is None:
+                cost = self._admitted(planned, costs)
+                asked = self._bills[-1][1] if self._bills else None
+                entry = Entry(len(self._entries), planned, cost, why, dict(about or {}), asked, keep)
+                self._count(entry)  # from here on an interrupt counts too much, never too little
+                self._keep(entry)
+            receipt = Receipt(_issued, self, entry)
             for bill, _ in self._bills:
                 bill.receipts.append(receipt)
             return receipt
 
-    def record(self, receipt: Receipt, released: Released, private: bool = True) -> None:
-        """What came out of the receipt's draws, from now on public."""
+    def _count(self, entry: Entry) -> None:
+        self._spent += sum((Fraction(self.budget.cost(event)) for event in entry.events), Fraction(0))
+        self._failing += sum((Fraction(event.delta) for event in entry.events), Fraction(0))
+        self._entries.append(entry)
+        for event in entry.events:
+            self._counts[event] = self._counts.get(event, 0) + 1
+
+    def _earlier(self, planned: tuple[Event, ...]) -> Entry | None:
+        """The entry that this charge was when the session ran before; None for a new one."""
+        while self._pending:
+            entry = self._pending.popleft()
+            if entry.events != planned:
+                raise errors.InvalidInput(
+                    f"A ledger must be taken up by a session that is opened as before. Found a charge of {entry.events!r} "
+                    f"where {planned!r} comes now. Open it with the same universe, workload and options."
+                )
+            if entry.is_complete:
+                return entry
+        return None
+
+    def rest(self) -> tuple[Entry, ...]:
+        """The earlier entries that were not met again so far. From now on every charge is a new one."""
+        with self.exclusively():
+            rest = tuple(self._pending)
+            self._pending.clear()
+            return rest
+
+    def record(self, receipt: Receipt, released: Any) -> None:
+        """Something that came out of the receipt's draws, from now on public."""
         with self.exclusively():
             entry = self._entries[receipt.number]
-            if entry.events is not receipt.events or entry.released is not None:
+            if entry.events is not receipt.events:
                 raise errors.InvalidInput(
-                    "A release must be recorded once, in the ledger that was charged. Found another. Charge again."
+                    "A release must be recorded in the ledger that was charged. Found another. Record it there."
                 )
-            self._entries[receipt.number] = replace(entry, released=dict(released), private=private)
+            self._entries[receipt.number] = replace(entry, released=(*entry.released, released))
             self._keep(self._entries[receipt.number])
+
+    def note(self, question: Any, answer: Any) -> None:
+        """An answer that was given, so that it is given again when the question is."""
+        self._answers.append((question, answer))
+
+    def answers(self) -> Sequence[tuple[Any, Any]]:
+        """Every question that was answered, with its answer, in order."""
+        return tuple(self._answers)
 
     def _keep(self, entry: Entry) -> None:
         """Make the entry durable before anything else happens: a new one, or one with what was released."""

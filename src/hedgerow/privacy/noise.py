@@ -39,7 +39,7 @@ from hedgerow import errors
 from hedgerow._checks import positive
 from hedgerow._types import Array, Integers
 from hedgerow.privacy import events
-from hedgerow.privacy.guard_round import GuardRound
+from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.process import Home
 from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
@@ -89,7 +89,7 @@ class Noise:
     def add(self, value: float | NDArray[Any], receipt: Receipt) -> float | Array:
         """`value`, rounded to the grid of the receipt's next event, plus its noise: independent in every cell."""
         event: events.Laplace | events.Gaussian = self._redeemed(receipt, events.Laplace, events.Gaussian)
-        return self._noisy(value, event)
+        return receipt.released(lambda: self._noisy(value, event))
 
     def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
         self._require_home()
@@ -129,7 +129,8 @@ class Noise:
             raise errors.InvalidInput(f"scores must be one row of numbers. Found shape {given.shape}. Flatten them.")
         event: events.Exponential = self._redeemed(receipt, events.Exponential)
         values = np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)
-        return self._largest_gumbel(values, event) if values.size <= _FEW else self._staircase(values, event)
+        chosen = self._largest_gumbel if values.size <= _FEW else self._staircase
+        return receipt.released(lambda: chosen(values, event))
 
     def _largest_gumbel(self, values: Array, event: events.Exponential) -> int:
         w = self._words(values.size)
@@ -196,7 +197,8 @@ class Noise:
             return int(self._comparison(scale) / unit)
 
         Δ = event.sensitivity
-        return GuardRound(threshold + draw(τ, Δ), lambda: draw(ν, 2 * Δ))
+        over = functools.partial(receipt.released, lambda: ABOVE)
+        return GuardRound(threshold + draw(τ, Δ), lambda: draw(ν, 2 * Δ), over)
 
     def _comparison(self, scale: float) -> float:
         """One Laplace draw for a threshold test, of which only the outcome is released."""

@@ -9,20 +9,22 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.linear import Linear, require_table
+from hedgerow.questions.bound import Bound, Estimate, Labels
+from hedgerow.questions.linear import AnswersLinear, Linear, require_table
 from hedgerow.questions.universe import OTHER, Universe, isnt
 
 
 class Query:
     """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts."""
 
-    def on(self, universe: Universe) -> Any:
+    def on(self, universe: Universe) -> Bound[Any]:
         raise NotImplementedError
 
     def _identity(self) -> Any:
@@ -149,16 +151,35 @@ class _Parity(Query):
         return f"parity({', '.join(map(repr, self.attributes))})"
 
 
+class AnswersMarginals(Protocol):
+    """Whoever answers whole tables."""
+
+    def marginal(self, names: Names, within: float | None) -> Estimate: ...
+
+
 @dataclass(frozen=True, eq=False)
 class BoundMarginal:
-    """A whole contingency table: the fraction of records in every cell of ``attributes``."""
+    """The table of fractions on ``attributes``, in universe order."""
 
-    attributes: tuple[str, ...]
-    shape: tuple[int, ...]
+    universe: Universe
+    attributes: Names
+
+    is_fraction: ClassVar[bool] = True
 
     @property
     def key(self) -> Hashable:
         return ("marginal", self.attributes)
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.attributes,)
+
+    @property
+    def labels(self) -> Labels:
+        return tuple((name, self.universe[name].labels) for name in self.attributes)
+
+    def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:
+        return respondent.marginal(self.attributes, within)
 
 
 class _Marginal(Query):
@@ -168,7 +189,7 @@ class _Marginal(Query):
     def on(self, universe: Universe) -> BoundMarginal:
         names = universe.order(self.attributes)
         require_table(names, universe.sizes(names))
-        return BoundMarginal(names, universe.sizes(names))
+        return BoundMarginal(universe, names)
 
     def _identity(self) -> Any:
         return ("marginal", frozenset(self.attributes))
@@ -185,6 +206,32 @@ class BoundMean:
     denominator: Linear
     low: float
     high: float
+
+    is_fraction: ClassVar[bool] = False
+    labels: ClassVar[Labels] = ()
+
+    @property
+    def key(self) -> Hashable:
+        return ("mean", self.numerator.key, self.denominator.key, self.low, self.high)
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.numerator.attributes, self.denominator.attributes)
+
+    def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
+        """A ratio of two linear answers; its bar is the worst the two bars allow."""
+        top, bottom = respondent.linear(self.numerator, within), respondent.linear(self.denominator, within)
+        t, b = float(top.value), float(bottom.value)
+        width = self.high - self.low
+        share = min(1.0, max(0.0, t / b)) if b > 0 else 0.5
+        error: float | None = None
+        if top.error is not None and bottom.error is not None:
+            least, most = b - bottom.error, b + bottom.error
+            upper = 1.0 if least <= 0 else min(1.0, (t + top.error) / least)
+            lower = 0.0 if most <= 0 else max(0.0, (t - top.error) / most)
+            error = width * max(upper - share, share - lower)
+        source = "measured" if "measured" in (top.source, bottom.source) else top.source
+        return Estimate(self.low + width * share, error, source)
 
 
 class _Mean(Query):
@@ -284,14 +331,15 @@ QUESTIONS: set[type[Query]] = {_Count, _Combined, _Not, _Weighted, _Parity, _Mar
 """All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
 
 
-def bound(query: object, universe: Universe) -> Any:
+def bound(query: object, universe: Universe) -> Bound[Any]:
     """The question about this universe, bound by the package's own code: whatever the asker did to the object."""
     if type(query) not in QUESTIONS:
         raise InvalidInput(
             f"A question must be made by hr.count, hr.marginal, hr.mean or another. Found {type(query).__name__}. "
             "For example hr.count(smoker=True)."
         )
-    return type(query).on(query, universe)  # type: ignore[attr-defined]
+    found: Bound[Any] = type(query).on(query, universe)  # type: ignore[attr-defined]
+    return found
 
 
 def _mask(universe: Universe, name: str, predicate: Any) -> NDArray[np.bool_]:

@@ -11,16 +11,23 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.questions.bound import Estimate, Labels
 from hedgerow.questions.universe import Universe
 
 LARGEST_TABLE = 50_000_000  # cells a query may spell out; a product needs no table, whatever its cells
+
+
+class AnswersLinear(Protocol):
+    """Whoever answers linear queries."""
+
+    def linear(self, query: Linear, within: float | None) -> Estimate: ...
 
 
 class Linear:
@@ -110,6 +117,16 @@ class Linear:
             packed = tuple(v.tobytes() for v in self.vectors)
             return (self.attributes, self.is_count, packed)
         return (self.attributes, "table", self.table.tobytes())
+
+    is_fraction: ClassVar[bool] = True
+    labels: ClassVar[Labels] = ()
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.attributes,)
+
+    def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
+        return respondent.linear(self, within)
 
     def dot(self, marginal: NDArray[Any]) -> float:
         """⟨q, marginal⟩ for a marginal over ``attributes``."""

@@ -108,6 +108,18 @@ def release(
     hypothesis: Hypothesis | None = None,
 ) -> OfflineRelease:
     """What an early stop leaves of the budget stays in the ledger."""
+    with ledger.exclusively():
+        return _released(config, losses, data, ledger, noise, hypothesis)
+
+
+def _released(
+    config: OfflineConfig,
+    losses: Sequence[tuple[Risk, ConvexSet]],
+    data: DataSource,
+    ledger: Ledger,
+    noise: Noise,
+    hypothesis: Hypothesis | None,
+) -> OfflineRelease:
     if not losses:
         raise InvalidInput("The workload must have at least one loss. Found none. List the losses to learn.")
     online = config.online
@@ -134,7 +146,7 @@ def release(
         measured = ledger.charge(config.measurement, why="convex offline: error")
         stopped = noise.add(float(errors[worst]), measured) <= 0.625 * online.alpha * online.scale
         if not stopped:
-            receipt = ledger.charge(online.plan.event, why="convex offline: oracle")
+            receipt = ledger.charge(online.plan.event, why="convex offline: oracle", keep=False)
             counts = data.marginal(risk.attributes)
             theta = online.oracle.answer(online.plan, risk, over, counts, noise, receipt, budget, rows)
             hypothesis.add_factor(risk.attributes, log_factor(online, risk, believed[worst], theta))

@@ -20,13 +20,14 @@ Differs:
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, final
 
 import numpy as np
 
 from hedgerow._checks import positive
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.excess import Excess, excess_of
@@ -36,13 +37,14 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, grid_at_most
-from hedgerow.privacy.ledger import Ledger, one_at_a_time
+from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
 from hedgerow.textbook.oracles import Oracle, Plan
 
+LEARNED = "convex pmw: oracle"
 NUMERICAL = 0.02  # τ as a share of S
 SURROGATE = 0.01  # share of α by which the err of a surrogate of the loss may differ from its own (``excess``)
 SLACK = 0.01  # share of α that a numerical θ̂ may cost an update
@@ -262,13 +264,27 @@ class OnlineConvexPMW:
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, error, self.ledger, self._noise)
         if not outcome.above:
             return ConvexAnswer(believed.theta, "hypothesis", opening)
-        receipt = self.ledger.charge(config.plan.event, why="convex pmw: oracle")
+        receipt = self.ledger.charge(config.plan.event, why=LEARNED, about={"attributes": risk.attributes}, keep=False)
         theta = config.oracle.answer(
             config.plan, risk, over, counts, self._noise, receipt, self.ledger.budget, self._rows
         )
-        self.hypothesis.add_factor(risk.attributes, log_factor(config, risk, believed, theta))
-        self.updates += 1
+        factor = log_factor(config, risk, believed, theta)
+        self.ledger.record(receipt, factor)  # rather than the oracle's steps
+        self._learn(risk.attributes, factor)
         return ConvexAnswer(theta, "oracle", opening + receipt.cost)
+
+    def _learn(self, names: Names, factor: Array) -> None:
+        self.hypothesis.add_factor(names, factor)
+        self.updates += 1
+
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """How far the guard was. What entries taught is learned by ``relearn``, in the order of all mechanisms' entries."""
+        self._progress = sparse_vector.resumed(self._guard, entries)
+
+    def relearn(self, entry: Entry) -> None:
+        """What one entry taught, if it is an answer of the oracle that came out."""
+        if entry.why == LEARNED and entry.released:
+            self._learn(tuple(entry.about["attributes"]), *entry.released)
 
     def __repr__(self) -> str:
         return f"OnlineConvexPMW(alpha={self.config.alpha:.4g}, {self.updates} of {self.config.rounds} updates)"

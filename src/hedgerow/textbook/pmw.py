@@ -17,6 +17,7 @@ rounds, L the bound of Theorem 4.10, so that unless something failed a round is 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
@@ -26,13 +27,15 @@ from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
-from hedgerow.privacy.ledger import Ledger, one_at_a_time
+from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear
 from hedgerow.textbook import multiplicative_weights as experts
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
+
+MEASURED = "pmw: measurement"
 
 
 @final
@@ -194,11 +197,21 @@ class OnlinePMW:
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self.ledger, self._noise)
         if not outcome.above:
             return PMWAnswer(believed, "hypothesis", opening)
-        receipt = self.ledger.charge(measurement, why="pmw: measurement")
+        receipt = self.ledger.charge(measurement, why=MEASURED, about={"query": query})
         measured = float(self._noise.add(N, receipt))
         cost = opening + receipt.cost
         self._learn(query, measured, believed)
         return PMWAnswer(min(1.0, max(0.0, measured / self.config.scale)), "measured", cost, measured)
+
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """How far the guard was. What entries taught is learned by ``relearn``, in the order of all mechanisms' entries."""
+        self._progress = sparse_vector.resumed(self._guard, entries)
+
+    def relearn(self, entry: Entry) -> None:
+        """What one entry taught, if it is a measurement that came out."""
+        if entry.why == MEASURED and entry.is_complete:
+            query, (measured,) = entry.about["query"], entry.released
+            self._learn(query, measured, self.hypothesis.answer(query))
 
     def _require_afforded(self, measurement: Laplace | Gaussian) -> None:
         """Refuse before the guard is asked, so that a refusal says nothing of what it would have answered."""

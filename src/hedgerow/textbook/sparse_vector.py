@@ -18,18 +18,20 @@ free gap, which is released, has a grid of its own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import final
 
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
-from hedgerow.privacy.guard_round import GuardRound
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.guard_round import ABOVE, GuardRound
+from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
 
 FINEST = 2.0**-20  # of a row: the finest grid of values, thresholds and the noise of comparisons
 LARGEST = 2.0**53  # rows: thresholds are at most this, and values are clipped to it
+ROUND = "guard round"
 LEAST_VARIANCE = 2 ** (2 / 3)  # ε₂/ε₁ that minimises 2(Δ/ε₁)² + 2(2Δ/ε₂)²
 
 
@@ -182,7 +184,7 @@ def _ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Nois
         raise BudgetExceeded(
             f"The budget must afford a round and its measurement. Found {ledger.remaining:.6g} left. Stop here."
         )
-    receipt = ledger.charge(config.guard, why="guard round")
+    receipt = ledger.charge(config.guard, why=ROUND, about={"threshold": config.threshold})
     threshold = _floored(config.threshold, config.unit)
     round_ = noise.open_round(receipt, threshold, config.unit, on_grid=config.gap)
     return Progress(progress.tops, round_, (config, ledger)), receipt.cost
@@ -198,6 +200,14 @@ def _finite(value: float) -> float:
 def _floored(value: float, unit: float) -> int:
     """Whole units, rounded down: values that are at most a multiple of the unit apart stay so, exactly."""
     return math.floor(value / unit)
+
+
+def resumed(config: SparseVector, entries: Sequence[Entry]) -> Progress:
+    """How far this sparse vector was: the rounds of it that ended. One that was open is over, and the next is charged."""
+    rounds = [
+        e for e in entries if e.why == ROUND and e.event == config.guard and e.about["threshold"] == config.threshold
+    ]
+    return Progress(tops=sum(entry.released == (ABOVE,) for entry in rounds))
 
 
 # Accuracy: every one of k adaptive comparisons is right to within a width w, except with probability β.

@@ -6,7 +6,7 @@ less than tables, as they do not measure smaller tables again (Xiao et al. 2023)
 first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once a round taught
 little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022).
 
-Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``evidence``, ``fit``);
+Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
 one-way marginals share their budget by (cells × workload)^⅔; the noise expected in a cell counts against a candidate
 only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the hypothesis
 cannot add more error than that.
@@ -25,22 +25,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.error_bars import Measurement, varying
-from hedgerow.engines.practical.residuals import Evidence, Overview, coordinates, from_coordinates
+from hedgerow.engines.practical.knowledge import Learned
+from hedgerow.engines.practical.measurement import Measurement, varying
+from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
 from hedgerow.model.junction_tree import junction_cells
-from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe, subsets
+from hedgerow.questions.universe import subsets
 
 ONE_WAY_SHARE = 0.1
 MORE_ONE_WAY = 0.25  # measured again with this share where the first measurements would be mostly noise,
@@ -55,101 +53,11 @@ FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-ROOM = 4_000_000  # for what a session measures later
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
-ROUND_STEPS, FINAL_STEPS, LOCAL_STEPS = 40, 300, 40
-ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
-RIDGE_FLOOR = 0.2
+ROUND_STEPS, FINAL_STEPS = 40, 300
 GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
 FLOATS = 53  # bits that float64 holds exactly
 WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
-
-
-@dataclass
-class Learned:
-    """What the session knows: released measurements, their combination, and the model fitted to them. All public."""
-
-    universe: Universe
-    evidence: Evidence
-    model: LogLinear
-    rows: float
-    overview: Overview | None = None
-    measurements: list[Measurement] = field(default_factory=list)
-    _public_rows: float | None = None
-    _priors: dict[object, Array] = field(default_factory=dict, repr=False)
-    _local: dict[Names, Array] = field(default_factory=dict, repr=False)
-
-    @classmethod
-    def nothing(cls, universe: Universe, rows: float | None = None) -> Learned:
-        """``rows``: n where it is public."""
-        return cls(universe, Evidence(universe, rows), LogLinear(universe, ()), rows or 1.0, _public_rows=rows)
-
-    def add(self, measurement: Measurement) -> None:
-        self.measurements.append(measurement)
-        self._local = {}
-        if measurement.query is None:
-            self.evidence.add(measurement)
-            if self._public_rows is None:
-                self.rows = max(1.0, self.evidence.total[0])
-
-    def has_room(self, names: Names) -> bool:
-        """Whether the model can take these attributes into one clique: a public fact."""
-        return junction_cells(self.universe, [*self.model.tops, names]) <= ROOM
-
-    def grow(self, *sets: Names, query: Linear | None = None) -> None:
-        """Give the model these sets; what it believes of them now is the prior of their tables."""
-        larger = self.model.grown(sets, query)
-        if larger is self.model:
-            return
-        for s in larger.sets:
-            if s not in self._priors:
-                self._priors[s] = self.model.marginal(s)
-        for key, q in larger.queries.items():
-            if key not in self._priors:
-                self._priors[key] = np.asarray(q.dot(self.model.marginal(q.attributes)))
-        self.model = larger
-
-    def refit(self, steps: int, tolerance: float = 1.0) -> float:
-        """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats; the objective."""
-        if not (self.model.sets or self.model.queries):
-            return 0.0
-        targets = [self._target(s) for s in self.model.sets]
-        single = {m.query.key: m for m in self.measurements if m.query is not None}
-        targets += [
-            Target(single[key].values, self._ridge(self._priors[key], single[key].variance, 1.0))
-            for key in self.model.queries
-        ]
-        self._local = {}
-        return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
-
-    def corrected(self, names: Names) -> Array | None:
-        """The model's marginal fitted to what was measured on ``names`` but did not fit the model; None if nothing was."""
-        if names in self.model.sets or len(names) < 2 or names not in self.evidence:
-            return None
-        if names not in self._local:
-            table = self.model.marginal(names)
-            for order in range(2, len(names) + 1):
-                sets = [s for s in subsets(names, order) if len(s) == order and s not in self.model.sets]
-                if not sets:
-                    continue
-                local, targets = Local(names, table, sets), []
-                for s in sets:
-                    counts, variance = self.evidence.estimate(s)
-                    prior = table.sum(axis=tuple(i for i, n in enumerate(names) if n not in s))
-                    targets.append(Target(counts, self._ridge(prior, variance, 1.0)))
-                minimise(local, targets, self.rows, steps=LOCAL_STEPS, tolerance=0.5)
-                table = local.table()
-            self._local[names] = table
-        return self._local[names]
-
-    def _target(self, names: Names) -> Target:
-        counts, variance = self.evidence.estimate(names)
-        return Target(counts, self._ridge(self._priors[names], variance, ONE_WAY_TRUST if len(names) == 1 else 1.0))
-
-    def _ridge(self, prior: Array, variance: float, trust: float) -> Array:
-        sd = math.sqrt(variance)
-        believed = np.maximum(self.rows * prior, 0.01 * sd)
-        return np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd)
 
 
 class Prefit:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import MOST_ROWS
-from hedgerow.engines.practical.error_bars import Measurement
+from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
 

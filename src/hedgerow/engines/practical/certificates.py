@@ -1,0 +1,89 @@
+"""The bar of a free convex answer: how much better another θ could be, for every table that the measurements leave possible.
+
+Symbols: D the data and D̂ the hypothesis, as fractions on the risk's attributes; θ̂ = argmin ℓ_D̂; err(D, θ) =
+ℓ_D(θ) − min ℓ_D; S the scale of the loss. Proof: docs/proofs/practical_convex.md.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import GlmRisk
+from hedgerow.convex.losses.families import Logistic, Squared
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.solver.public_minimum import Minimum
+
+
+def excess_bound(query: BoundMinimize, marginal: Array, found: Minimum, distance: float) -> float:
+    """A bound on err(D, θ̂) for every D with ‖D − D̂‖₂ ≤ distance; infinite where there is none worth stating.
+
+    With f_v(x) = ℓ_x(θ̂) − ℓ_x(θ̂ + v), err = sup over v of ⟨f_v, D̂⟩ + ⟨f_v, D − D̂⟩. The first term is at most the
+    solver's gap, and at most the Frank–Wolfe gap less the curvature of ℓ_D̂; the second at most distance·‖f_v‖₂, where
+    |f_v(x)| ≤ min(S, sup|φ′|·|⟨x, v⟩|). Or, by convexity on D, err ≤ sup −⟨∇ℓ_D(θ̂), v⟩.
+    """
+    risk, over = query.risk, query.over
+    if query.scale is None or not math.isfinite(distance):
+        return math.inf
+    bounds = [found.gap + distance * math.sqrt(marginal.size) * query.scale]
+    if isinstance(risk, GlmRisk):
+        if risk.loss.labels != "count":  # no loss is negative, so err ≤ ℓ_D(θ̂)
+            each = risk.losses(found.theta)
+            bounds.append(float((each * marginal).sum()) + distance * float(np.linalg.norm(each - each.mean())))
+        C = risk.features.gram(_per_feature(risk, np.ones(risk.shape)))  # Σ x xᵀ over the cells, each once
+        R = min(over.diameter_l2(risk.dimension), over.radius_l2(risk.dimension) + float(np.linalg.norm(found.theta)))
+        a = distance * risk.slope_bound(over)
+        bounds.append(found.gap + a * R * _root_of_largest(C))
+        if not risk.outputs:
+            r = risk.loss.derivative(risk.predictor(found.theta), risk.label()) ** 2
+            G = risk.features.gram(_per_feature(risk, np.broadcast_to(r, risk.shape)))  # Σ g gᵀ without the ridge
+            slope = risk.objective(marginal).gradient(found.theta)
+            uphill = float(slope @ (found.theta - over.minimise(slope)))
+            bounds.append(uphill + distance * R * _root_of_largest(G))
+            if risk.is_smooth:
+                bounds.append(uphill + _sup_quadratic(a, C, _curvature(risk, marginal, found.theta, R), R))
+    found_bound = min(bounds)
+    return found_bound if found_bound < _trivial(query, found.theta) else math.inf
+
+
+def _trivial(query: BoundMinimize, theta: Array) -> float:
+    """What bounds err whatever the data: S, and the largest loss at θ̂ where no loss is negative."""
+    assert query.scale is not None
+    if isinstance(query.risk, GlmRisk) and query.risk.loss.labels != "count":
+        return min(query.scale, float(query.risk.losses(theta).max()))
+    return query.scale
+
+
+def _per_feature(risk: GlmRisk, weights: Array) -> Array:
+    """Weights over the cells, 0 outside ``where``, summed to the features' own cells."""
+    objective = risk.objective(weights)
+    return objective._collect(objective.weights)
+
+
+def _curvature(risk: GlmRisk, marginal: Array, theta: Array, reach: float) -> Array:
+    """H with ℓ_D̂(θ̂ + v) ≥ ℓ_D̂(θ̂) + ⟨∇, v⟩ + ½vᵀHv for ‖v‖ ≤ reach.
+
+    Logistic: φ(z + d) − φ(z) − φ′(z)d ≥ φ″(z)(e^{−|d|} + |d| − 1) ≥ φ″(z)d²/(2 + |d|), as |φ‴| ≤ φ″.
+    """
+    p = risk.features.dimension
+    if type(risk.loss) not in (Squared, Logistic):
+        return risk.loss.ridge * np.eye(p)
+    kept = 1.0 if type(risk.loss) is Squared else 2 / (2 + reach * risk.features.row_norm_bound)
+    ridge = risk.loss.ridge * np.eye(p)
+    hessian: Array = kept * (risk.objective(marginal).hessian(theta) - ridge) + ridge
+    return hessian
+
+
+def _sup_quadratic(a: float, C: Array, H: Array, reach: float) -> float:
+    """A bound on sup over ‖v‖ ≤ reach of a·√(vᵀCv) − ½vᵀHv: by a√q ≤ κ/2 + a²q/(2κ), for the best of many κ."""
+    best = widest = a * reach * _root_of_largest(C)
+    for κ in widest * np.geomspace(1e-4, 1.0, 13) if widest > 0 else ():  # a set of one point leaves nothing
+        excess = float(np.linalg.eigvalsh(a * a / κ * C - H)[-1])
+        best = min(best, κ / 2 + reach**2 / 2 * max(0.0, excess))
+    return best
+
+
+def _root_of_largest(A: Array) -> float:
+    return math.sqrt(max(0.0, float(np.linalg.eigvalsh(A)[-1])))
