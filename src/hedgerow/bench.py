@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow._types import Array, Names
+from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.data import DataSource, Table
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import Query
+from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 
@@ -39,8 +39,8 @@ class _Truth:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         return Estimate(query.dot(self._data.marginal(query.attributes)) / self._data.rows, 0.0, "measured")
 
-    def marginal(self, names: Names, within: float | None) -> Estimate:
-        return Estimate(np.asarray(self._data.marginal(names) / self._data.rows), 0.0, "measured")
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        return Estimate(np.asarray(self._data.marginal(table.attributes) / self._data.rows), 0.0, "measured")
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
         counts = self._data.marginal(question.attributes)

@@ -14,7 +14,6 @@ import numpy as np
 
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
-from hedgerow._types import Names
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
@@ -25,7 +24,7 @@ from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
 from hedgerow.questions.bound import Bound, Estimate, Labels, Source
-from hedgerow.questions.counts import Query
+from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
@@ -73,31 +72,36 @@ class Answer:
 class Memory:
     """An engine that is not asked twice: what was answered is answered again, unless a better bar is asked for."""
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self._known: dict[Hashable, Estimate] = {}
+    def __init__(self, engine: Engine, ledger: Ledger) -> None:
+        """What the ledger knows was answered is known."""
+        self._engine, self._ledger = engine, ledger
+        self._known: dict[Hashable, Estimate] = {bound.key: estimate for bound, estimate in ledger.answers()}
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._known
 
-    def keep(self, key: Hashable, estimate: Estimate) -> None:
-        self._known[key] = estimate
+    def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
+        self._known[bound.key] = estimate
+        self._ledger.note(bound, estimate)
+        return estimate
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        return self._once(query.key, within, lambda: self._engine.linear(query, within))
+        known = self._kept(query, within)
+        return self.keep(query, self._engine.linear(query, within)) if known is None else known
 
-    def marginal(self, names: Names, within: float | None) -> Estimate:
-        return self._once(("marginal", names), within, lambda: self._engine.marginal(names, within))
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        known = self._kept(table, within)
+        return self.keep(table, self._engine.marginal(table, within)) if known is None else known
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
-        return self._once(question.key, within, lambda: self._engine.minimise(question, within))
+        known = self._kept(question, within)
+        return self.keep(question, self._engine.minimise(question, within)) if known is None else known
 
-    def _once(self, key: Hashable, within: float | None, ask: Callable[[], Estimate]) -> Estimate:
-        known = self._known.get(key)
-        if known is not None and (within is None or (known.error is not None and known.error <= within * (1 + 1e-9))):
-            return replace(known, source="repeat")
-        self._known[key] = estimate = ask()
-        return estimate
+    def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
+        known = self._known.get(bound.key)
+        if known is None or (within is not None and (known.error is None or known.error > within * (1 + 1e-9))):
+            return None
+        return replace(known, source="repeat")
 
 
 class Session(OneOnly):
@@ -106,9 +110,7 @@ class Session(OneOnly):
     def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, engine: Engine) -> None:
         """``engine`` answers; the session remembers, scales and reports."""
         self.ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
-        self._memory = Memory(engine)
-        for query, estimate in ledger.answers():
-            self._memory.keep(bound_to(query, data.universe).key, estimate)
+        self._memory = Memory(engine, ledger)
 
     @property
     def universe(self) -> Universe:
@@ -211,7 +213,7 @@ class Session(OneOnly):
             if found is None:
                 answers.append(self._asked(query, bound, None, scale))
             else:
-                self._memory.keep(bound.key, found)
+                self._memory.keep(bound, found)
                 answers.append(self._answer(query, bound, found, 0.0, scale))
             advance()
         return answers
@@ -222,8 +224,6 @@ class Session(OneOnly):
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
-        if estimate.source != "repeat":
-            self.ledger.note(query, estimate)
         value, error = estimate.value, estimate.error
         if scale == "rows" and bound.is_fraction:
             error = None if error is None else self._engine.error_in_rows(value, error)

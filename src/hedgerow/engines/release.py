@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from hedgerow._types import Names
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.engines.fitted import fitted
@@ -42,10 +41,12 @@ class Offline:
     def free(self, queries: Sequence[Linear]) -> list[Estimate]:
         return [self.linear(query, None) for query in queries]
 
-    def marginal(self, names: Names, within: float | None) -> Estimate:
-        errors = [self.linear(cell, within).error for cell in marginal_cells(self.hypothesis.universe, names)]
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        errors = [
+            self.linear(cell, within).error for cell in marginal_cells(self.hypothesis.universe, table.attributes)
+        ]
         error = None if None in errors else self._error
-        return Estimate(self.hypothesis.marginal(names), error, "hypothesis")
+        return Estimate(self.hypothesis.marginal(table.attributes), error, "hypothesis")
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
         """θ of the released hypothesis; a release promises nothing about it."""

@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._types import Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
@@ -26,6 +25,7 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.bound import Estimate, Source
+from hedgerow.questions.counts import BoundMarginal
 from hedgerow.questions.linear import Linear, marginal_cells
 from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
 from hedgerow.textbook.oracles import NoisyGradientDescent
@@ -78,12 +78,12 @@ class Theory:
         """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
 
     @one_at_a_time  # all its cells together
-    def marginal(self, names: Names, within: float | None) -> Estimate:
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Cell by cell: each is a count of its own."""
         self._require_reach(within)
         universe = self.hypothesis.universe
-        answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, names)]
-        values = np.array([answer.value for answer in answers]).reshape(universe.sizes(names))
+        answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, table.attributes)]
+        values = np.array([answer.value for answer in answers]).reshape(universe.sizes(table.attributes))
         source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
         return Estimate(values, self.error, source)
 

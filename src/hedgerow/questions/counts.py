@@ -154,7 +154,7 @@ class _Parity(Query):
 class AnswersMarginals(Protocol):
     """Whoever answers whole tables."""
 
-    def marginal(self, names: Names, within: float | None) -> Estimate: ...
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +179,7 @@ class BoundMarginal:
         return tuple((name, self.universe[name].labels) for name in self.attributes)
 
     def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:
-        return respondent.marginal(self.attributes, within)
+        return respondent.marginal(self, within)
 
 
 class _Marginal(Query):

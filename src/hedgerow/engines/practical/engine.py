@@ -33,7 +33,7 @@ from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import Query
+from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
@@ -108,13 +108,13 @@ class Practical:
         return _estimate(value, error)
 
     @one_at_a_time
-    def marginal(self, names: Names, within: float | None) -> Estimate:
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """The whole table; its bar holds for every cell, and ``within`` buys the table, not its cells."""
-        values, error = self.knowledge.table(names, within)
+        values, error = self.knowledge.table(table.attributes, within)
         if within is None or error <= within * (1 + 1e-9):
             return Estimate(values, error if error < 1 else None, "hypothesis")
-        self._purchases.buy_table(varying(self._data.universe, names), within)
-        values, error = self.knowledge.table(names, within)
+        self._purchases.buy_table(varying(self._data.universe, table.attributes), within)
+        values, error = self.knowledge.table(table.attributes, within)
         return Estimate(values, error if error < 1 else None, "measured")
 
     @one_at_a_time

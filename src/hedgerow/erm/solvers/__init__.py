@@ -1,1 +1,1 @@
-""""""
+"""One solver a file, each with ``plan`` and ``run``."""
