@@ -5,7 +5,7 @@ rounded to multiples of 2^-40. It is then still a linear query with values in [0
 number of such steps; integers add it up. That number is rounded to a coarser public step, a power of two at most 1,
 which float64 and the sampler hold. Rounding to the nearest is monotone and commutes with adding a row, so one row still
 moves the result by at most 1, exactly, as it does once values beyond 2^53 steps are cut off. All of it holds for every
-table of up to ``data.MOST_ROWS`` rows, whatever was guessed of their number.
+table of up to ``source.MOST_ROWS`` rows, whatever was guessed of their number.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Compiled loops over large arrays: each reads (and writes) its array once.
 
-Tables over some axes of an array are laid along its memory by a fold (see ``folds``). Exponentials are taken by a
+Tables over some axes of an array are laid along its memory by a fold (see ``memory_layout``). Exponentials are taken by a
 polynomial, 2^k (1 + r + r²/2! + … + r¹³/13!) with |r| ≤ ln(2)/2, which vectorises without a math library; its error is
 about one unit in the last place.
 """

@@ -7,7 +7,7 @@ Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, T rounds,
 stops at |y| ≤ 2α, and then every query is within 3α of the data, with probability 1 − β.
 
 Differs: the choice is among all k queries, for a choice among "queries with error > α" would itself depend on the data;
-the exponential mechanism favours them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``rows``), so their sensitivity
+the exponential mechanism favours them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``exact_counts``), so their sensitivity
 is exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at least 1¾α, and
 T is the bound of Theorem 4.10 at 1¾α, plus the round that stops. Budgets are calibrated by the ledger.
 """

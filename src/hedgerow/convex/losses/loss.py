@@ -1,6 +1,6 @@
 """What every loss of a linear predictor can do: slopes, constants, labels, and what it is asked about.
 
-Paper and symbols: see ``losses``.
+Paper and symbols: see ``families``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How far a point can be from the least value: the proven bounds that ``solver`` reports.
+"""How far a point can be from the least value: the proven bounds that ``public_minimum`` reports.
 
 Every bound is one of these, all for min over C of ⟨g, θ′ − θ⟩ + (σ/2)‖θ′ − θ‖² ≤ f* − f(θ) + Σ m e:
  - bounded C: the Frank–Wolfe gap ⟨g, θ − argmin_C ⟨g, ·⟩⟩; with σ > 0 also its value at the projection of θ − g/σ;

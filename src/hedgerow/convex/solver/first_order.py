@@ -3,7 +3,7 @@
 Papers: Beck & Teboulle, *A fast iterative shrinkage-thresholding algorithm* (FISTA); Yudin & Nemirovskii 1976
 (ellipsoids); Lemaréchal, Nemirovskii & Nesterov, *New variants of bundle methods* (the level bundle method).
 
-Symbols: f, C, g as in ``solver``; β smoothness, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, r the radius of a ball inside C.
+Symbols: f, C, g as in ``public_minimum``; β smoothness, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, r the radius of a ball inside C.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concor
 Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, C the set, g a (sub)gradient, σ the strong convexity, β the smoothness, h the half
 width over which a kink is rounded, e(x) ≥ 0 by how much a slope misses being a subgradient of φ at the cell's predictor.
 
-The bounds are in ``certificate``, the loss as a function in ``weighted``, methods by subgradients in ``first_order``. A
-loss with kinks is rounded over ever smaller h. How far it gets depends on the cells: on private counts see ``minimiser``.
+The bounds are in ``certificate``, the loss as a function in ``weighted_cells``, methods by subgradients in ``first_order``. A
+loss with kinks is rounded over ever smaller h. How far it gets depends on the cells: on private counts see ``private_minimum``.
 """
 
 from __future__ import annotations

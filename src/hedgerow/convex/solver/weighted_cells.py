@@ -1,4 +1,4 @@
-"""A loss over weighted cells, as a function of θ per unit of mass: what ``solver`` minimises.
+"""A loss over weighted cells, as a function of θ per unit of mass: what ``public_minimum`` minimises.
 
 Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, h the half width over which a kink is rounded, d = z − k the distance of a predictor
 from its kink, e(x) ≥ 0 by how much a slope misses being a subgradient of φ there.
