@@ -97,6 +97,11 @@ class Hypothesis:
                 self._factors[names] = self._factors[names] + table if names in self._factors else table.copy()
                 self._owned.add(names)
 
+    def settle(self) -> None:
+        """Let all factors in at once, not with the next marginal: whatever is asked next, and in which order, the same
+        factors then give the same numbers to the last bit."""
+        self._current()
+
     def require(self, attributes: Iterable[str]) -> None:
         """Refuse now, from public sizes alone, attributes on which a factor would be refused. Nothing changes."""
         names = self.universe.order(attributes)

@@ -140,7 +140,13 @@ class Ledger(OneOnly, ABC):
     There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
     """
 
-    def __init__(self, budget: Budget, slack: float = 0.0, earlier: Sequence[Entry] = ()) -> None:
+    def __init__(
+        self,
+        budget: Budget,
+        slack: float = 0.0,
+        earlier: Sequence[Entry] = (),
+        answers: Sequence[tuple[Any, Any]] = (),
+    ) -> None:
         if type(budget) is not Budget:  # another type could price events as it likes
             raise errors.InvalidInput(
                 f"budget must be a Budget. Found a {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
@@ -153,7 +159,7 @@ class Ledger(OneOnly, ABC):
         self._counts: dict[Event, int] = {}
         self._turn, self._charging = _Turn(), threading.Lock()
         self._bills: list[tuple[Bill, Any]] = []
-        self._answers: list[tuple[Any, Any]] = []
+        self._answers = list(answers)
         for entry in earlier:
             self._count(entry)
         self._pending = collections.deque(earlier)

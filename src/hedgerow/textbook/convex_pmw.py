@@ -275,6 +275,7 @@ class OnlineConvexPMW:
 
     def _learn(self, names: Names, factor: Array) -> None:
         self.hypothesis.add_factor(names, factor)
+        self.hypothesis.settle()
         self.updates += 1
 
     def resume(self, entries: Sequence[Entry]) -> None:

@@ -225,6 +225,7 @@ class OnlinePMW:
         overshoots = measured < self.config.scale * believed
         factor = experts.log_factor(query.table, overshoots=overshoots, eta=self.config.eta)
         self.hypothesis.add_factor(query.attributes, factor)
+        self.hypothesis.settle()
         self.updates += 1
 
     def __repr__(self) -> str:

@@ -23,6 +23,7 @@ is exact (``_exact_scores``). All parameters are constants or functions of publi
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 
@@ -34,6 +35,7 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.knowledge import Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
+from hedgerow.errors import BudgetExceeded
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.events import Gaussian, Laplace
@@ -89,6 +91,13 @@ class Prefit:
             if self._public_rows is None:
                 self._measure((), self._allowance.left)
             return self.learned
+        # Refused only after a crash, when what was lost is paid for twice and the last does not fit: go on with what is known.
+        with contextlib.suppress(BudgetExceeded):
+            self._measure_workload(everything)
+        self.learned.refit(FINAL_STEPS, 0.1)
+        return self.learned
+
+    def _measure_workload(self, everything: bool) -> None:
         pairs = self._closure(2, 2)
         fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
         if fits and not everything:
@@ -101,8 +110,6 @@ class Prefit:
                 self._measure_everything()
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
-        self.learned.refit(FINAL_STEPS, 0.1)
-        return self.learned
 
     def _closure(self, least: int, most: int) -> list[Names]:
         """The attribute sets of these sizes inside the workload's; single attributes always all."""
