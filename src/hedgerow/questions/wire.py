@@ -56,6 +56,7 @@ from hedgerow.questions.wire_registry import (
 from hedgerow.questions.wire_values import (
     Json,
     fields,
+    kind_of,
     read_array,
     read_flag,
     read_label,
@@ -202,7 +203,7 @@ def _write_predicate(predicate: Any) -> Json:
 
 
 def _read_predicate(record: Json) -> Any:
-    kind = record.get("kind") if isinstance(record, dict) else None
+    kind = kind_of(record)
     if kind == "isnt":
         return isnt(_read_predicate(*fields(record, "predicate")))
     if kind == "mask":

@@ -19,6 +19,7 @@ from hedgerow.questions.wire_values import (
     VALUE_KINDS,
     Json,
     fields,
+    kind_of,
     read_array,
     read_flag,
     read_number,
@@ -169,8 +170,8 @@ def inner(thing: Any) -> dict[str, Json]:
 
 def thing(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:
     """The thing that ``inner`` described, which must be one ``of`` these types."""
-    kind = record.get("kind") if isinstance(record, dict) else None
-    form = _KINDS.get(kind) if isinstance(kind, str) else None
+    kind = kind_of(record)
+    form = None if kind is None else _KINDS.get(kind)
     if form is None or not issubclass(form.type, of):
         fitting = sorted(kind for kind, form in _KINDS.items() if issubclass(form.type, of))
         refuse(f"The kind of {role}", f"one of {', '.join(fitting)}", kind, "Read it with the version that wrote it.")
@@ -179,7 +180,7 @@ def thing(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:
 
 
 def _outermost(record: dict[str, Json], of: type[T]) -> T:
-    kind = record.get("kind")
+    kind = kind_of(record)
     if kind not in (*VALUE_KINDS, "value"):
         return thing("a record", record, of)
     value = read_value(fields(record, "value")[0] if kind == "value" else record)

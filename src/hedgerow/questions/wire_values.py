@@ -69,6 +69,11 @@ def shown(found: Any) -> str:
     return repr(found) if isinstance(found, int) and abs(found) < 10**40 else f"a {type(found).__name__}"
 
 
+def kind_of(record: Json) -> str | None:
+    kind = record.get("kind") if type(record) is dict else None
+    return kind if type(kind) is str else None
+
+
 # Any plain value: what an answer or a released measurement may hold.
 
 
@@ -86,7 +91,7 @@ def write_value(value: Any) -> Json:
 def read_value(record: Json) -> Any:
     if isinstance(record, list):
         return [read_value(item) for item in record]
-    kind = record.get("kind") if isinstance(record, dict) else None
+    kind = kind_of(record)
     if kind == "array":
         return read_array(record)
     if kind == "tuple":
@@ -105,8 +110,8 @@ def write_label(value: Any) -> Json:
         return write_text("A text", value)
     if type(value) is int:
         return _write_integer(value)
-    if type(value) is float:
-        return _write_float(value)
+    if type(value) is float and not math.isnan(value):
+        return value if math.isfinite(value) else {"kind": "float", "text": repr(value)}
     if type(value) is tuple:
         return {"kind": "tuple", "items": [write_label(item) for item in value]}
     if type(value) in _TEXTS:
@@ -123,7 +128,7 @@ def write_label(value: Any) -> Json:
 def read_label(record: Json) -> Any:
     if record is None or isinstance(record, bool | int | float | str):
         return read_text("A text", record) if isinstance(record, str) else record
-    kind = record.get("kind") if isinstance(record, dict) else None
+    kind = kind_of(record)
     if kind == "tuple":
         return tuple(read_label(item) for item in read_list("The items of a tuple", fields(record, "items")[0]))
     if kind == "integer":
@@ -172,10 +177,6 @@ def _read_integer(record: dict[str, Json]) -> int:
     if str(value) != text or abs(value) <= LARGEST_PLAIN:
         refuse("A whole number in a text", "beyond 2^53, of digits alone", text)
     return value
-
-
-def _write_float(value: float) -> Json:
-    return value if math.isfinite(value) else {"kind": "float", "text": repr(value)}
 
 
 # Values of one type each, for fields.
@@ -262,7 +263,7 @@ def write_array(array: NDArray[Any]) -> dict[str, Json]:
 
 def read_array(record: Json, *dtypes: str) -> NDArray[Any]:
     """An array of one's own, of one of these ``dtypes`` if any are named."""
-    if not isinstance(record, dict) or record.get("kind") != "array":
+    if kind_of(record) != "array":
         refuse("An array", 'an object of kind "array"', record)
     dtype, shape, data = fields(record, "dtype", "shape", "data")
     if not isinstance(dtype, str) or dtype not in (dtypes or DTYPES):
@@ -294,9 +295,8 @@ def _unpacked(items: bytes, dtype: str, cells: int) -> NDArray[Any]:
 def fields(record: dict[str, Json], *names: str) -> list[Json]:
     """The fields of a record in this order; refused unless it has exactly these."""
     if (found := set(record) - {"kind"}) != set(names):
-        kind = record.get("kind")
         raise InvalidInput(
-            f"The fields of {shown(kind)} must be {', '.join(sorted(names)) or 'none'}. "
+            f"The fields of {shown(kind_of(record))} must be {', '.join(sorted(names)) or 'none'}. "
             f"Found {', '.join(shown(name) for name in sorted(found)[:12]) or 'none'}. "
             "Read the record with the version that wrote it."
         )
