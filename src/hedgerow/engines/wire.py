@@ -20,8 +20,12 @@ from hedgerow.questions.wire_values import (
     write_number,
 )
 
+EVENTS = (Laplace, Gaussian)
+DTYPES = ("float64", "int64")
+
 
 def _write_measurement(measurement: Measurement) -> dict[str, Json]:
+    measurement = _checked(measurement)
     return {
         "attributes": write_names("A name", measurement.attributes),
         "values": write_array(measurement.values),
@@ -35,17 +39,30 @@ def _write_measurement(measurement: Measurement) -> dict[str, Json]:
 def _read_measurement(
     attributes: Json, values: Json, event: Json, query: Json, residual: Json, rounding: Json
 ) -> Measurement:
-    """Whoever reads one knows the universe, and must hold the attributes and the shape of the values against it."""
-    names, counts = read_names("attributes", attributes), read_array(values, "float64", "int64")
-    asked: Linear | None = None if query is None else thing("query", query, Linear)
-    axes = len(names) if asked is None else 0
-    if len(set(names)) != len(names) or counts.ndim != axes or 0 in counts.shape:
-        refuse("The values of a measurement", f"a table with {axes} axes, one per attribute", counts.ndim)
-    off = read_number("rounding", rounding)
-    if not 0 <= off < 1:
-        refuse("rounding", "at least 0 and below 1", off)
-    drawn: Laplace | Gaussian = thing("event", event, (Laplace, Gaussian))
-    return Measurement(names, counts, drawn, asked, read_flag("residual", residual), off)
+    return _checked(
+        Measurement(
+            read_names("attributes", attributes),
+            read_array(values, *DTYPES),
+            thing("event", event, EVENTS),
+            None if query is None else thing("query", query, Linear),
+            read_flag("residual", residual),
+            read_number("rounding", rounding),
+        )
+    )
+
+
+def _checked(measurement: Measurement) -> Measurement:
+    """What can be seen without the universe, against which a reader must hold the attributes and the shape."""
+    names, values = measurement.attributes, measurement.values
+    axes = len(names) if measurement.query is None else 0
+    if len(set(names)) != len(names) or values.ndim != axes or 0 in values.shape or str(values.dtype) not in DTYPES:
+        found = f"{values.dtype} on {values.ndim} axes"
+        refuse("The values of a measurement", f"numbers on {axes} axes, one per attribute", found)
+    if type(measurement.event) not in EVENTS:
+        refuse("The event of a measurement", "Laplace or Gaussian", type(measurement.event).__name__)
+    if not 0 <= measurement.rounding < 1:
+        refuse("rounding", "at least 0 and below 1", measurement.rounding)
+    return measurement
 
 
 register("measurement", Measurement, _write_measurement, _read_measurement)
