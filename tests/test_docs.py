@@ -13,7 +13,7 @@ from hedgerow.errors import NotPrivateWarning
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 
-@pytest.mark.parametrize("guide", ["erm.md", "reading.md"])
+@pytest.mark.parametrize("guide", ["erm.md", "reading.md", "wire.md"])
 def test_the_examples_of_a_guide_run_in_order(guide) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / guide).read_text(), re.DOTALL)
     assert blocks
@@ -21,7 +21,7 @@ def test_the_examples_of_a_guide_run_in_order(guide) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", NotPrivateWarning)  # a guide does nothing that is not private
         for block in blocks:
-            exec(block, names)
+            exec(compile(block, guide, "exec", dont_inherit=True), names)
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)

@@ -25,11 +25,11 @@ def by_brute_force(query: hr.Query) -> np.ndarray:
 
 def _holds(query, record) -> bool:
     kind = type(query).__name__
-    if kind == "_Count":
+    if kind == "Count":
         return all(UNIVERSE[name].mask(p)[record[name]] for name, p in query.predicates)
-    if kind == "_Not":
+    if kind == "Not":
         return not _holds(query.part, record)
-    if kind == "_Combined":
+    if kind == "Combined":
         return (all if query.operation == "and" else any)(_holds(part, record) for part in query.parts)
     return sum(record[name] for name in set(query.attributes)) % 2 == 1
 

@@ -83,7 +83,9 @@ class BoundMinimize:
         return ("minimize", _meaning(self.risk), self.over)
 
 
-class _Minimize(Query):
+class Minimize(Query):
+    """See ``minimize``."""
+
     def __init__(self, loss: Loss | Custom, over: ConvexSet) -> None:
         self.loss, self.over = loss, over
 
@@ -114,7 +116,7 @@ class _Minimize(Query):
         return f"minimize({type(self.loss).__name__} of {self.loss.target} on {about}{among}, over={self.over!r})"
 
 
-QUESTIONS.add(_Minimize)
+QUESTIONS.add(Minimize)
 
 
 def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
@@ -123,7 +125,7 @@ def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
     Without a set the minimum is over all parameters, for losses with bounded slopes such as ``Logistic`` and ``Huber``.
     """
     _require_own(loss, over)
-    return _Minimize(loss, Unconstrained() if over is None else over)
+    return Minimize(loss, Unconstrained() if over is None else over)
 
 
 def _require_own(loss: object, over: object) -> None:

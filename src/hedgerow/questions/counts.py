@@ -31,13 +31,13 @@ class Query:
         raise NotImplementedError
 
     def __and__(self, other: Query) -> Query:
-        return _Combined("and", (self, other))
+        return Combined("and", (self, other))
 
     def __or__(self, other: Query) -> Query:
-        return _Combined("or", (self, other))
+        return Combined("or", (self, other))
 
     def __invert__(self) -> Query:
-        return _Not(self)
+        return Not(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and self._identity() == other._identity()
@@ -46,8 +46,8 @@ class Query:
         return hash(self._identity())
 
 
-class _Count(Query):
-    """A conjunction of predicates on single attributes."""
+class Count(Query):
+    """See ``count``: a conjunction of predicates on single attributes."""
 
     __slots__ = ("predicates",)
 
@@ -65,13 +65,15 @@ class _Count(Query):
         return ("count", frozenset((name, _predicate_identity(p)) for name, p in self.predicates))
 
     def __and__(self, other: Query) -> Query:
-        return _Count(self.predicates + other.predicates) if isinstance(other, _Count) else super().__and__(other)
+        return Count(self.predicates + other.predicates) if isinstance(other, Count) else super().__and__(other)
 
     def __repr__(self) -> str:
         return f"count({', '.join(f'{name}={_shown(p)}' for name, p in self.predicates)})"
 
 
-class _Combined(Query):
+class Combined(Query):
+    """A conjunction ("and") or disjunction ("or") of questions that are true or false for each record."""
+
     operation: str
     parts: tuple[Query, ...]
 
@@ -80,7 +82,7 @@ class _Combined(Query):
             _require_boolean(part)
         flat: list[Query] = []
         for part in parts:
-            flat.extend(part.parts if isinstance(part, _Combined) and part.operation == operation else (part,))
+            flat.extend(part.parts if isinstance(part, Combined) and part.operation == operation else (part,))
         self.operation, self.parts = operation, tuple(flat)
 
     def on(self, universe: Universe) -> Linear:
@@ -99,7 +101,9 @@ class _Combined(Query):
         return "(" + f" {'&' if self.operation == 'and' else '|'} ".join(map(repr, self.parts)) + ")"
 
 
-class _Not(Query):
+class Not(Query):
+    """The records for which a question is false."""
+
     def __init__(self, part: Query) -> None:
         _require_boolean(part)
         self.part = part
@@ -109,13 +113,18 @@ class _Not(Query):
         return Linear.from_table(universe, part.attributes, 1.0 - part.table)
 
     def _identity(self) -> Any:
-        return self.part.part._identity() if isinstance(self.part, _Not) else ("not", self.part._identity())
+        return ("not", self.part._identity())
+
+    def __invert__(self) -> Query:
+        return self.part
 
     def __repr__(self) -> str:
         return f"~{self.part!r}"
 
 
-class _Weighted(Query):
+class Weighted(Query):
+    """See ``linear``."""
+
     def __init__(self, attributes: tuple[str, ...], weights: NDArray[np.float64]) -> None:
         self.attributes, self.weights = attributes, weights
 
@@ -129,7 +138,9 @@ class _Weighted(Query):
         return f"linear({self.attributes!r}, …)"
 
 
-class _Parity(Query):
+class Parity(Query):
+    """See ``parity``."""
+
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes
 
@@ -182,7 +193,9 @@ class BoundMarginal:
         return respondent.marginal(self, within)
 
 
-class _Marginal(Query):
+class Marginal(Query):
+    """See ``marginal``."""
+
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes
 
@@ -234,7 +247,9 @@ class BoundMean:
         return Estimate(self.low + width * share, error, source)
 
 
-class _Mean(Query):
+class Mean(Query):
+    """See ``mean``."""
+
     def __init__(self, attribute: str, where: Query | None) -> None:
         if where is not None:
             _require_boolean(where)
@@ -250,7 +265,7 @@ class _Mean(Query):
         known = np.nan_to_num(declared.values, nan=np.nanmin(declared.values))
         low, high = float(known.min()), float(known.max())
         rescaled = (known - low) / (high - low) if high > low else np.zeros(declared.size)
-        among = self.where or _Count(())
+        among = self.where or Count(())
         if declared.other:  # the extra cell has no value: the mean is over the records that have one
             among = among & count({self.attribute: isnt(OTHER)})
         denominator = _bound_count(among, universe)
@@ -277,31 +292,31 @@ def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query
     A predicate is a value, a set of values, an inclusive (low, high) range, a boolean mask over the attribute's cells,
     or ``isnt`` of one of these. Use a mapping where a name is not an identifier.
     """
-    return _Count((*(predicates or {}).items(), *named.items()))
+    return Count((*(predicates or {}).items(), *named.items()))
 
 
 def conjunction(*flags: str, **predicates: Any) -> Query:
     """The fraction of records for which all the named flags hold, and the predicates too."""
-    return _Count((*((name, True) for name in flags), *predicates.items()))
+    return Count((*((name, True) for name in flags), *predicates.items()))
 
 
 def any_of(*parts: Query | str) -> Query:
     """The fraction of records for which at least one part holds; a name stands for that flag."""
     if not parts:
         raise InvalidInput("any_of must have at least one part. Found none. Name a flag or give a count.")
-    return _Combined("or", tuple(conjunction(p) if isinstance(p, str) else p for p in parts))
+    return Combined("or", tuple(conjunction(p) if isinstance(p, str) else p for p in parts))
 
 
 def mean(attribute: str, where: Query | None = None) -> Query:
     """The mean of a bounded attribute (by its bins' representative values), among the records of ``where`` if given."""
-    return _Mean(attribute, where)
+    return Mean(attribute, where)
 
 
 def marginal(*attributes: str) -> Query:
     """The contingency table on the attributes: an array of fractions, one per cell."""
     if not attributes:
         raise InvalidInput("A marginal must be on at least one attribute. Found none. Name the attributes.")
-    return _Marginal(tuple(attributes))
+    return Marginal(tuple(attributes))
 
 
 def interval(attribute: str, low: Any, high: Any) -> Query:
@@ -318,16 +333,16 @@ def parity(*attributes: str) -> Query:
     """The fraction of records in which an odd number of the two-valued attributes hold."""
     if not attributes:
         raise InvalidInput("A parity must be of at least one attribute. Found none. Name the attributes.")
-    return _Parity(tuple(attributes))
+    return Parity(tuple(attributes))
 
 
 def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     """The mean of any [0, 1]-valued function of a few attributes, given as a table over their cells."""
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
-    return _Weighted(names, np.array(weights, dtype=float))
+    return Weighted(names, np.array(weights, dtype=float))
 
 
-QUESTIONS: set[type[Query]] = {_Count, _Combined, _Not, _Weighted, _Parity, _Marginal, _Mean}
+QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal, Mean}
 """All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
 
 
@@ -361,7 +376,7 @@ def _bound_count(query: Query, universe: Universe) -> Linear:
 
 
 def _require_boolean(query: object) -> None:
-    if type(query) not in (_Count, _Combined, _Not, _Parity, _Weighted):
+    if type(query) not in (Count, Combined, Not, Parity, Weighted):
         raise InvalidInput(
             f"What is combined by &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
         )

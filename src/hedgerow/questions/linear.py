@@ -64,21 +64,17 @@ class Linear:
                 f"Weights must have shape {universe.sizes(names)}, one number per cell of {names!r}. "
                 f"Found {weights.shape}. Give one weight for every cell."
             )
-        if np.isnan(weights).any():
-            raise InvalidInput("Weights must be numbers. Found NaN. Replace it by a number between 0 and 1.")
-        if weights.size and (weights.min() < 0 or weights.max() > 1):
-            raise InvalidInput(
-                f"Weights must lie in [0, 1]. Found {weights.min():g} … {weights.max():g}. Rescale them to [0, 1]."
-            )
+        require_weights(weights)
         order = sorted(range(len(names)), key=lambda i: universe.index(names[i]))
-        return cls._canonical(tuple(names[i] for i in order), np.transpose(weights, order))
+        return cls.canonical(tuple(names[i] for i in order), np.transpose(weights, order))
 
     @classmethod
-    def _canonical(cls, names: tuple[str, ...], table: Array) -> Linear:
+    def canonical(cls, names: tuple[str, ...], table: Array) -> Linear:
+        """The query with this table of weights in [0, 1], its axes already in the order of the universe."""
         kept = [i for i in range(table.ndim) if not _constant_along(table, i)]
         table = table[tuple(slice(None) if i in kept else 0 for i in range(table.ndim))]
         names = tuple(names[i] for i in kept)
-        is_count = bool(np.isin(table, (0.0, 1.0)).all())
+        is_count = _is_mask(table)
         vectors = _factors(table)
         if vectors is not None and is_count:
             vectors = tuple(v.astype(bool) for v in vectors)
@@ -101,6 +97,24 @@ class Linear:
             return cls((), (), (), np.array(1.0), True)
         _, names, vectors = zip(*kept, strict=True)
         return cls(names, tuple(v.size for v in vectors), vectors, None, True)
+
+    @classmethod
+    def of_vectors(cls, names: tuple[str, ...], vectors: Sequence[NDArray[Any]]) -> Linear:
+        """The query with these ``vectors``, one per attribute in the order of the universe. No table is built.
+
+        Refused unless they are in canonical form: none is constant, at most one is not 0/1, and a mere factor is on the first.
+        """
+        floats = [np.asarray(v, dtype=float) + 0.0 for v in vectors]
+        for vector in floats:
+            require_weights(vector)
+        shaped = bool(names) and [v.ndim for v in floats] == [1] * len(names) and all(v.size for v in floats)
+        if not shaped or any(_constant_along(v, 0) for v in floats) or not _scaled_once(floats):
+            raise InvalidInput(
+                "The vectors of a query must be in canonical form. Found others. Bind the question to its universe again."
+            )
+        is_count = all(map(_is_mask, floats))
+        kept = tuple(v.astype(bool) for v in floats) if is_count else tuple(floats)
+        return cls(names, tuple(v.size for v in floats), kept, None, is_count)
 
     @property
     def table(self) -> Array:
@@ -195,6 +209,16 @@ def require_table(attributes: Sequence[str], shape: Sequence[int]) -> None:
         )
 
 
+def require_weights(weights: Array) -> None:
+    """Refuse what is not in [0, 1]."""
+    if np.isnan(weights).any():
+        raise InvalidInput("Weights must be numbers. Found NaN. Replace it by a number between 0 and 1.")
+    if weights.size and (weights.min() < 0 or weights.max() > 1):
+        raise InvalidInput(
+            f"Weights must lie in [0, 1]. Found {weights.min():g} … {weights.max():g}. Rescale them to [0, 1]."
+        )
+
+
 def _constant_along(table: Array, axis: int) -> bool:
     return bool((table == table.take([0], axis=axis)).all())
 
@@ -217,9 +241,22 @@ def _factors(table: Array) -> tuple[Array, ...] | None:
     axes = range(table.ndim)
     highest = [table.max(axis=tuple(j for j in axes if j != i)) for i in axes]
     vectors = [h / g for h in highest]
-    weighted = [i for i in axes if not np.isin(vectors[i], (0.0, 1.0)).all()]
+    weighted = [i for i in axes if not _is_mask(vectors[i])]
     if len(weighted) > 1:
         return None
     carrier = weighted[0] if weighted else 0
     vectors[carrier] = highest[carrier]
     return tuple(vectors) if np.array_equal(_outer(vectors), table) else None
+
+
+def _scaled_once(vectors: Sequence[Array]) -> bool:
+    """Whether the vectors, none constant, are those that ``_factors`` finds for their product."""
+    weighted = [i for i, vector in enumerate(vectors) if not _is_mask(vector)]
+    if len(weighted) != 1 or weighted == [0]:
+        return len(weighted) < 2
+    carrier = vectors[weighted[0]]
+    return not _is_mask(carrier / carrier.max())
+
+
+def _is_mask(array: Array) -> bool:
+    return bool(np.isin(array, (0.0, 1.0)).all())

@@ -1,6 +1,6 @@
 """Named classes of queries: all k-way marginals, intervals, thresholds, parities and conjunctions.
 
-A workload is public and written without a universe. ``on`` lists its queries; ``vc_dimension`` is the known
+A workload is a public value and written without a universe. ``on`` lists its queries; ``vc_dimension`` is the known
 Vapnik–Chervonenkis dimension of the class, or the bound log₂|Q| where only that is known (Dwork & Roth, Lemma 4.7).
 """
 
@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from hedgerow.errors import InvalidInput
@@ -16,82 +17,151 @@ from hedgerow.questions.counts import Query, count, interval, marginal, parity, 
 from hedgerow.questions.universe import Universe
 
 
-@dataclass(frozen=True)
-class Workload:
+class Workload(ABC):
     """A class of queries known by name; iterate ``on(universe)``."""
 
-    name: str
-    _queries: Callable[[Universe], Iterator[Query]]
-    _dimension: Callable[[Universe], int] | None = None
+    @property
+    @abstractmethod
+    def name(self) -> str: ...
+
+    @abstractmethod
+    def queries(self, universe: Universe) -> Iterator[Query]: ...
 
     def on(self, universe: Universe) -> list[Query]:
-        return list(self._queries(universe))
+        return list(self.queries(universe))
 
     def vc_dimension(self, universe: Universe) -> int:
-        if self._dimension is not None:
-            return self._dimension(universe)
         return math.floor(math.log2(max(2, len(self.on(universe)))))
 
     def __repr__(self) -> str:
         return self.name
 
 
-def marginals(k: int, *, most_cells: int | None = None) -> Workload:
-    """All k-way marginals, or those with at most ``most_cells`` cells. The VC dimension is that of their cells."""
-    _require_ways(k)
+@dataclass(frozen=True, repr=False)
+class Marginals(Workload):
+    """See ``marginals``."""
 
-    def tables(universe: Universe) -> Iterator[Query]:
-        for names in itertools.combinations(universe.names, min(k, len(universe.names))):
-            if most_cells is None or universe.cells(names) <= most_cells:
+    k: int
+    most_cells: int | None = None
+
+    def __post_init__(self) -> None:
+        _require_ways(self.k)
+
+    @property
+    def name(self) -> str:
+        return f"marginals({self.k})"
+
+    def queries(self, universe: Universe) -> Iterator[Query]:
+        for names in itertools.combinations(universe.names, min(self.k, len(universe.names))):
+            if self.most_cells is None or universe.cells(names) <= self.most_cells:
                 yield marginal(*names)
 
-    def dimension(universe: Universe) -> int:
-        cells = sum(universe.cells(names) for names in itertools.combinations(universe.names, k))
+    def vc_dimension(self, universe: Universe) -> int:
+        cells = sum(universe.cells(names) for names in itertools.combinations(universe.names, self.k))
         return math.floor(math.log2(max(2, cells)))
 
-    return Workload(f"marginals({k})", tables, dimension)
+
+@dataclass(frozen=True, repr=False)
+class Intervals(Workload):
+    """See ``intervals``."""
+
+    attribute: str
+
+    @property
+    def name(self) -> str:
+        return f"intervals({self.attribute!r})"
+
+    def queries(self, universe: Universe) -> Iterator[Query]:
+        values = _ordered_values(universe, self.attribute)
+        for low, high in itertools.combinations_with_replacement(values, 2):
+            yield interval(self.attribute, low, high)
+
+    def vc_dimension(self, universe: Universe) -> int:
+        return min(2, universe[self.attribute].size)
+
+
+@dataclass(frozen=True, repr=False)
+class Thresholds(Workload):
+    """See ``thresholds``."""
+
+    attribute: str
+
+    @property
+    def name(self) -> str:
+        return f"thresholds({self.attribute!r})"
+
+    def queries(self, universe: Universe) -> Iterator[Query]:
+        for value in _ordered_values(universe, self.attribute):
+            yield threshold(self.attribute, value)
+
+    def vc_dimension(self, universe: Universe) -> int:
+        return 1
+
+
+@dataclass(frozen=True, repr=False)
+class Parities(Workload):
+    """See ``parities``."""
+
+    k: int | None = None
+
+    @property
+    def name(self) -> str:
+        return "parities"
+
+    def queries(self, universe: Universe) -> Iterator[Query]:
+        for names in _subsets(_two_valued(universe), self.k):
+            yield parity(*names)
+
+    def vc_dimension(self, universe: Universe) -> int:
+        return len(_two_valued(universe)) if self.k is None else super().vc_dimension(universe)
+
+
+@dataclass(frozen=True, repr=False)
+class Conjunctions(Workload):
+    """See ``conjunctions``."""
+
+    k: int | None = None
+    monotone: bool = True
+
+    @property
+    def name(self) -> str:
+        return "conjunctions"
+
+    def queries(self, universe: Universe) -> Iterator[Query]:
+        for names in _subsets(_two_valued(universe), self.k):
+            for signs in [(1,) * len(names)] if self.monotone else itertools.product((1, 0), repeat=len(names)):
+                yield count({n: universe[n].labels[sign] for n, sign in zip(names, signs, strict=True)})
+
+    def vc_dimension(self, universe: Universe) -> int:
+        return len(_two_valued(universe)) if self.k is None else super().vc_dimension(universe)
+
+
+WORKLOADS = (Conjunctions, Intervals, Marginals, Parities, Thresholds)
+
+
+def marginals(k: int, *, most_cells: int | None = None) -> Workload:
+    """All k-way marginals, or those with at most ``most_cells`` cells. The VC dimension is that of their cells."""
+    return Marginals(k, most_cells)
 
 
 def intervals(attribute: str) -> Workload:
     """All intervals of one ordered attribute; VC dimension 2."""
-
-    def ranges(universe: Universe) -> Iterator[Query]:
-        values = _ordered_values(universe, attribute)
-        for low, high in itertools.combinations_with_replacement(values, 2):
-            yield interval(attribute, low, high)
-
-    return Workload(f"intervals({attribute!r})", ranges, lambda u: min(2, u[attribute].size))
+    return Intervals(attribute)
 
 
 def thresholds(attribute: str) -> Workload:
     """All thresholds ``attribute <= t``; VC dimension 1."""
-
-    def cuts(universe: Universe) -> Iterator[Query]:
-        for value in _ordered_values(universe, attribute):
-            yield threshold(attribute, value)
-
-    return Workload(f"thresholds({attribute!r})", cuts, lambda u: 1)
+    return Thresholds(attribute)
 
 
 def parities(k: int | None = None) -> Workload:
     """Parities of up to k two-valued attributes; of all d of them the VC dimension is d."""
-
-    def odd(universe: Universe) -> Iterator[Query]:
-        for names in _subsets(_two_valued(universe), k):
-            yield parity(*names)
-
-    return Workload("parities", odd, (lambda u: len(_two_valued(u))) if k is None else None)
+    return Parities(k)
 
 
 def conjunctions(k: int | None = None, *, monotone: bool = True) -> Workload:
     """Conjunctions of up to k two-valued attributes, negated ones too unless ``monotone``; VC dimension d over all d."""
-
-    def literals(universe: Universe) -> Iterator[Query]:
-        for names in _subsets(_two_valued(universe), k):
-            for signs in [(1,) * len(names)] if monotone else itertools.product((1, 0), repeat=len(names)):
-                yield count({n: universe[n].labels[sign] for n, sign in zip(names, signs, strict=True)})
-
-    return Workload("conjunctions", literals, (lambda u: len(_two_valued(u))) if k is None else None)
+    return Conjunctions(k, monotone)
 
 
 def _require_ways(k: int) -> None:

@@ -1,0 +1,39 @@
+"""Losses, constraint sets and minimisation questions to and from JSON: see ``questions/wire``.
+
+A loss or a set is written by the fields of its class, under the name of its class. A loss of one's own (``Custom``) is made of
+functions, which have no JSON form: to read them back would be to run whatever a record says.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.losses.families import Loss
+from hedgerow.convex.minimize import LOSSES, Minimize, minimize
+from hedgerow.convex.sets import SETS, ConvexSet
+from hedgerow.questions.wire import inner, register, register_dataclass, register_refusal, thing
+from hedgerow.questions.wire_values import Json
+
+for constraint in SETS:
+    register_dataclass(constraint)
+
+for loss in sorted(LOSSES - {Custom}, key=lambda loss: loss.__name__):
+    register_dataclass(loss)
+
+register_refusal(
+    Custom,
+    "A loss must be one of hedgerow.losses other than Custom to be stored or sent. Found Custom, and functions have no JSON "
+    "form. Ask it of a session in the process that defines it.",
+)
+
+
+def _write_minimize(question: Minimize) -> dict[str, Json]:
+    return {"loss": inner(question.loss), "over": inner(question.over)}
+
+
+def _read_minimize(loss: Json, over: Json) -> Any:
+    return minimize(thing("loss", loss, Loss), thing("over", over, ConvexSet))
+
+
+register("minimize", Minimize, _write_minimize, _read_minimize)
