@@ -158,7 +158,10 @@ def asked(session: hr.Session) -> list[Any]:
 
 
 def taken_up(ledger: Ledger, entries: Any = None) -> Ledger:
-    return Accountant(ledger.budget, earlier=ledger.entries() if entries is None else entries, answers=ledger.answers())
+    """As it comes back from its lines; or with other entries."""
+    if entries is None:
+        return hr.wire.ledger_from_lines(list(hr.wire.ledger_lines(ledger)), UNIVERSE)
+    return Accountant(ledger.budget, earlier=entries, answers=ledger.answers())
 
 
 @pytest.mark.parametrize(("opened", "budget"), STREAM_CASES)

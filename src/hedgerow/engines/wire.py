@@ -1,23 +1,41 @@
-"""Released measurements to and from JSON: see ``questions/wire``. With this module everything below it has its form too."""
+"""Estimates, released measurements and the entries of a ledger, to and from JSON: see ``questions/wire``.
+
+With this module everything below it has its form too.
+"""
 
 from __future__ import annotations
 
+import numpy as np
+
 import hedgerow.convex.wire  # noqa: F401  # registers its kinds
-from hedgerow.engines.practical.error_bars import Measurement
-from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Event, Gaussian, Laplace
+from hedgerow.privacy.ledger import Entry
+from hedgerow.questions.bound import Estimate
+from hedgerow.questions.counts import Query
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.wire import inner, register, thing
 from hedgerow.questions.wire_values import (
     Json,
+    kind_of,
     read_array,
     read_flag,
+    read_list,
     read_names,
     read_number,
+    read_text,
+    read_value,
+    read_whole,
     refuse,
     write_array,
     write_flag,
     write_names,
     write_number,
+    write_text,
+    write_value,
+    write_whole,
 )
 
 EVENTS = (Laplace, Gaussian)
@@ -66,3 +84,97 @@ def _checked(measurement: Measurement) -> Measurement:
 
 
 register("measurement", Measurement, _write_measurement, _read_measurement)
+
+
+def _write_estimate(estimate: Estimate) -> dict[str, Json]:
+    return {
+        "value": write_value(estimate.value),
+        "error": None if estimate.error is None else write_number("error", estimate.error),
+        "source": write_text("source", estimate.source),
+    }
+
+
+def _read_estimate(value: Json, error: Json, source: Json) -> Estimate:
+    found, bar = read_value(value), None if error is None else read_number("error", error)
+    said = read_text("source", source)
+    if said not in ("hypothesis", "measured", "repeat"):
+        refuse("source", "'hypothesis', 'measured' or 'repeat'", said)
+    return Estimate(found, bar, said)  # type: ignore[arg-type]
+
+
+register("estimate", Estimate, _write_estimate, _read_estimate)
+
+
+# Entries. What an entry is about is public values and linear queries; a question without a form is left out, for it is only named.
+
+
+def _write_entry(entry: Entry) -> dict[str, Json]:
+    return {
+        "number": write_whole("number", entry.number),
+        "events": [inner(event) for event in entry.events],
+        "cost": write_number("cost", entry.cost),
+        "why": write_text("why", entry.why),
+        "about": [[write_text("A name", name), _write_about(value)] for name, value in sorted(entry.about.items())],
+        "asked": _write_asked(entry.asked),
+        "kept": write_flag("kept", entry.kept),
+        "released": [write_value(value) for value in entry.released],
+        "private": write_flag("private", entry.private),
+    }
+
+
+def _write_about(value: object) -> Json:
+    return inner(value) if isinstance(value, Linear) else write_value(value)
+
+
+def _write_asked(question: object) -> Json:
+    try:
+        return None if question is None else inner(question)
+    except InvalidInput:
+        return None
+
+
+def _read_entry(
+    number: Json,
+    events: Json,
+    cost: Json,
+    why: Json,
+    about: Json,
+    asked: Json,
+    kept: Json,
+    released: Json,
+    private: Json,
+) -> Entry:
+    facts = {}
+    for pair in read_list("about", about):
+        name, value = read_list("A pair", pair)
+        is_query = kind_of(value) == kind_of(inner(_EVERYONE))
+        facts[read_text("A name", name)] = thing("query", value, Linear) if is_query else read_value(value)
+    return Entry(
+        number=read_whole("number", number),
+        events=tuple(thing("event", event, Event) for event in read_list("events", events)),
+        cost=read_number("cost", cost),
+        why=read_text("why", why),
+        about=facts,
+        asked=None if asked is None else thing("asked", asked, Query),
+        kept=read_flag("kept", kept),
+        released=tuple(read_value(value) for value in read_list("released", released)),
+        private=read_flag("private", private),
+    )
+
+
+_EVERYONE = Linear((), (), (), np.array(1.0), True)
+register("entry", Entry, _write_entry, _read_entry)
+register(
+    "budget",
+    Budget,
+    lambda budget: {
+        "epsilon": write_number("epsilon", budget.epsilon),
+        "delta": write_number("delta", budget.delta),
+        "neighbours": write_text("neighbours", budget.neighbours),
+    },
+    lambda epsilon, delta, neighbours: Budget(
+        read_number("epsilon", epsilon),
+        read_number("delta", delta),
+        read_text("neighbours", neighbours),  # type: ignore[arg-type]
+    ),
+)
