@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 
 import hedgerow as hr
 
+MODULES = (hr.losses, hr.erm, hr.estimators, hr.wire, hr.bench)
+
+
+def signature(thing: object) -> str:
+    try:
+        shown = str(inspect.signature(thing)) if callable(thing) else ""  # type: ignore[arg-type]
+    except ValueError:
+        return ""
+    return re.sub(r" at 0x[0-9a-f]+", "", shown).replace("'", "")  # annotations are texts; addresses say nothing
+
 
 def entry(name: str, thing: object) -> str:
-    try:
-        signature = str(inspect.signature(thing)) if callable(thing) else ""  # type: ignore[arg-type]
-    except ValueError:
-        signature = ""
-    text = f"### `{name}{signature}`\n\n{inspect.getdoc(thing) or ''}\n"
+    text = f"### `{name}{signature(thing)}`\n\n{inspect.getdoc(thing) or ''}\n"
     if inspect.isclass(thing):
         for method, function in vars(thing).items():
-            if not method.startswith("_") and (callable(function) or isinstance(function, property)):
+            if not method.startswith("_") and (callable(function) or isinstance(function, property | classmethod)):
                 said = (inspect.getdoc(function) or "").split("\n\n")[0].replace("\n", " ")
-                text += f"\n- `{method}`: {said}"
+                text += f"\n- `{method}`" + (f": {said}" if said else "")
         text += "\n"
     return text
 
@@ -31,11 +38,11 @@ def section(module: ModuleType, names: Iterable[str]) -> str:
     return f"## `{module.__name__}`\n\n{said}\n\n{entries}"
 
 
-def main() -> None:
-    own = [name for name in vars(hr) if not name.startswith("_") and not inspect.ismodule(getattr(hr, name))]
-    sections = [section(hr, own), *(section(module, module.__all__) for module in (hr.losses, hr.erm))]
-    (Path(__file__).parent / "api.md").write_text("# API\n\nWritten by `make docs`.\n\n" + "\n".join(sections))
+def written() -> str:
+    own = [name for name in hr.__all__ if not inspect.ismodule(getattr(hr, name))]
+    sections = [section(hr, own), *(section(module, module.__all__) for module in MODULES)]
+    return "# API\n\nWritten by `make docs`.\n\n" + "\n".join(sections)
 
 
 if __name__ == "__main__":
-    main()
+    (Path(__file__).parent / "api.md").write_text(written())

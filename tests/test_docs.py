@@ -1,30 +1,68 @@
-"""The guides' examples run as printed."""
+"""The pages tell the truth: their examples run as printed, and what they name is there."""
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import warnings
 from pathlib import Path
+from types import ModuleType
 
+import numpy as np
+import pandas as pd
 import pytest
 
+import hedgerow as hr
 from hedgerow.errors import NotPrivateWarning
 
-DOCS = Path(__file__).resolve().parent.parent / "docs"
+ROOT = Path(__file__).resolve().parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([ROOT / "README.md", *DOCS.rglob("*.md")])
+WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text()]
 
 
-@pytest.mark.parametrize("guide", ["erm.md", "reading.md", "wire.md"])
-def test_the_examples_of_a_guide_run_in_order(guide) -> None:
-    blocks = re.findall(r"```python\n(.*?)```", (DOCS / guide).read_text(), re.DOTALL)
-    assert blocks
-    names: dict[str, object] = {}
+@pytest.mark.parametrize("page", WITH_EXAMPLES, ids=lambda page: page.name)
+def test_the_examples_of_a_page_run_in_order_as_printed(page, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    people = {"age": rng.integers(17, 90, 4000), "sex": rng.choice(["F", "M"], 4000), "smoker": rng.random(4000) < 0.3}
+    pd.DataFrame(people).to_csv("people.csv", index=False)  # the reader's own table
+    names: dict[str, object] = {"thousands_of_queries": [hr.count(smoker=True, age=(a, a + 20)) for a in range(17, 70)]}
     with warnings.catch_warnings():
-        warnings.simplefilter("error", NotPrivateWarning)  # a guide does nothing that is not private
-        for block in blocks:
-            exec(compile(block, guide, "exec", dont_inherit=True), names)
+        warnings.simplefilter("error", NotPrivateWarning)  # a page does nothing that is not private
+        for block in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL):
+            exec(compile(block, page.name, "exec", dont_inherit=True), names)
 
 
-@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda page: page.name)
+def test_the_pages_with_examples_are_found() -> None:
+    assert {"README.md", "architecture.md", "erm.md", "reading.md", "wire.md"} <= {page.name for page in WITH_EXAMPLES}
+
+
+def test_the_api_reference_is_what_the_code_says(tmp_path) -> None:
+    spec = importlib.util.spec_from_file_location("reference", DOCS / "reference.py")
+    assert spec is not None and spec.loader is not None
+    reference = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(reference)
+    assert reference.written() == (DOCS / "api.md").read_text(), "run `make docs`"
+
+
+def test_the_api_reference_has_every_public_name_and_nothing_else() -> None:
+    told = set(re.findall(r"^### `([\w.]+)", (DOCS / "api.md").read_text(), re.MULTILINE))
+    public = {name for name in hr.__all__ if not isinstance(getattr(hr, name), ModuleType)}
+    for module in (hr.losses, hr.erm, hr.estimators, hr.wire, hr.bench):
+        public |= {name for name in module.__all__}
+    assert told == public
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_file_a_page_names_is_there(page) -> None:
+    """Files by their path from the root, or inside the package."""
+    named = set(re.findall(r"`((?:[\w]+/)+[\w]+\.(?:py|md))`", page.read_text()))
+    places = (ROOT, ROOT / "src", ROOT / "src" / "hedgerow", DOCS)
+    assert {name for name in named if not any((place / name).exists() for place in places)} == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_every_link_between_pages_leads_somewhere(page) -> None:
     links = re.findall(r"\]\(([^)#:]+?)(?:#[^)]*)?\)", page.read_text())
     assert [link for link in links if not (page.parent / link).exists()] == []

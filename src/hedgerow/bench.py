@@ -23,6 +23,8 @@ from hedgerow.questions.universe import Universe
 if TYPE_CHECKING:
     from hedgerow.session import Session
 
+__all__ = ["unsafe_answer", "unsafe_error", "unsafe_excess_risk"]
+
 
 def unsafe_answer(source: Any, query: Query, universe: Universe | None = None) -> float | Array:
     """The true value of a query on the table, with no noise."""
