@@ -145,7 +145,7 @@ def loads(text: str, of: type[T] = object) -> T:  # type: ignore[assignment]
             "A record", f"a text of at most {LONGEST_TEXT} characters", text if isinstance(text, str) else type(text)
         )
     try:
-        record = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_distinct)
+        record = json.loads(text, object_pairs_hook=_distinct)
     except InvalidInput:
         raise
     except (ValueError, RecursionError):
@@ -217,10 +217,6 @@ def _too_large() -> InvalidInput:
     return InvalidInput(
         f"A record must be nested at most {MOST_DEPTH} deep and have at most {MOST_ITEMS} items. Found more. Ask about less."
     )
-
-
-def _no_constant(token: str) -> Json:
-    refuse("A number", "finite", token, 'Write {"kind": "float", "text": "inf"}.')
 
 
 def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
