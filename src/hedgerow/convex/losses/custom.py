@@ -82,7 +82,7 @@ class Custom:
         Looks at extreme points of the set and at an even spread of others, each against each, so it finds gross
         mistakes; it is no proof.
         """
-        self.on(universe)._check(over, points)
+        self.on(universe).check(over, points)
 
 
 class CustomRisk(Risk):
@@ -92,7 +92,7 @@ class CustomRisk(Risk):
         self.loss, self.universe = loss, universe
         self.attributes = universe.order(loss.attributes)
         self.shape = universe.sizes(self.attributes)
-        self._require_size()
+        self.require_size()
         self.dimension = int(loss.dimension)
         self.smoothness = float(loss.smoothness)
         self.records = self._records(np.arange(math.prod(self.shape)))
@@ -173,7 +173,8 @@ class CustomRisk(Risk):
             )
         return found
 
-    def _check(self, over: ConvexSet, points: int) -> None:
+    def check(self, over: ConvexSet, points: int) -> None:
+        """``Custom.check``."""
         over.require(self.dimension)
         total = math.prod(self.shape)
         count = min(total, CHECKED_CELLS)

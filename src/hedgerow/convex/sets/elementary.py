@@ -199,26 +199,27 @@ class Box(ConvexSet):
     def dimension(self) -> int | None:
         return next((len(end) for end in (self.low, self.high) if isinstance(end, tuple)), None)
 
-    def _ends(self, p: int) -> tuple[Array, Array]:
+    def ends(self, p: int) -> tuple[Array, Array]:
+        """The least and the largest value of each of p coordinates."""
         self.require(p)
         return np.broadcast_to(np.asarray(self.low, float), p), np.broadcast_to(np.asarray(self.high, float), p)
 
     def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
         v = np.asarray(theta, dtype=float)
-        low, high = self._ends(v.size)
+        low, high = self.ends(v.size)
         return bool(((v >= low - tolerance) & (v <= high + tolerance)).all())
 
     def project(self, theta: ArrayLike) -> Array:
         v = self.vector(theta)
-        return np.clip(v, *self._ends(v.size))
+        return np.clip(v, *self.ends(v.size))
 
     def minimise(self, gradient: ArrayLike) -> Array:
         g = self.vector(gradient)
-        low, high = self._ends(g.size)
+        low, high = self.ends(g.size)
         return np.where(g > 0, low, high)
 
     def _farthest(self, p: int) -> Array:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return np.maximum(np.abs(low), np.abs(high))
 
     def radius_l1(self, p: int) -> float:
@@ -228,15 +229,15 @@ class Box(ConvexSet):
         return float(np.linalg.norm(self._farthest(p)))
 
     def diameter_l2(self, p: int) -> float:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return float(np.linalg.norm(high - low))
 
     def gaussian_width(self, p: int) -> float:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return math.sqrt(2 / math.pi) * float((high - low).sum()) / 2  # E|b| = √(2/π)
 
     def potential(self, p: int) -> Potential:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return Euclidean((low + high) / 2, self.diameter_l2(p) ** 2 / 8, expected_norm(p), self.project)
 
 

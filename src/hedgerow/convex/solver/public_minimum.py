@@ -146,7 +146,7 @@ def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: flo
         found = brentq(excess, 0.0, longest, xtol=1e-300, rtol=1e-14)
         return over.project(V @ (b / (λ + float(found))))
     if isinstance(over, Box):  # ‖√λ Vᵀv − b‖² with bounds
-        root, (low, high) = np.sqrt(λ), over._ends(len(theta))
+        root, (low, high) = np.sqrt(λ), over.ends(len(theta))
         b = root * (V.T @ theta) - (V.T @ g) / root
         spread = np.maximum(high - low, 1e-12)
         return over.project(lsq_linear(root[:, None] * V.T, b, (low, low + spread), method="bvls").x)
