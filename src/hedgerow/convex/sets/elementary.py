@@ -25,7 +25,7 @@ from hedgerow._checks import positive
 from hedgerow._types import Array
 from hedgerow.convex.sets.convex_set import (
     ConvexSet,
-    SparseVector,
+    SparsePoint,
     VertexSet,
     expected_norm,
     project_simplex,
@@ -144,9 +144,9 @@ class L1Ball(VertexSet):
         scaled = self.radius * self.vector(gradient)
         return np.concatenate([scaled, -scaled])
 
-    def vertex(self, index: int, p: int) -> SparseVector:
+    def vertex(self, index: int, p: int) -> SparsePoint:
         sign, i = divmod(_numbered(index, 2 * p), p)
-        return SparseVector(np.array([i]), np.array([-self.radius if sign else self.radius]))
+        return SparsePoint(np.array([i]), np.array([-self.radius if sign else self.radius]))
 
     def radius_l1(self, p: int) -> float:
         return self.radius
@@ -267,8 +267,8 @@ class Simplex(VertexSet):
     def vertex_scores(self, gradient: ArrayLike) -> Array:
         return self.scale * self.vector(gradient)
 
-    def vertex(self, index: int, p: int) -> SparseVector:
-        return SparseVector(np.array([_numbered(index, p)]), np.array([self.scale]))
+    def vertex(self, index: int, p: int) -> SparsePoint:
+        return SparsePoint(np.array([_numbered(index, p)]), np.array([self.scale]))
 
     def radius_l1(self, p: int) -> float:
         return self.scale
@@ -338,10 +338,10 @@ class Polytope(VertexSet):
     def vertex_scores(self, gradient: ArrayLike) -> Array:
         return self.vertices @ self.vector(gradient)
 
-    def vertex(self, index: int, p: int) -> SparseVector:
+    def vertex(self, index: int, p: int) -> SparsePoint:
         row = self.vertices[_numbered(index, self.vertex_count(p))]
         indices = np.flatnonzero(row)
-        return SparseVector(indices, row[indices])
+        return SparsePoint(indices, row[indices])
 
     def radius_l1(self, p: int) -> float:
         self.require(p)
