@@ -18,8 +18,8 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # which loads its parts when they are first named
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
@@ -324,7 +324,7 @@ class Polytope(VertexSet):
         size = float(np.abs(U).max())
         if size == 0:
             return v.copy()
-        z = nnls(np.vstack([U.T / size, np.ones(len(U))]), np.append(np.zeros(v.size), 1.0))[0]
+        z = scipy.optimize.nnls(np.vstack([U.T / size, np.ones(len(U))]), np.append(np.zeros(v.size), 1.0))[0]
         mixed: Array = z @ self.vertices / z.sum()
         return mixed
 
