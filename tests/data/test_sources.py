@@ -257,7 +257,7 @@ def test_threads_may_share_a_source(make, monkeypatch) -> None:
     assert sum(counts.size for counts in data._cache.values()) <= module.CACHED_CELLS
 
 
-def test_a_large_table_is_counted_batch_by_batch() -> None:
+def test_a_large_table_is_counted_batch_by_batch(tmp_path) -> None:
     universe = hr.Universe.from_sizes({"a": 700, "b": 700, "c": 3})  # one set of more cells than a batch has rows
     cells = records(16, rows=300_000, universe=universe)
     data = Table(pd.DataFrame(cells, columns=["a", "b", "c"]), universe)
@@ -268,3 +268,4 @@ def test_a_large_table_is_counted_batch_by_batch() -> None:
             place = place * universe[name].size + cells[:, universe.index(name)]
         expected = np.bincount(place, minlength=universe.cells(names))
         assert np.array_equal(counts.ravel(), expected)
+    assert data.fingerprint() == histogram(tmp_path, universe, cells).fingerprint()
