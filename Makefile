@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test lint audit bench docs clean
+.PHONY: setup demo test lint stops audit bench docs clean
 
 setup: $(READY)
 
@@ -24,6 +24,9 @@ lint: setup            ## style, types, and randomness in one module only
 
 test: lint             ## everything that must hold on every commit
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+stops: setup           ## how many modules a question goes through
+	$(BIN)/python tools/stops.py --check
 
 audit: setup           ## empirical privacy: long distinguishing tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit

@@ -1,76 +1,260 @@
-"""The folder listing is the architecture: imports point down only, and randomness is drawn in one module."""
+"""The folder listing is the architecture: imports point down, privates stay at home, randomness is drawn in one module.
+
+Each rule is a function of a source tree, so that a small tree that breaks it shows that the rule can fail.
+"""
 
 from __future__ import annotations
 
 import ast
+import graphlib
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
-LAYERS = [
-    {"errors", "universe", "linear", "queries", "workloads", "experts"}
-    | {"convex_set", "norm_balls", "potentials", "geometry", "features", "glm", "custom", "risk", "losses", "minimize"},
-    {"process", "noise", "uniforms", "events", "accounting", "bounds"},
-    {"hypothesis", "junction_tree", "triangulation", "folds", "kernels"} | {"data", "coding", "sources", "csv_file"},
-    {"sparse_vector", "rows", "pmw", "theory", "mwem", "small_db", "games", "solver", "oracles", "convex_pmw", "erm"}
-    | {"weighted", "certificate", "first_order", "minimiser", "excess", "sums", "convex_offline"}
-    | {"measurements", "evidence", "fit", "selection", "practical", "practical_convex"},
-    {"session", "estimators"},
-    {"demo", "cli"},
+HELPERS = {"errors", "_types", "_checks", "_compiled", "_progress"}
+LAYERS = [  # a module sees the layers above it in this list, and its own folder
+    {"errors"},
+    HELPERS - {"errors"},
+    {"privacy", "questions"},
+    {"data", "convex"},
+    {"losses"},  # the public names of convex/losses
+    {"model"},
+    {"textbook"},
+    {"engines", "erm"},
+    {"session"},
+    {"opening"},
+    {"estimators"},
+    {"sql", "ledgers"},
+    {"server"},
+    {"hedgerow"},  # the public names
+    {"demo", "console"},
+    {"cli"},
 ]
-BESIDE = {"audit", "bench", "__init__", "__main__"}
-HEIGHT = {module: height for height, modules in enumerate(LAYERS) for module in modules}
+SEES_ONLY = {"erm": {"privacy", "convex"}, "sql": {"questions"}, "ledgers": {"privacy"}}  # and the helpers
+BESIDE = {"audit", "bench"}  # they see everything, and are seen by the demo alone, whose table is public
+SEES_BESIDE = {"demo", "hedgerow"} | BESIDE
+HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
+
+# What others' libraries document under a private name, or have under no other.
+DOCUMENTED = {
+    "_replace",  # of named tuples
+    "_getframe",  # of sys
+    "_run_pre_execute_hooks",  # of Ibis: what its own ways to run a query call first
+}
+# Offenders that are being rebuilt; when one is clean, it leaves this list.
+STILL = frozenset({"engines/practical/convex.py", "erm/solvers/frank_wolfe.py", "privacy/allowance.py"})
 
 
-def modules() -> list[Path]:
-    return sorted(SOURCE.rglob("*.py"))
-
-
-def name_of(path: Path) -> str:
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
-
-
-def imported(path: Path) -> set[str]:
-    """The hedgerow modules a file imports, inside functions too."""
-    found: set[str] = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "hedgerow":
-            parts = node.module.split(".")
-            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
-        elif isinstance(node, ast.Import):
-            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("hedgerow.")}
+def modules(root: Path) -> dict[str, Path]:
+    """Every module of the tree by its dotted name; a folder's is that of its ``__init__``."""
+    found = {}
+    for path in sorted(root.rglob("*.py")):
+        parts = [root.name, *path.relative_to(root).with_suffix("").parts]
+        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
 
 
+def room_of(module: str) -> str:
+    """The folder or the single file under hedgerow that a module is in."""
+    return module.split(".")[1] if "." in module else module
+
+
+def imports(root: Path) -> dict[str, set[str]]:
+    """The modules of the tree that each module imports, within functions and under TYPE_CHECKING too."""
+    known = modules(root)
+    found: dict[str, set[str]] = {}
+    for module, path in known.items():
+        package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+        named: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+                start = ".".join([*above, *([node.module] if node.module else [])])
+                whole = {f"{start}.{alias.name}" for alias in node.names}
+                named |= (whole & set(known)) | ({start} if whole - set(known) else set())
+        found[module] = {name for name in named if name.split(".")[0] == root.name}
+    return found
+
+
+def upward_imports(root: Path) -> list[str]:
+    offenders = []
+    for module, others in imports(root).items():
+        mine = room_of(module)
+        for other in sorted(others):
+            room = room_of(other)
+            if room == mine or mine in BESIDE or (room in BESIDE and mine in SEES_BESIDE):
+                continue
+            lower = HEIGHT.get(room, len(LAYERS)) < HEIGHT.get(mine, -1)
+            if not lower or not (room in HELPERS or room in SEES_ONLY.get(mine, {room})):
+                offenders.append(f"{module} imports {other}")
+    return offenders
+
+
+def cycles(root: Path, still: frozenset[str] = frozenset()) -> list[str]:
+    known = modules(root)
+    graph = {m: others for m, others in imports(root).items() if str(known[m].relative_to(root)) not in still}
+    try:
+        list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as found:
+        return [" imports ".join(reversed(found.args[1]))]
+    return []
+
+
+def is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__") and name != "_"
+
+
+def own_privates(tree: ast.Module) -> set[str]:
+    """The private attributes that the classes of a module define: in their body, or on self or cls."""
+    found: set[str] = set()
+    for outer in ast.walk(tree):
+        if not isinstance(outer, ast.ClassDef):
+            continue
+        for node in outer.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found.add(node.name)
+            found |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        for node in ast.walk(outer):
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and on_self(node):
+                found.add(node.attr)
+            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "object.__setattr__":  # of a frozen one
+                found.add(ast.literal_eval(node.args[1]) if isinstance(node.args[1], ast.Constant) else "")
+    return found
+
+
+def on_self(node: ast.Attribute) -> bool:
+    return isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")
+
+
+def private_uses(path: Path) -> Iterator[tuple[int, str]]:
+    tree = ast.parse(path.read_text())
+    own = own_privates(tree) | DOCUMENTED
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module != "hedgerow":  # whose helper modules are everybody's
+            yield from ((node.lineno, f"import {alias.name}") for alias in node.names if is_private(alias.name))
+        elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:
+            yield node.lineno, ast.unparse(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("getattr", "setattr"):
+            name = node.args[1]
+            if isinstance(name, ast.Constant) and is_private(str(name.value)) and name.value not in own:
+                yield node.lineno, ast.unparse(node)
+
+
+def others_privates(root: Path, still: frozenset[str] = frozenset()) -> list[str]:
+    files = [path for path in modules(root).values() if str(path.relative_to(root)) not in still]
+    return [f"{path.relative_to(root)}:{line} {used}" for path in files for line, used in private_uses(path)]
+
+
 def test_every_module_has_a_layer() -> None:
-    assert {name_of(p) for p in modules()} - set(HEIGHT) - BESIDE == set()
+    assert {room_of(module) for module in modules(SOURCE)} - set(HEIGHT) - BESIDE == set()
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda p: str(p.relative_to(SOURCE)))
-def test_imports_point_down(path) -> None:
-    mine = name_of(path)
-    if mine in BESIDE:
-        return
-    upward = {other for other in imported(path) if HEIGHT.get(other, len(LAYERS)) > HEIGHT[mine]}
-    allowed = BESIDE if mine in LAYERS[-1] else set()  # the demo may show true errors: its table is public
-    assert upward - allowed - {mine} == set()
+def test_imports_point_down() -> None:
+    assert upward_imports(SOURCE) == []
 
 
-def test_the_lint_rule_finds_randomness_outside_its_module(tmp_path) -> None:
+def test_no_module_imports_itself_through_others() -> None:
+    assert cycles(SOURCE, STILL) == []
+
+
+def test_no_module_uses_what_another_keeps_private() -> None:
+    assert others_privates(SOURCE, STILL) == []
+
+
+def tree(folder: Path, **files: str) -> Path:
+    """A small hedgerow: ``data__table="…"`` is its data/table.py."""
+    for name, text in files.items():
+        path = folder / "hedgerow" / (name.replace("__", "/") + ".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return folder / "hedgerow"
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("questions__counts", "from hedgerow.privacy.noise import Noise"),  # beside each other
+        ("questions__counts", "from hedgerow.privacy import noise"),
+        ("questions__counts", "from ..privacy import noise"),
+        ("questions__counts", "import hedgerow.privacy.noise"),
+        ("privacy__ledger", "if TYPE_CHECKING:\n    from hedgerow.data import Table"),
+        ("privacy__ledger", "def f():\n    from hedgerow.data import Table"),
+        ("privacy__ledger", "import hedgerow as hr"),
+        ("privacy__ledger", "from hedgerow import Budget"),
+        ("_types", "from hedgerow.privacy import noise"),
+        ("erm__problem", "from hedgerow.data import Table"),
+        ("sql__parse", "from hedgerow.privacy import noise"),
+        ("engines__theory", "from hedgerow import bench"),
+        ("unheard_of", "from hedgerow.privacy import noise"),
+    ],
+)
+def test_an_import_that_points_up_is_found(where: str, text: str, tmp_path: Path) -> None:
+    beside = {"privacy__noise": "", "data__table": "", "data____init__": "", "bench": "", "__init__": ""}
+    assert len(upward_imports(tree(tmp_path, **{**beside, where: text}))) == 1
+
+
+def test_an_import_that_points_down_is_not_found(tmp_path: Path) -> None:
+    root = tree(
+        tmp_path, errors="", privacy__noise="from hedgerow.errors import InvalidInput", bench="import hedgerow",
+        erm__auto="from hedgerow.privacy import noise\nfrom .problem import Problem", erm__problem="", __init__="",
+        demo__show="from hedgerow.bench import unsafe_answer\nimport numpy",
+    )  # fmt: skip
+    assert upward_imports(root) == []
+
+
+def test_a_cycle_inside_a_folder_is_found(tmp_path: Path) -> None:
+    root = tree(
+        tmp_path, data__table="from hedgerow.data.coding import Coder",
+        data__coding="from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from hedgerow.data import table",
+    )  # fmt: skip
+    assert sorted(cycles(root)[0].split(" imports ")[1:]) == ["hedgerow.data.coding", "hedgerow.data.table"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from hedgerow.data.coding import _meaning",
+        "import hedgerow.data.coding as c\nc._meaning(1)",
+        "def f(session): return session._data",
+        "def f(session): return getattr(session, '_data')",
+        "class A(B):\n    def f(self): return self._inherited",
+        "def _helper(): ...\ndef f(other): return other._helper",  # its own helper is no attribute of the other
+    ],
+)
+def test_a_use_of_anothers_private_name_is_found(text: str, tmp_path: Path) -> None:
+    assert len(others_privates(tree(tmp_path, data__table=text))) == 1
+
+
+def test_a_use_of_ones_own_private_names_is_not_found(tmp_path: Path) -> None:
+    text = """
+from hedgerow import _progress
+from hedgerow._types import Array
+class A:
+    _kept: int = 0
+    def __init__(self): self._x = 1; object.__setattr__(self, "_y", 2)
+    def __eq__(self, other): return self._x == other._x and other._y == other._kept and self._f()
+    def _f(self): return self.__class__.__name__
+def g(a): return a._f(), a._replace(), sys._getframe()
+"""
+    assert others_privates(tree(tmp_path, data__table=text)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "messages"), [("session.py", 2), ("privacy/noise.py", 0), ("privacy/conversion.py", 2), ("noise.py", 2)]
+)
+def test_the_lint_rule_finds_randomness_outside_its_module(file: str, messages: int) -> None:
     ruff = Path(sys.executable).parent / "ruff"
     offender = "import os\nimport numpy as np\n\nKEY = os.urandom(8)\nRNG = np.random.default_rng(0)\n"
     config = str(SOURCE.parent.parent / "pyproject.toml")
     ran = subprocess.run(
-        [ruff, "check", "--config", config, "--stdin-filename", str(SOURCE / "session.py"), "-"],
+        [ruff, "check", "--config", config, "--stdin-filename", str(SOURCE / file), "-"],
         input=offender, capture_output=True, text=True,
     )  # fmt: skip
-    assert ran.stdout.count("Draw through hedgerow.privacy.noise.") == 2
-    allowed = subprocess.run(
-        [ruff, "check", "--config", config, "--stdin-filename", str(SOURCE / "noise.py"), "-"],
-        input=offender, capture_output=True, text=True,
-    )  # fmt: skip
-    assert "Draw through" not in allowed.stdout
+    assert ran.stdout.count("Draw through hedgerow.privacy.noise.") == messages

@@ -21,7 +21,7 @@ from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 
 if TYPE_CHECKING:
-    from hedgerow.session import Session
+    from hedgerow.session import Answer
 
 __all__ = ["unsafe_answer", "unsafe_error", "unsafe_excess_risk"]
 
@@ -62,10 +62,9 @@ def unsafe_excess_risk(
     return (bound.risk.objective(counts).value(np.asarray(theta, dtype=float)) - least.value) / data.rows
 
 
-def unsafe_error(session: Session, query: Query) -> float:
-    """The largest true error of the session's answer to a query. Asks the session, so it may spend budget."""
-    answer = session.ask(query)
-    return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(session.unsafe_source, query))))
+def unsafe_error(source: Any, answer: Answer, universe: Universe | None = None) -> float:
+    """The largest true error of an answer, as a fraction of the table."""
+    return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(source, answer.query, universe))))
 
 
 def _declared(source: Any, universe: Universe | None) -> Universe:

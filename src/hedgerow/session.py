@@ -117,11 +117,6 @@ class Session(OneOnly):
         return self._data.universe
 
     @property
-    def unsafe_source(self) -> DataSource:
-        """The table itself, for benchmarks on public data: what it says is not private."""
-        return self._data
-
-    @property
     def budget(self) -> Budget:
         return self.ledger.budget
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -10,10 +11,20 @@ import pytest
 import hedgerow as hr
 from hedgerow import losses
 from hedgerow.convex.features import Features, standardisation
+from hedgerow.convex.minimize import LOSSES
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
 from hedgerow.errors import InvalidInput, TooLarge
 
-SCALAR = [
+
+def distance(theta, records):
+    return np.abs(records["visits"] - 5 * theta[0])
+
+
+def distance_slope(theta, records):
+    return 5 * np.sign(5 * theta[0] - records["visits"])[:, None]
+
+
+SAMPLES = [  # at least one of each kind
     losses.Squared(),
     losses.Logistic(),
     losses.BoundedLogistic(),
@@ -23,11 +34,22 @@ SCALAR = [
     losses.Absolute(),
     losses.Pinball(0.3),
     losses.Poisson(clip=1.2),
+    losses.MultinomialLogistic(),
+    losses.Squared(ridge=0.3),
+    losses.Logistic(ridge=0.1),
+    losses.Custom(distance, distance_slope, attributes=["visits"], dimension=1, lipschitz=5.0),
 ]
+GLM = [loss for loss in SAMPLES if isinstance(loss, losses.Loss)]
+SCALAR = [loss for loss in GLM if loss.labels != "class" and not loss.ridge]
 KINKED = [loss for loss in SCALAR if not loss.is_smooth]
-SMOOTH = [loss for loss in SCALAR if loss.is_smooth]
-EVERY = [*SCALAR, losses.MultinomialLogistic(), losses.Squared(ridge=0.3), losses.Logistic(ridge=0.1)]
-over_scalar = pytest.mark.parametrize("loss", SCALAR, ids=lambda loss: type(loss).__name__)
+
+
+def named(loss):
+    return f"{type(loss).__name__}-{loss.ridge}" if isinstance(loss, losses.Loss) else type(loss).__name__
+
+
+over_scalar = pytest.mark.parametrize("loss", SCALAR, ids=named)
+over_every = pytest.mark.parametrize("loss", SAMPLES, ids=named)
 
 UNIVERSE = hr.Universe(
     age=hr.Range(20, 80, bins=4, other=True),
@@ -55,9 +77,19 @@ def labels_of(loss, rng, count):
 def asked(loss, **fields):
     """The same loss, asked about the universe."""
     target = {"binary": "smoker", "class": "grade", "count": "visits", "real": "visits"}[loss.labels]
-    given = {"target": target, "features": ("age", "region"), "ridge": loss.ridge, **fields}
-    own = {name: getattr(loss, name) for name in ("width", "quantile", "clip") if hasattr(loss, name)}
-    return type(loss)(**own, **given)
+    return dataclasses.replace(loss, **{"target": target, "features": ("age", "region"), **fields})
+
+
+def risk_of(loss):
+    return (asked(loss) if isinstance(loss, losses.Loss) else loss).on(UNIVERSE)
+
+
+def test_every_loss_is_under_this_contract():
+    public = {getattr(losses, name) for name in losses.__all__} - {losses.Loss}
+    assert {type(loss) for loss in SAMPLES} == public, "Add one of it to SAMPLES in tests/convex/test_losses.py."
+    assert public == LOSSES, "Add it to losses.py, and to __all__ of convex/losses/families.py."
+    here = {kind for kind in losses.Loss.__subclasses__() if kind.__module__.startswith("hedgerow.convex.losses")}
+    assert here <= public, "Add it to losses.py."
 
 
 @over_scalar
@@ -93,7 +125,7 @@ def test_the_directional_derivative_is_the_one_sided_slope_even_at_kinks(loss):
             assert np.allclose(loss.directional(z, y, dz), quotient, atol=1e-6)
 
 
-@pytest.mark.parametrize("loss", KINKED, ids=lambda loss: type(loss).__name__)
+@pytest.mark.parametrize("loss", KINKED, ids=named)
 def test_at_a_kink_leaving_it_never_gains_less_than_any_subgradient_says(loss):
     y = np.array([1.0])
     left, right = loss.slopes(y, y)
@@ -211,12 +243,14 @@ def test_columns_are_numbers_by_public_bounds_flags_and_one_column_per_category(
 # Losses bound to a universe
 
 
-@pytest.mark.parametrize(
-    "where", [None, hr.count(grade="a", smoker=True), hr.count(age=(40, None)) | hr.count(visits=2)]
-)
-@pytest.mark.parametrize("loss", EVERY, ids=lambda loss: f"{type(loss).__name__}-{loss.ridge}")
+WHERES = [None, hr.count(grade="a", smoker=True), hr.count(age=(40, None)) | hr.count(visits=2)]
+ASKED = [(loss, where) for loss in SAMPLES for where in (WHERES if loss in GLM else [None])]
+
+
+@pytest.mark.parametrize(("loss", "where"), ASKED, ids=[f"{named(loss)}-{where}" for loss, where in ASKED])
 def test_the_objective_over_a_marginal_is_the_sum_over_records(loss, where, rng):
-    risk = asked(loss, where=where, interactions=[("age", "region")]).on(UNIVERSE)
+    crossed = asked(loss, where=where, interactions=[("age", "region")]) if loss in GLM else loss
+    risk = crossed.on(UNIVERSE)
     m = rng.dirichlet(np.ones(math.prod(risk.shape))).reshape(risk.shape)
     objective = risk.objective(m)
     theta, other, h = rng.normal(size=risk.dimension), rng.normal(size=risk.dimension), 1e-6
@@ -241,9 +275,9 @@ def test_records_outside_where_cost_nothing(rng):
 
 
 @pytest.mark.parametrize("over", [L2Ball(1.5), L1Ball(2.0), Box(-0.5, 1.0)], ids=repr)
-@pytest.mark.parametrize("loss", EVERY, ids=lambda loss: f"{type(loss).__name__}-{loss.ridge}")
+@over_every
 def test_the_constants_hold_at_every_record_and_every_pair_of_parameters(loss, over, rng):
-    risk = asked(loss).on(UNIVERSE)
+    risk = risk_of(loss)
     p, h = risk.dimension, 1e-6
     thetas = [over.minimise(rng.normal(size=p)) for _ in range(15)] + [
         over.project(rng.normal(size=p)) for _ in range(5)
@@ -253,7 +287,7 @@ def test_the_constants_hold_at_every_record_and_every_pair_of_parameters(loss, o
             [(risk.losses(theta + h * e) - risk.losses(theta - h * e)).ravel() / (2 * h) for e in np.eye(p)]
         )
         assert np.linalg.norm(gradients, axis=0).max() <= risk.lipschitz(over) + 1e-5
-        assert np.abs(gradients).max() <= risk.lipschitz_sup(over) + 1e-5
+        assert np.abs(gradients).max() <= (risk.lipschitz_sup if risk.is_glm else risk.lipschitz)(over) + 1e-5
         for other in thetas[:6]:
             assert np.abs(risk.directional(theta, other)).max() <= risk.scale(over) + 1e-9
 
@@ -361,14 +395,6 @@ def test_a_lipschitz_loss_needs_no_bounded_set_for_its_gradients():
 
 
 # A user's own loss
-
-
-def distance(theta, records):
-    return np.abs(records["visits"] - 5 * theta[0])
-
-
-def distance_slope(theta, records):
-    return 5 * np.sign(5 * theta[0] - records["visits"])[:, None]
 
 
 def own(**changes):

@@ -407,15 +407,16 @@ def test_the_excess_risk_takes_a_plain_frame() -> None:
 
 
 def test_an_analyst_selects_features_by_what_she_is_told_and_pays_nothing() -> None:
-    session = hr.open(demo.path(), universe=demo.universe(), budget=hr.Budget(1.0, 1e-6), seed=0)
+    data = Table(demo.path(), demo.universe())
+    session = hr.open(data, universe=demo.universe(), budget=hr.Budget(1.0, 1e-6), seed=0)
     before = session.spent
-    made = demo_convex.fits(session, 20)
+    made = demo_convex.fits(session, data, 20)
     assert len({fit.query for fit in made}) == 20 and session.spent == before
     assert [len(fit.query.loss.features) for fit in made] == [1] * 7 + [2] * 6 + [3] * 5 + [1] * 2
     believed = {fit.query.loss.features[0]: demo_convex._believed(session, fit.query, fit.answer) for fit in made[:7]}
     assert made[7].query.loss.features[0] == min(believed, key=believed.get)
     assert np.mean([fit.excess for fit in made]) < 0.01
-    alone = [demo_convex.alone(session, fit.query, 1e-4, np.random.default_rng(0)) for fit in made[:5]]
+    alone = [demo_convex.alone(session, data, fit.query, 1e-4, np.random.default_rng(0)) for fit in made[:5]]
     assert np.mean(alone) > np.mean([fit.excess for fit in made[:5]])
 
 

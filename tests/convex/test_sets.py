@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import itertools
 import math
+import pickle
 from statistics import NormalDist
 
 import numpy as np
@@ -12,6 +15,7 @@ import pytest
 from hedgerow.convex import sets
 from hedgerow.convex.sets import (
     Box,
+    ConvexSet,
     GroupL1Ball,
     InterpolationBall,
     L1Ball,
@@ -25,7 +29,7 @@ from hedgerow.convex.sets.potentials import Euclidean, HyperbolicEntropy, Vertex
 from hedgerow.errors import InvalidInput
 
 P = 12
-BOUNDED = [
+SAMPLES = [  # in dimension P, at least one of each kind
     L2Ball(1.7),
     L1Ball(2.5),
     Box(-1.0, 2.0),
@@ -41,12 +45,15 @@ BOUNDED = [
     InterpolationBall(2.0, 0.9),
     InterpolationBall(2.0, 1.0),
     NuclearBall(1.3, (3, 4)),
+    Unconstrained(),
 ]
+BOUNDED = [C for C in SAMPLES if C.is_bounded]
 VERTEX_SETS = [C for C in BOUNDED if isinstance(C, sets.VertexSet)]
 POTENTIALS = [(C, C.potential(P)) for C in BOUNDED] + [(L1Ball(2.5), L1Ball(2.5).potential(P, "q-norm"))]
 POTENTIALS += [  # which these balls take only in higher dimension
     (C, HyperbolicEntropy(P, C.radius_l1(P), C._hyperbolic)) for C in BOUNDED if isinstance(C, InterpolationBall)
 ]
+on_every = pytest.mark.parametrize("C", SAMPLES, ids=repr)
 on_bounded = pytest.mark.parametrize("C", BOUNDED, ids=repr)
 on_potentials = pytest.mark.parametrize(
     ("C", "psi"), POTENTIALS, ids=[f"{C!r}-{type(psi).__name__}" for C, psi in POTENTIALS]
@@ -65,6 +72,39 @@ def points_in(C, rng, count=60, p=P):
 @pytest.fixture
 def rng():
     return np.random.default_rng(20)
+
+
+def test_every_set_is_under_this_contract():
+    assert {type(C) for C in SAMPLES} == set(sets.SETS), "Add one of it to SAMPLES in tests/convex/test_sets.py."
+    here = {kind for kind in kinds_of(ConvexSet) if kind.__module__.startswith("hedgerow.")}
+    assert here == set(sets.SETS), "Add it to SETS in convex/sets/__init__.py."
+
+
+def kinds_of(kind):
+    """Its subclasses, however far down, that can be made."""
+    below = {found for under in kind.__subclasses__() for found in (under, *kinds_of(under))}
+    return {found for found in below if not inspect.isabstract(found)}
+
+
+@on_every
+def test_a_set_is_a_frozen_value(C):
+    again = pickle.loads(pickle.dumps(C))
+    assert again == C and hash(again) == hash(C) and repr(again) == repr(C)
+    assert [other for other in SAMPLES if other == C] == [C]
+    for field in dataclasses.fields(C):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(C, field.name, 1.0)
+
+
+@on_every
+def test_a_dimension_of_a_set_is_checked_and_its_points_must_be_finite_vectors(C):
+    assert C.require(P) == P
+    for wrong in (0, -1, 1.5, True, *([] if C.dimension is None else [P + 1])):
+        with pytest.raises(InvalidInput, match="dimension"):
+            C.require(wrong)
+    for wrong in (np.full(P, np.nan), np.full(P, np.inf), np.zeros((P, 1))):
+        with pytest.raises(InvalidInput, match="Parameters must be"):
+            C.project(wrong)
 
 
 @on_bounded

@@ -81,7 +81,8 @@ class Risk(ABC):
     def magnitude(self, over: ConvexSet) -> float:
         """A bound on the numbers that the loss of a record is computed from, for what float64 makes of them."""
 
-    def _require_size(self) -> None:
+    def require_size(self) -> None:
+        """Refuse more cells than fit in memory."""
         cells = math.prod(self.shape)
         if cells > LARGEST_TABLE:
             raise TooLarge(
@@ -107,8 +108,8 @@ class GlmRisk(Risk):
         named = (self.target, *self.features.attributes)
         self.attributes = universe.order((*named, *(self.restriction.attributes if self.restriction else ())))
         self.shape = universe.sizes(self.attributes)
-        self._require_size()
-        self._kept = universe.order(named)  # the axes that remain once ``where`` is summed out
+        self.require_size()
+        self.kept = universe.order(named)  # the axes that remain once ``where`` is summed out
         self.dimension = self.features.dimension * math.prod(self.outputs)
         self.smoothness = loss.smoothness * self.features.row_norm_bound**2 + loss.ridge
 
@@ -146,7 +147,7 @@ class GlmRisk(Risk):
             )
         m = np.asarray(marginal, dtype=float)
         weights = m if self.restriction is None else m * self.mask()
-        dropped = tuple(i for i, name in enumerate(self.attributes) if name not in self._kept)
+        dropped = tuple(i for i, name in enumerate(self.attributes) if name not in self.kept)
         return GlmObjective(self, weights.sum(axis=dropped) if dropped else weights, float(m.sum()))
 
     def predictor_range(self, over: ConvexSet) -> tuple[float, float]:
@@ -219,34 +220,37 @@ class GlmObjective:
     weights: Array  # over the axes of features and target
     mass: float  # Σ m, which the ridge counts with
 
-    def _parts(self, theta: Array) -> tuple[Array, Array]:
-        axes = self.risk._kept
+    def parts(self, theta: Array) -> tuple[Array, Array]:
+        """The predictor and the label of every cell, over the axes of the weights."""
+        axes = self.risk.kept
         return self.risk.predictor(theta, axes), self.risk.label(axes)
 
-    def _collect(self, each: Array) -> Array:
+    def collect(self, each: Array) -> Array:
         """Σ of an array over the kept axes (and outputs), down to the features' own axes."""
-        kept, wanted = self.risk._kept, self.risk.features.attributes
+        kept, wanted = self.risk.kept, self.risk.features.attributes
         summed: Array = each.sum(axis=tuple(i for i, name in enumerate(kept) if name not in wanted))
         return summed
+
+    _collect = collect  # its old name, while engines/practical says it
 
     def _weighted(self, each: Array) -> Array:
         extra = each.ndim - self.weights.ndim
         return each * self.weights.reshape(self.weights.shape + (1,) * extra)
 
     def value(self, theta: Array) -> float:
-        z, y = self._parts(theta)
+        z, y = self.parts(theta)
         penalty = self.risk.loss.ridge / 2 * float(theta @ theta)
         return float((self.weights * self.risk.loss.value(z, y)).sum()) + self.mass * penalty
 
     def gradient(self, theta: Array) -> Array:
-        z, y = self._parts(theta)
-        residual = self._collect(self._weighted(self.risk.loss.derivative(z, y)))
+        z, y = self.parts(theta)
+        residual = self.collect(self._weighted(self.risk.loss.derivative(z, y)))
         return self.risk.features.gradient(residual).ravel() + self.mass * self.risk.loss.ridge * theta
 
     def hessian(self, theta: Array) -> Array:
         """p × p; φ″ where there is one, so of a smooth loss."""
-        z, y = self._parts(theta)
-        curved = self._collect(self._weighted(self.risk.loss.curvature(z, y)))
+        z, y = self.parts(theta)
+        curved = self.collect(self._weighted(self.risk.loss.curvature(z, y)))
         gram = self.risk.features.gram
         if not self.risk.outputs:
             hessian = gram(curved)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hedgerow._types import Counts
+from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.source import MOST_ROWS, DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.universe import Universe
@@ -29,6 +31,12 @@ class Histogram(DataSource):
             raise InvalidInput("A histogram must hold at most 2^50 rows in all. Found more. Give smaller counts.")
         self._counts = array.reshape(universe.shape).astype(np.int64)
 
-    def _count(self, names: tuple[str, ...]) -> Counts:
-        away = tuple(i for i, name in enumerate(self.universe.names) if name not in names)
-        return np.asarray(self._counts.sum(axis=away))
+    def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
+        return [np.asarray(self._counts.sum(axis=self._axes_beside(names))) for names in sets]
+
+    def _axes_beside(self, names: Names) -> tuple[int, ...]:
+        return tuple(i for i, name in enumerate(self.universe.names) if name not in names)
+
+    def _distinct(self) -> Iterator[Integers]:
+        occurring = np.argwhere(self._counts)
+        yield np.column_stack([occurring, self._counts[self._counts > 0]])

@@ -182,9 +182,14 @@ def _arrow_batches(expression: Any) -> Iterator[Any]:
         yield from expression.to_pyarrow_batches(chunk_size=ROWS_OF_AN_ENGINE)
         return
     engine._run_pre_execute_hooks(expression)
-    found = engine.con.cursor().sql(str(engine.compile(expression)))
+    yield from of_duckdb(engine.con, str(engine.compile(expression)), ROWS_OF_AN_ENGINE)
+
+
+def of_duckdb(connection: Any, query: str, rows: int) -> Iterator[Any]:
+    """What DuckDB finds, in batches of Arrow."""
+    found = connection.cursor().sql(query)
     read = found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader
-    yield from read(ROWS_OF_AN_ENGINE)
+    yield from read(rows)
 
 
 def _of_database(url: str, table: str) -> Source:

@@ -5,24 +5,31 @@ To count somewhere else, add a ``DataSource`` here beside ``histogram`` and ``ta
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from hedgerow._types import Counts
+import numpy as np
+
+from hedgerow._types import Counts, Integers, Names
 from hedgerow.errors import TooLarge
 from hedgerow.questions.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
-CACHED_CELLS = 50_000_000  # cells of all cached tables together
+CACHED_CELLS = 50_000_000  # cells of all cached tables together, and of all that are counted at once
 MOST_ROWS = 2**50  # of any table: all exact arithmetic on counts is proved up to here
 
 
 class DataSource(ABC):
-    """Counts of a sensitive table by cell. Everything it returns is secret until noise is added."""
+    """Counts of a sensitive table by cell. Everything it returns is secret until noise is added. Threads may share it."""
 
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
-        self._cache: dict[tuple[str, ...], Counts] = {}
+        self._cache: dict[Names, Counts] = {}
+        self._caching = threading.Lock()
 
     @property
     def rows(self) -> int:
@@ -30,24 +37,80 @@ class DataSource(ABC):
         return int(self.marginal(()))
 
     def marginal(self, attributes: Iterable[str]) -> Counts:
-        """How many records fall in each cell of the attributes (axes in universe order). Cached; do not write to it."""
-        names = self.universe.order(attributes)
-        if names not in self._cache:
-            cells = self.universe.cells(names)
-            if cells > LARGEST_MARGINAL:
+        """How many records fall in each cell of the attributes (axes in universe order). Cached, and read-only."""
+        return self.marginals([attributes])[0]
+
+    def marginals(self, sets: Iterable[Iterable[str]]) -> list[Counts]:
+        """The marginals of many sets of attributes, in their order: those that are not known yet in one scan."""
+        asked = [self.universe.order(attributes) for attributes in sets]
+        with self._caching:
+            known = {names: self._cache[names] for names in asked if names in self._cache}
+        wanted = [names for names in dict.fromkeys(asked) if names not in known]
+        self._require_room(wanted)
+        for names, counts in zip(wanted, self._count_all(wanted) if wanted else [], strict=True):
+            counts.flags.writeable = False
+            known[names] = counts
+        with self._caching:
+            for names in wanted:
+                self._keep(names, known[names])
+        return [known[names] for names in asked]
+
+    def _require_room(self, wanted: Sequence[Names]) -> None:
+        cells = {names: self.universe.cells(names) for names in wanted}
+        for names, size in cells.items():
+            if size > LARGEST_MARGINAL:
                 raise TooLarge(
-                    f"A marginal must have at most {LARGEST_MARGINAL} cells. Found {cells} on {names!r}. "
+                    f"A marginal must have at most {LARGEST_MARGINAL} cells. Found {size} on {names!r}. "
                     "Ask about fewer attributes, or declare coarser bins."
                 )
-            counts = self._count(names)
-            counts.flags.writeable = False
-            while self._cache and sum(c.size for c in self._cache.values()) + cells > CACHED_CELLS:
-                self._cache.pop(next(iter(self._cache)))
-            self._cache[names] = counts
-        return self._cache[names]
+        if sum(cells.values()) > CACHED_CELLS:
+            raise TooLarge(
+                f"Marginals that are counted at once must have at most {CACHED_CELLS} cells in all. "
+                f"Found {sum(cells.values())}. Ask for fewer at a time."
+            )
+
+    def _keep(self, names: Names, counts: Counts) -> None:
+        """Into the cache, from which the oldest leave."""
+        self._cache[names] = counts
+        excess = sum(c.size for c in self._cache.values()) - CACHED_CELLS
+        while excess > 0:
+            excess -= self._cache.pop(next(iter(self._cache))).size
+
+    def fingerprint(self) -> str:
+        """What two tables share if and only if they hold the same records, however often each, under one universe.
+
+        In any order, for an engine may give rows in any, and no mechanism sees it. As secret as the table: who has it can
+        check a guess of all rows.
+        """
+        digest = hashlib.sha256(_declaration(self.universe))
+        for records in self._distinct():
+            digest.update(records.astype("<i8").tobytes())
+        return digest.hexdigest()
 
     @abstractmethod
-    def _count(self, names: tuple[str, ...]) -> Counts: ...
+    def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
+        """A new array for each set. They are distinct and fit in memory."""
+
+    @abstractmethod
+    def _distinct(self) -> Iterator[Integers]:
+        """Each record that occurs once, with how often in the last column: in the order of the cells, some at a time."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.universe!r})"
+
+
+def _declaration(universe: Universe) -> bytes:
+    """Everything that a universe declares."""
+    declared = []
+    for name in universe.names:
+        attribute = universe[name]
+        fields = [_plain(getattr(attribute, field.name)) for field in dataclasses.fields(attribute)]
+        declared.append((str(name), type(attribute).__name__, fields))
+    return repr(declared).encode()
+
+
+def _plain(value: Any) -> Any:
+    """Of Python's own classes, so that equal values are written alike."""
+    if isinstance(value, tuple):
+        return [_plain(each) for each in value]
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -8,17 +8,16 @@ depends on public facts: no value is refused. What an engine raises is replaced 
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._types import Counts
+from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import opened
+from hedgerow.data.readers import ROWS, of_duckdb, opened
 from hedgerow.data.source import DataSource
 from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
@@ -36,24 +35,42 @@ class Table(DataSource):
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv), universe)
         )
 
-    def _count(self, names: tuple[str, ...]) -> Counts:
-        steps = zip(names, _strides(self.universe.sizes(names)), strict=True)
-        terms = [f"c{self.universe.index(name)}::INTEGER * {step}" for name, step in steps]
-        cell = " + ".join(terms) or "0"  # the position in the flattened array, which is below LARGEST_MARGINAL
-        counting = f"SELECT {cell} AS cell, count(*) AS rows FROM coded GROUP BY cell"
-        found = _without_messages(lambda: self._engine.cursor().execute(counting).fetchnumpy())
-        counts = np.zeros(self.universe.cells(names), np.int64)
-        counts[found["cell"]] = found["rows"]
-        return counts.reshape(self.universe.sizes(names))
+    def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
+        """In one scan: of 28 pairs of columns in a third of the time that a query a set takes, or one of GROUPING SETS."""
+        found = [np.zeros(self.universe.cells(names), np.int64) for names in sets]
+        columns = self.universe.order(name for names in sets for name in names) or self.universe.names[:1]
+
+        def count() -> None:
+            for batch in of_duckdb(self._engine, f"SELECT {self._columns(columns)} FROM coded", ROWS):
+                cells = {name: batch.column(i).to_numpy().astype(np.int64) for i, name in enumerate(columns)}
+                for names, counts in zip(sets, found, strict=True):
+                    place = cells[names[0]] if names else np.zeros(batch.num_rows, np.int64)
+                    for name in names[1:]:
+                        place = place * self.universe[name].size + cells[name]  # in the flattened array
+                    if counts.size <= batch.num_rows:
+                        counts += np.bincount(place, minlength=counts.size)
+                    else:  # which does not go through all cells for every batch
+                        np.add.at(counts, place, 1)
+
+        _without_messages(count)
+        return [counts.reshape(self.universe.sizes(names)) for counts, names in zip(found, sets, strict=True)]
+
+    def fingerprint(self) -> str:
+        return _without_messages(super().fingerprint)
+
+    def _distinct(self) -> Iterator[Integers]:
+        columns = self._columns(self.universe.names)
+        query = f"SELECT {columns}, count(*) FROM coded GROUP BY {columns} ORDER BY {columns}"
+        for batch in of_duckdb(self._engine, query, ROWS):
+            yield np.column_stack([column.to_numpy().astype(np.int64) for column in batch.columns])
+
+    def _columns(self, names: Names) -> str:
+        return ", ".join(f"c{self.universe.index(name)}" for name in names)
 
     def _cells(self) -> NDArray[np.int64]:
         """Every row's cells, in the order of the rows: for tests of how tables are read."""
         found = self._engine.cursor().execute("SELECT * FROM coded ORDER BY rowid").fetchnumpy()
         return np.column_stack([found[f"c{i}"].astype(np.int64) for i in range(len(self.universe.names))])
-
-
-def _strides(sizes: tuple[int, ...]) -> list[int]:
-    return [math.prod(sizes[i + 1 :]) for i in range(len(sizes))]
 
 
 def coded_batches(

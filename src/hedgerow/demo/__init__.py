@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.bench import unsafe_answer
+from hedgerow.data import Table
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -70,10 +71,11 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
         f"[bold]hedgerow[/] · RAND Health Insurance Experiment · {universe().size:,} cells · ε = {epsilon:g}, δ = {delta:g}"
     )
     with console.status("learning a private hypothesis of the data"):
-        session = open_session(path(), universe=universe(), budget=budget, queries=how_many)
+        data = Table(path(), universe())
+        session = open_session(data, universe=universe(), budget=budget, queries=how_many)
     asked = list(questions(how_many, Noise().generator()))
     answers = session.ask_all(asked, progress=True)
-    truth = np.array([unsafe_answer(session.unsafe_source, query) for query in asked])
+    truth = np.array([unsafe_answer(data, query) for query in asked])
     values = np.array([answer.value for answer in answers])
     console.print(_table(asked, answers, truth))
     covered = np.mean(

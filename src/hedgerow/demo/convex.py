@@ -20,6 +20,7 @@ from hedgerow.bench import unsafe_excess_risk
 from hedgerow.convex.minimize import BoundMinimize, minimize
 from hedgerow.convex.sets import L2Ball
 from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.data import DataSource, Table
 from hedgerow.demo import path, universe
 from hedgerow.losses import (
     Absolute,
@@ -94,7 +95,7 @@ def _believed(session: Session, query: Query, answer: Answer) -> float:
     return bound.risk.objective(session.hypothesis.marginal(bound.attributes)).value(answer.value)
 
 
-def fits(session: Session, how_many: int) -> list[Fit]:
+def fits(session: Session, data: DataSource, how_many: int) -> list[Fit]:
     """What the analyst asks, until she has had so many answers, with the true excess risk of each."""
     asking = analyst(session)
     made: list[Fit] = []
@@ -102,7 +103,7 @@ def fits(session: Session, how_many: int) -> list[Fit]:
     try:
         while len(made) < how_many:
             answer = session.ask(query)
-            excess = unsafe_excess_risk(session.unsafe_source, query, answer.value, tolerance=1e-5)
+            excess = unsafe_excess_risk(data, query, answer.value, tolerance=1e-5)
             made.append(Fit(query, answer, max(excess, 0.0)))
             query = asking.send(answer)
     except StopIteration:
@@ -110,11 +111,11 @@ def fits(session: Session, how_many: int) -> list[Fit]:
     return made
 
 
-def alone(session: Session, query: Query, share: float, rng: np.random.Generator) -> float:
+def alone(session: Session, data: DataSource, query: Query, share: float, rng: np.random.Generator) -> float:
     """The excess risk of noisy gradient descent with this share of the budget, at the best of a few step sizes."""
     bound = cast(BoundMinimize, query.on(session.universe))
     risk, n, p, steps = bound.risk, session.rows, bound.risk.dimension, 100
-    counts = session.unsafe_source.marginal(bound.attributes)
+    counts = data.marginal(bound.attributes)
     objective, least = risk.objective(counts), minimised(risk, counts, bound.over, 1e-5).value
     L = risk.lipschitz(bound.over)
     sigma = session.budget.gradient(L) * math.sqrt(steps / (2 * share * session.budget.rho()))
@@ -139,9 +140,10 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
         f"[bold]hedgerow[/] · RAND Health Insurance Experiment · regressions · ε = {epsilon:g}, δ = {delta:g}"
     )
     with console.status("learning a private hypothesis of the data"):
-        session = open_session(path(), universe=universe(), budget=budget)
+        data = Table(path(), universe())
+        session = open_session(data, universe=universe(), budget=budget)
     with console.status("an analyst selects features, one model after another"):
-        made = fits(session, how_many)
+        made = fits(session, data, how_many)
     excess = np.array([fit.excess for fit in made])
     console.print(_table(made))
     console.print(
@@ -150,7 +152,7 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
         "above, however many models follow"
     )
     with console.status("the same models with the budget split between them"):
-        picture = _picture(folder, session, made)
+        picture = _picture(folder, session, data, made)
     console.print(f"picture: {picture}")
     return picture
 
@@ -167,7 +169,7 @@ def _table(made: list[Fit]) -> Any:
     return table
 
 
-def _picture(folder: Path, session: Session, made: list[Fit]) -> Path:
+def _picture(folder: Path, session: Session, data: DataSource, made: list[Fit]) -> Path:
     """Mean and worst excess risk after k models: the session's, and gradient descent with 1/k of the budget for each."""
     import matplotlib
 
@@ -177,7 +179,7 @@ def _picture(folder: Path, session: Session, made: list[Fit]) -> Path:
     rng, excess = Noise().generator(), np.array([fit.excess for fit in made])
     ks = [k for k in (1, 3, 10, 30, 100, 300, 1000) if k <= len(made)]
     some = [made[i].query for i in np.unique(np.linspace(0, len(made) - 1, 16).astype(int))]
-    split = [[alone(session, query, 1 / k, rng) for query in some] for k in ks]
+    split = [[alone(session, data, query, 1 / k, rng) for query in some] for k in ks]
     along = np.unique(np.geomspace(1, len(made), 60).astype(int))
     figure, axes = plt.subplots(figsize=(7, 4.2))
     axes.plot(ks, [max(risks) for risks in split], color="tab:red", linestyle="--", label="the budget split, worst")

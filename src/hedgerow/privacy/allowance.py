@@ -21,7 +21,7 @@ import math
 from collections import Counter
 from typing import final
 
-from scipy.optimize import brentq
+import scipy  # which loads its parts when they are first named
 
 from hedgerow._checks import positive
 from hedgerow.errors import BudgetExceeded, InvalidInput
@@ -194,5 +194,5 @@ class Allowance(Amount):
                 "Accountant(budget, slack=…), or use a solver with Gaussian noise."
             )
         ρ = self.left
-        ε = float(brentq(lambda ε: ε * math.tanh(ε / 2) - ρ, 0.0, ρ + 2 * math.sqrt(ρ) + 1, rtol=1e-13))
+        ε = float(scipy.optimize.brentq(lambda ε: ε * math.tanh(ε / 2) - ρ, 0.0, ρ + 2 * math.sqrt(ρ) + 1, rtol=1e-13))
         return ε * (1 - 1e-11), self.ledger.slack

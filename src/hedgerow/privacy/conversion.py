@@ -21,8 +21,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr, ndtr
+import scipy  # which loads its parts when they are first named
 
 from hedgerow.privacy import events
 from hedgerow.privacy.events import Event
@@ -132,7 +131,10 @@ def subsampled_multiplier(epsilon: float, delta: float, rate: float, steps: int)
 
 def gaussian_delta(mu: float, epsilon: float) -> float:
     """The least δ at which a Gaussian mechanism of Δ/σ = mu is (epsilon, δ)-private (Balle & Wang, Theorem 8)."""
-    return float(ndtr(mu / 2 - epsilon / mu) - math.exp(min(epsilon + log_ndtr(-mu / 2 - epsilon / mu), 0.0)))
+    return float(
+        scipy.special.ndtr(mu / 2 - epsilon / mu)
+        - math.exp(min(epsilon + scipy.special.log_ndtr(-mu / 2 - epsilon / mu), 0.0))
+    )
 
 
 @functools.lru_cache(maxsize=256)
@@ -144,7 +146,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     low = high
     while gaussian_delta(low, epsilon) > delta:
         low /= 2
-    root = float(brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13))
+    root = float(
+        scipy.optimize.brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13)
+    )
     return root * (1 - 1e-9)
 
 
@@ -152,4 +156,4 @@ def gaussian_epsilon(mu: float, delta: float, highest: float) -> float:
     """The least ε, if at most `highest`, at which a Gaussian mechanism of Δ/σ = mu is (ε, delta)-private."""
     if gaussian_delta(mu, 0.0) <= delta:
         return 0.0
-    return float(brentq(lambda ε: gaussian_delta(mu, ε) - delta, 0.0, highest, xtol=1e-300, rtol=1e-12))
+    return float(scipy.optimize.brentq(lambda ε: gaussian_delta(mu, ε) - delta, 0.0, highest, xtol=1e-300, rtol=1e-12))

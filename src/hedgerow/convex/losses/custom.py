@@ -12,15 +12,15 @@ clipped to the declared L and excess losses to S, without a word, for a refusal 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy  # which loads its parts when they are first named
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import qmc
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
@@ -82,7 +82,7 @@ class Custom:
         Looks at extreme points of the set and at an even spread of others, each against each, so it finds gross
         mistakes; it is no proof.
         """
-        self.on(universe)._check(over, points)
+        self.on(universe).check(over, points)
 
 
 class CustomRisk(Risk):
@@ -92,7 +92,7 @@ class CustomRisk(Risk):
         self.loss, self.universe = loss, universe
         self.attributes = universe.order(loss.attributes)
         self.shape = universe.sizes(self.attributes)
-        self._require_size()
+        self.require_size()
         self.dimension = int(loss.dimension)
         self.smoothness = float(loss.smoothness)
         self.records = self._records(np.arange(math.prod(self.shape)))
@@ -173,7 +173,8 @@ class CustomRisk(Risk):
             )
         return found
 
-    def _check(self, over: ConvexSet, points: int) -> None:
+    def check(self, over: ConvexSet, points: int) -> None:
+        """``Custom.check``."""
         over.require(self.dimension)
         total = math.prod(self.shape)
         count = min(total, CHECKED_CELLS)
@@ -226,10 +227,28 @@ class CustomObjective:
 
 def _probes(over: ConvexSet, p: int, points: int) -> Array:
     """Points of the set spread evenly and repeatably: a quasi-random normal sequence at several sizes, and extremes."""
-    uniform = qmc.Halton(min(p, 500), scramble=False).random(points + 1)[1:]
-    normal = ndtri(np.resize(uniform, (points, p)))
+    uniform = _halton(points, min(p, 500))
+    normal = scipy.special.ndtri(np.resize(uniform, (points, p)))
     radius = over.radius_l2(p)
     sizes = np.resize([0.1, 0.5, 1.0, 2.0], points) * (radius if math.isfinite(radius) else 10.0)
     spread = [over.project(v * size / math.sqrt(p)) for v, size in zip(normal, sizes, strict=True)]
     extremes = [over.minimise(v) for v in (*normal[:8], np.ones(p), -np.ones(p))] if over.is_bounded else []
     return np.array([*spread, *extremes, over.project(np.zeros(p))])
+
+
+def _halton(points: int, dimension: int) -> Array:
+    """The Halton sequence without its first point, 0: a coordinate each prime, the digits of 1, 2, … in it mirrored."""
+    primes: list[int] = []
+    for number in itertools.count(2):
+        if len(primes) == dimension:
+            break
+        if all(number % prime for prime in primes):
+            primes.append(number)
+    sequence = np.zeros((points, dimension))
+    for column, prime in zip(sequence.T, primes, strict=True):
+        left, digit = np.arange(1, points + 1), 1.0
+        while left.any():
+            digit /= prime
+            column += digit * (left % prime)
+            left //= prime
+    return sequence

@@ -25,8 +25,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import scipy  # which loads its parts when they are first named
 from numpy.typing import NDArray
-from scipy.special import expit, logsumexp, softmax
 
 from hedgerow._checks import number, positive
 from hedgerow._types import Array
@@ -94,15 +94,15 @@ class Logistic(Loss):
         return np.logaddexp(0.0, z) - y * z
 
     def slopes(self, z: Array, y: Array, tolerance: float = 0.0) -> tuple[Array, Array]:
-        return (slope := expit(z) - y), slope
+        return (slope := scipy.special.expit(z) - y), slope
 
     def curvature(self, z: Array, y: Array) -> Array:
-        s = expit(z)
+        s = scipy.special.expit(z)
         return np.broadcast_to(s * (1 - s), np.broadcast_shapes(np.shape(z), np.shape(y)))
 
     def curvature_floor(self, z: Interval) -> float:
         widest = float(np.abs(ends_of(z)).max())
-        return float(expit(widest) * expit(-widest))
+        return float(scipy.special.expit(widest) * scipy.special.expit(-widest))
 
 
 @dataclass(frozen=True)
@@ -319,13 +319,13 @@ class MultinomialLogistic(Loss):
     def value(self, z: Array, y: Array) -> Array:
         z, index = _per_class(z, y)
         chosen = np.take_along_axis(z, index[..., None], axis=-1)[..., 0]
-        total: Array = logsumexp(z, axis=-1)
+        total: Array = scipy.special.logsumexp(z, axis=-1)
         return total - chosen
 
     def slopes(self, z: Array, y: Array, tolerance: float = 0.0) -> tuple[Array, Array]:
         """softmax(z) − e_y, on the last axis."""
         z, index = _per_class(z, y)
-        slope: Array = softmax(z, axis=-1) - (np.arange(z.shape[-1]) == index[..., None])
+        slope: Array = scipy.special.softmax(z, axis=-1) - (np.arange(z.shape[-1]) == index[..., None])
         return slope, slope
 
     def directional(self, z: Array, y: Array, dz: Array, tolerance: float = 0.0) -> Array:
@@ -334,7 +334,7 @@ class MultinomialLogistic(Loss):
 
     def curvature(self, z: Array, y: Array) -> Array:
         """diag(s) − ssᵀ, on two last axes."""
-        s = softmax(_per_class(z, y)[0], axis=-1)
+        s = scipy.special.softmax(_per_class(z, y)[0], axis=-1)
         matrix: Array = s[..., None] * (np.eye(s.shape[-1]) - s[..., None, :])
         return matrix
 

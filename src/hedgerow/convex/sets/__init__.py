@@ -4,7 +4,7 @@
 follow their shape. A new set goes beside them, into the list below, and through tests/convex/test_sets.py.
 """
 
-from hedgerow.convex.sets.convex_set import ConvexSet, SparseVector, VertexSet
+from hedgerow.convex.sets.convex_set import ConvexSet, SparsePoint, VertexSet
 from hedgerow.convex.sets.elementary import Box, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
 from hedgerow.convex.sets.structured import GroupL1Ball, InterpolationBall, NuclearBall
 
@@ -22,7 +22,7 @@ __all__ = [
     "NuclearBall",
     "Polytope",
     "Simplex",
-    "SparseVector",
+    "SparsePoint",
     "Unconstrained",
     "VertexSet",
 ]

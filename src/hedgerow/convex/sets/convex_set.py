@@ -84,7 +84,7 @@ class ConvexSet(ABC):
         return v
 
 
-class SparseVector(NamedTuple):
+class SparsePoint(NamedTuple):
     """A vector given by its coordinates that may differ from zero."""
 
     indices: NDArray[np.int64]
@@ -107,7 +107,7 @@ class VertexSet(ConvexSet):
         """⟨gradient, v⟩ for every vertex v, in the order of their numbers."""
 
     @abstractmethod
-    def vertex(self, index: int, p: int) -> SparseVector: ...
+    def vertex(self, index: int, p: int) -> SparsePoint: ...
 
 
 def project_simplex(v: Array, scale: float) -> Array:

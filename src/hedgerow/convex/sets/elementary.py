@@ -18,14 +18,14 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
+import scipy  # which loads its parts when they are first named
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
 from hedgerow.convex.sets.convex_set import (
     ConvexSet,
-    SparseVector,
+    SparsePoint,
     VertexSet,
     expected_norm,
     project_simplex,
@@ -144,9 +144,9 @@ class L1Ball(VertexSet):
         scaled = self.radius * self.vector(gradient)
         return np.concatenate([scaled, -scaled])
 
-    def vertex(self, index: int, p: int) -> SparseVector:
+    def vertex(self, index: int, p: int) -> SparsePoint:
         sign, i = divmod(_numbered(index, 2 * p), p)
-        return SparseVector(np.array([i]), np.array([-self.radius if sign else self.radius]))
+        return SparsePoint(np.array([i]), np.array([-self.radius if sign else self.radius]))
 
     def radius_l1(self, p: int) -> float:
         return self.radius
@@ -199,26 +199,27 @@ class Box(ConvexSet):
     def dimension(self) -> int | None:
         return next((len(end) for end in (self.low, self.high) if isinstance(end, tuple)), None)
 
-    def _ends(self, p: int) -> tuple[Array, Array]:
+    def ends(self, p: int) -> tuple[Array, Array]:
+        """The least and the largest value of each of p coordinates."""
         self.require(p)
         return np.broadcast_to(np.asarray(self.low, float), p), np.broadcast_to(np.asarray(self.high, float), p)
 
     def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
         v = np.asarray(theta, dtype=float)
-        low, high = self._ends(v.size)
+        low, high = self.ends(v.size)
         return bool(((v >= low - tolerance) & (v <= high + tolerance)).all())
 
     def project(self, theta: ArrayLike) -> Array:
         v = self.vector(theta)
-        return np.clip(v, *self._ends(v.size))
+        return np.clip(v, *self.ends(v.size))
 
     def minimise(self, gradient: ArrayLike) -> Array:
         g = self.vector(gradient)
-        low, high = self._ends(g.size)
+        low, high = self.ends(g.size)
         return np.where(g > 0, low, high)
 
     def _farthest(self, p: int) -> Array:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return np.maximum(np.abs(low), np.abs(high))
 
     def radius_l1(self, p: int) -> float:
@@ -228,15 +229,15 @@ class Box(ConvexSet):
         return float(np.linalg.norm(self._farthest(p)))
 
     def diameter_l2(self, p: int) -> float:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return float(np.linalg.norm(high - low))
 
     def gaussian_width(self, p: int) -> float:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return math.sqrt(2 / math.pi) * float((high - low).sum()) / 2  # E|b| = √(2/π)
 
     def potential(self, p: int) -> Potential:
-        low, high = self._ends(p)
+        low, high = self.ends(p)
         return Euclidean((low + high) / 2, self.diameter_l2(p) ** 2 / 8, expected_norm(p), self.project)
 
 
@@ -266,8 +267,8 @@ class Simplex(VertexSet):
     def vertex_scores(self, gradient: ArrayLike) -> Array:
         return self.scale * self.vector(gradient)
 
-    def vertex(self, index: int, p: int) -> SparseVector:
-        return SparseVector(np.array([_numbered(index, p)]), np.array([self.scale]))
+    def vertex(self, index: int, p: int) -> SparsePoint:
+        return SparsePoint(np.array([_numbered(index, p)]), np.array([self.scale]))
 
     def radius_l1(self, p: int) -> float:
         return self.scale
@@ -323,7 +324,7 @@ class Polytope(VertexSet):
         size = float(np.abs(U).max())
         if size == 0:
             return v.copy()
-        z = nnls(np.vstack([U.T / size, np.ones(len(U))]), np.append(np.zeros(v.size), 1.0))[0]
+        z = scipy.optimize.nnls(np.vstack([U.T / size, np.ones(len(U))]), np.append(np.zeros(v.size), 1.0))[0]
         mixed: Array = z @ self.vertices / z.sum()
         return mixed
 
@@ -337,10 +338,10 @@ class Polytope(VertexSet):
     def vertex_scores(self, gradient: ArrayLike) -> Array:
         return self.vertices @ self.vector(gradient)
 
-    def vertex(self, index: int, p: int) -> SparseVector:
+    def vertex(self, index: int, p: int) -> SparsePoint:
         row = self.vertices[_numbered(index, self.vertex_count(p))]
         indices = np.flatnonzero(row)
-        return SparseVector(indices, row[indices])
+        return SparsePoint(indices, row[indices])
 
     def radius_l1(self, p: int) -> float:
         self.require(p)

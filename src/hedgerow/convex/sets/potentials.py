@@ -31,8 +31,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.optimize import brentq, linprog, minimize_scalar
-from scipy.special import logsumexp, softmax, xlogy
+import scipy  # which loads its parts when they are first named
 
 from hedgerow._types import Array
 
@@ -109,14 +108,14 @@ class Entropy(Potential):
         object.__setattr__(self, "norm_width", math.sqrt(2 * math.log(2 * self.p)))
 
     def value(self, theta: Array) -> float:
-        return self.scale * float(xlogy(theta, theta / self.scale).sum())
+        return self.scale * float(scipy.special.xlogy(theta, theta / self.scale).sum())
 
     def gradient(self, theta: Array) -> Array:
         with np.errstate(divide="ignore"):  # a weight that underflowed to zero stays zero
             return self.scale * (np.log(theta / self.scale) + 1)
 
     def minimiser(self, dual: Array) -> Array:
-        weights: Array = softmax(dual / self.scale)
+        weights: Array = scipy.special.softmax(dual / self.scale)
         return self.scale * weights
 
     def norm(self, x: Array) -> float:
@@ -153,15 +152,17 @@ class VertexEntropy(Potential):
 
     def value(self, theta: Array) -> float:
         v, x = self.gradient(theta), theta - self.start
-        return float(v @ x - logsumexp(self._centred @ v))  # strong duality: the largest ⟨v, θ⟩ − ln Σ exp⟨v, vᵢ⟩
+        return float(
+            v @ x - scipy.special.logsumexp(self._centred @ v)
+        )  # strong duality: the largest ⟨v, θ⟩ − ln Σ exp⟨v, vᵢ⟩
 
     def gradient(self, theta: Array) -> Array:
         """The v with V·softmax(Vv) = θ, in the span of the vertices: Newton on the convex ln Σ exp⟨v, vᵢ⟩ − ⟨v, θ⟩."""
         x, W = (theta - self.start) @ self._basis, self._centred @ self._basis
         v = np.zeros(x.size)
-        now = float(logsumexp(W @ v) - v @ x)
+        now = float(scipy.special.logsumexp(W @ v) - v @ x)
         for _ in range(200):
-            a = softmax(W @ v)
+            a = scipy.special.softmax(W @ v)
             slope = a @ W - x
             hessian = (W * a[:, None]).T @ W - np.outer(a @ W, a @ W)
             hessian[np.diag_indices(x.size)] += 1e-15 * np.trace(hessian) + 1e-300
@@ -169,7 +170,9 @@ class VertexEntropy(Potential):
             decrease, step = float(slope @ move), 1.0
             if -decrease < 1e-13:  # within rounding of the value; one more full step squares the error
                 return self._basis @ (v + move)
-            while (then := float(logsumexp(W @ (v + step * move)) - (v + step * move) @ x)) > now + step * decrease / 4:
+            while (
+                then := float(scipy.special.logsumexp(W @ (v + step * move)) - (v + step * move) @ x)
+            ) > now + step * decrease / 4:
                 step /= 2
                 if step < 1e-9:  # θ is on the boundary, where the slope is infinite
                     return self._basis @ v
@@ -177,13 +180,13 @@ class VertexEntropy(Potential):
         return self._basis @ v
 
     def minimiser(self, dual: Array) -> Array:
-        weights: Array = softmax(self._centred @ dual)
+        weights: Array = scipy.special.softmax(self._centred @ dual)
         return weights @ self.vertices
 
     def norm(self, x: Array) -> float:
         """inf Σ|α| over the α with Σ α·(v − centre) = x; infinite off their span."""
         k = len(self.vertices)
-        found = linprog(np.ones(2 * k), A_eq=np.hstack([self._centred.T, -self._centred.T]), b_eq=x)
+        found = scipy.optimize.linprog(np.ones(2 * k), A_eq=np.hstack([self._centred.T, -self._centred.T]), b_eq=x)
         return float(found.fun) if found.success else math.inf
 
     def dual_norm(self, g: Array) -> float:
@@ -208,7 +211,7 @@ class HyperbolicEntropy(Potential):
             b = math.exp(log_b)
             return (1 + b * self.p) * (math.asinh(1 / b) - 1 / (math.sqrt(1 + b * b) + b))
 
-        best = minimize_scalar(spread, bounds=(-math.log(self.p) - 8, 3.0), method="bounded")
+        best = scipy.optimize.minimize_scalar(spread, bounds=(-math.log(self.p) - 8, 3.0), method="bounded")
         object.__setattr__(self, "start", np.zeros(self.p))
         object.__setattr__(self, "range", self.radius**2 * float(best.fun))
         object.__setattr__(self, "beta", self.radius * math.exp(best.x))
@@ -299,7 +302,7 @@ class QNorm(Potential):
 
         if at(0.0).sum() <= self.radius:
             return at(0.0)
-        root = brentq(lambda m: at(m).sum() - self.radius, 0.0, float(w.max()), xtol=1e-300, rtol=1e-15)
+        root = scipy.optimize.brentq(lambda m: at(m).sum() - self.radius, 0.0, float(w.max()), xtol=1e-300, rtol=1e-15)
         sizes = at(float(root))
         return _within(sizes, float(sizes.sum()), self.radius)
 

@@ -18,8 +18,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # which loads its parts when they are first named
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from hedgerow._checks import number, positive
 from hedgerow._types import Array
@@ -131,7 +131,7 @@ class InterpolationBall(ConvexSet):
         def left(tau: float) -> float:
             return float(np.linalg.norm(np.maximum(size - tau * (1 - self.alpha), 0.0))) - tau * self.alpha
 
-        return float(brentq(left, 0.0, top / (1 - self.alpha), xtol=1e-300, rtol=1e-15))
+        return float(scipy.optimize.brentq(left, 0.0, top / (1 - self.alpha), xtol=1e-300, rtol=1e-15))
 
     def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
         return bool(self.norm(np.asarray(theta, dtype=float)) <= self.radius + tolerance)
@@ -208,9 +208,11 @@ class InterpolationBall(ConvexSet):
                 return np.zeros_like(u)
             if gap(longest) >= 0:  # still longer than 2R, hence outside
                 return _hyperbolic_root(u, drag / longest, beta)
-            return _hyperbolic_root(u, drag / float(brentq(gap, shortest, longest, rtol=1e-14)), beta)
+            return _hyperbolic_root(u, drag / float(scipy.optimize.brentq(gap, shortest, longest, rtol=1e-14)), beta)
 
-        found = brentq(lambda m: self.norm(at(m)) - self.radius, 0.0, self.dual_norm(v), xtol=1e-300, rtol=1e-14)
+        found = scipy.optimize.brentq(
+            lambda m: self.norm(at(m)) - self.radius, 0.0, self.dual_norm(v), xtol=1e-300, rtol=1e-14
+        )
         return self._inside(at(float(found)))
 
 

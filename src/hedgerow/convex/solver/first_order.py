@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy  # which loads its parts when they are first named
 
 from hedgerow._types import Array
 from hedgerow.convex.sets import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
@@ -145,7 +145,7 @@ def _onto_level(over: ConvexSet, centre: Array, G: Array, c: Array, level: float
         over_level = c + G @ v - level
         return -float(λ @ over_level) - float((v - centre) @ (v - centre)) / 2, -over_level
 
-    found = minimize(
+    found = scipy.optimize.minimize(
         negative_dual, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * len(c), options={"maxiter": 100}
     )
     λ = np.maximum(np.nan_to_num(found.x), 0.0)

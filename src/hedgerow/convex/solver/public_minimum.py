@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+import scipy  # which loads its parts when they are first named
 from numpy.typing import NDArray
-from scipy.optimize import brentq, lsq_linear
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
@@ -143,13 +143,13 @@ def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: flo
         longest = float(np.linalg.norm(b)) / over.radius * (1 + 1e-9)
         if not (excess(0.0) > 0 > excess(longest)):  # inside but for rounding, which brentq would refuse
             return over.project(V @ (b / λ))
-        found = brentq(excess, 0.0, longest, xtol=1e-300, rtol=1e-14)
+        found = scipy.optimize.brentq(excess, 0.0, longest, xtol=1e-300, rtol=1e-14)
         return over.project(V @ (b / (λ + float(found))))
     if isinstance(over, Box):  # ‖√λ Vᵀv − b‖² with bounds
-        root, (low, high) = np.sqrt(λ), over._ends(len(theta))
+        root, (low, high) = np.sqrt(λ), over.ends(len(theta))
         b = root * (V.T @ theta) - (V.T @ g) / root
         spread = np.maximum(high - low, 1e-12)
-        return over.project(lsq_linear(root[:, None] * V.T, b, (low, low + spread), method="bvls").x)
+        return over.project(scipy.optimize.lsq_linear(root[:, None] * V.T, b, (low, low + spread), method="bvls").x)
     β, v, ahead, momentum = float(λ[-1]), theta, theta, 1.0
     wanted = max(min(0.1, gap) * gap, tolerance / 10)
     for k in range(600):

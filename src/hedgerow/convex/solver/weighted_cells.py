@@ -75,7 +75,7 @@ class Listed:
 
     def __init__(self, risk: GlmRisk, objective: GlmObjective) -> None:
         self.risk, self.loss, self.mass = risk, risk.loss, objective.mass
-        axis = risk._kept.index(risk.target)
+        axis = risk.kept.index(risk.target)
         table = np.moveaxis(objective.weights, axis, 0).reshape(len(risk.labels), -1)
         used = np.flatnonzero(table.any(axis=0))
         used = used if used.size else np.zeros(1, np.int64)  # an empty slice
@@ -84,21 +84,21 @@ class Listed:
         rows = risk.features.rows(dict(zip(names, codes, strict=True))) if names else np.ones((len(used), 1))
         self.X, self.weights, self.y = rows, table[:, used], risk.labels[:, None]
 
-    def _parts(self, theta: Array) -> tuple[Array, Array]:
+    def parts(self, theta: Array) -> tuple[Array, Array]:
         return (self.X @ theta)[None, :], self.y
 
     def value(self, theta: Array) -> float:
-        z, y = self._parts(theta)
+        z, y = self.parts(theta)
         penalty = self.loss.ridge / 2 * float(theta @ theta)
         return float((self.weights * self.loss.value(z, y)).sum()) + self.mass * penalty
 
     def gradient(self, theta: Array) -> Array:
-        z, y = self._parts(theta)
+        z, y = self.parts(theta)
         each = (self.weights * self.loss.derivative(z, y)).sum(axis=0)
         return np.asarray(self.X.T @ each + self.mass * self.loss.ridge * theta)
 
     def hessian(self, theta: Array) -> Array:
-        z, y = self._parts(theta)
+        z, y = self.parts(theta)
         each = (self.weights * self.loss.curvature(z, y)).sum(axis=0)
         return np.asarray((self.X * each[:, None]).T @ self.X + self.mass * self.loss.ridge * np.eye(len(theta)))
 
@@ -183,7 +183,7 @@ class Rounded(Smooth):
         return np.asarray(found)
 
     def missed(self, theta: Array) -> float:
-        z, y = self.objective._parts(theta)
+        z, y = self.objective.parts(theta)
         return float((self.objective.weights * RoundedLoss(self._loss, self.width).missed(z, y)).sum() / self.mass)
 
 

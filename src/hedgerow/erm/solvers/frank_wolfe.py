@@ -33,7 +33,7 @@ from hedgerow._progress import bar
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L1Ball, Simplex
-from hedgerow.convex.sets.convex_set import ConvexSet, SparseVector, VertexSet
+from hedgerow.convex.sets.convex_set import ConvexSet, SparsePoint, VertexSet
 from hedgerow.erm import many_candidates as selection
 from hedgerow.erm.exact_sums import row_products
 from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count
@@ -168,7 +168,7 @@ def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: i
     return theta
 
 
-def _scores(X: Any, s: SparseVector, unit: float) -> Array:
+def _scores(X: Any, s: SparsePoint, unit: float) -> Array:
     """⟨x, s⟩ for every row, from the columns where s is not zero."""
     if sp.issparse(X):
         z = np.zeros(X.shape[0])

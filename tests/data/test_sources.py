@@ -1,0 +1,271 @@
+"""One contract over every data source: exact counts, many at once as one by one, read-only, bounded, and nothing shown.
+
+A new source goes into ``SOURCES``: a function that holds the records of an array of cells (rows × attributes).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import sqlite3
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.typing import NDArray
+
+import hedgerow as hr
+from hedgerow.data import DataSource, Histogram, Table
+from hedgerow.data import source as module
+from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.questions.universe import subsets
+
+UNIVERSE = hr.Universe(
+    age=hr.Range(20, 80, bins=4),
+    region=hr.Categories(["north", "south", "east"]),
+    smoker=hr.Flag(),
+    visits=hr.Integers(0, 5),
+)
+Cells = NDArray[np.int64]
+
+
+def frame_of(universe: hr.Universe, cells: Cells) -> pd.DataFrame:
+    return pd.DataFrame(universe.decode(cells, numeric=True), columns=list(universe.names))
+
+
+def histogram(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    flat = np.ravel_multi_index(tuple(cells.T), universe.shape)
+    return Histogram(universe, np.bincount(flat, minlength=universe.size))
+
+
+def csv_file(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    frame_of(universe, cells).to_csv(folder / "table.csv", index=False)
+    return Table(folder / "table.csv", universe)
+
+
+def parquet_file(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    frame_of(universe, cells).to_parquet(folder / "table.parquet")
+    return Table(str(folder / "table.parquet"), universe)
+
+
+def sqlite_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    (folder / "table.db").unlink(missing_ok=True)
+    with sqlite3.connect(folder / "table.db") as connection:
+        frame_of(universe, cells).to_sql("people", connection, index=False)
+    connection.close()
+    return Table(f"sqlite://{folder / 'table.db'}", universe, table="people")
+
+
+def pandas_frame(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    return Table(frame_of(universe, cells), universe)
+
+
+def polars_frame(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    return Table(pl.DataFrame(dict(frame_of(universe, cells))), universe)
+
+
+def arrow_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    return Table(pa.Table.from_pandas(frame_of(universe, cells)), universe)
+
+
+Make = Callable[[Path, hr.Universe, Cells], DataSource]
+SOURCES: list[Make] = [
+    histogram, csv_file, parquet_file, sqlite_table, pandas_frame, polars_frame, arrow_table
+]  # fmt: skip
+SETS = subsets(UNIVERSE.names)
+
+
+def records(seed: int, rows: int = 500, universe: hr.Universe = UNIVERSE) -> Cells:
+    rng = np.random.default_rng(seed)
+    return np.column_stack([rng.integers(0, size, rows) ** 2 // size for size in universe.shape])
+
+
+def brute_force(cells: Cells, names: tuple[str, ...], universe: hr.Universe = UNIVERSE) -> NDArray[np.int64]:
+    counts = np.zeros(universe.sizes(names), np.int64)
+    for record in cells:
+        counts[tuple(record[universe.index(name)] for name in names)] += 1
+    return counts
+
+
+@pytest.fixture(params=SOURCES, ids=lambda make: make.__name__)
+def make(request, tmp_path) -> Callable[..., DataSource]:
+    return lambda cells, universe=UNIVERSE: request.param(tmp_path, universe, cells)
+
+
+def test_every_kind_of_source_is_under_this_contract(tmp_path) -> None:
+    kinds = {kind for kind in subclasses(DataSource) if kind.__module__.startswith("hedgerow.")}
+    tested = {type(source(tmp_path, UNIVERSE, records(0, 3))) for source in SOURCES}
+    assert kinds == tested, "Add a function that makes one to SOURCES in tests/data/test_sources.py."
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind for below in kind.__subclasses__() for kind in ({below} | subclasses(below))}
+
+
+def test_a_marginal_is_what_counting_the_records_one_by_one_gives(make) -> None:
+    cells = records(1)
+    data = make(cells)
+    for names in SETS:
+        counts = data.marginal(names)
+        assert counts.dtype == np.int64
+        assert np.array_equal(counts, brute_force(cells, names))
+
+
+def test_many_marginals_at_once_are_those_of_one_by_one(make) -> None:
+    cells = records(2)
+    together, alone = make(cells), make(cells)
+    for a, b in zip(together.marginals(SETS), [alone.marginal(names) for names in SETS], strict=True):
+        assert np.array_equal(a, b)
+    assert together.marginals([]) == []
+
+
+def test_sets_may_repeat_and_names_come_in_any_order(make) -> None:
+    data = make(records(3))
+    asked = [["visits", "age"], ("age",), iter(["age", "visits", "age"]), {"visits", "age"}]
+    first, age, *again = data.marginals(asked)
+    assert first.shape == UNIVERSE.sizes(("age", "visits"))
+    assert np.array_equal(first.sum(axis=1), age)
+    for other in (*again, data.marginal(["visits", "age"])):
+        assert np.array_equal(first, other)
+
+
+def test_no_attributes_give_the_number_of_rows(make) -> None:
+    data = make(records(4, rows=37))
+    assert data.marginal(()).shape == ()
+    assert data.marginal(()) == data.rows == 37
+
+
+def test_a_table_without_rows_has_counts_of_zero(make) -> None:
+    data = make(np.zeros((0, 4), np.int64))
+    assert data.rows == 0
+    assert not any(counts.any() for counts in data.marginals(SETS))
+    assert len(data.fingerprint()) == 64
+
+
+def test_counts_cannot_be_written_to(make) -> None:
+    data = make(records(5))
+    for counts in [data.marginal(["age"]), *data.marginals([["age"], ["region", "age"], ()])]:
+        with pytest.raises(ValueError, match="read-only"):
+            counts[...] = 0
+
+
+def test_an_unknown_attribute_is_refused(make) -> None:
+    with pytest.raises(InvalidInput, match="Found 'height'"):
+        make(records(6)).marginals([["age"], ["height"]])
+
+
+def test_what_is_too_large_is_refused_before_anything_is_counted(make, monkeypatch) -> None:
+    data = make(records(7))
+    monkeypatch.setattr(data, "_count_all", lambda sets: pytest.fail("It was counted."))
+    monkeypatch.setattr(module, "LARGEST_MARGINAL", 23)
+    with pytest.raises(TooLarge, match=r"at most 23 cells. Found 24 on \('age', 'visits'\)"):
+        data.marginals([["age"], ["age", "visits"]])
+    monkeypatch.setattr(module, "CACHED_CELLS", 9)
+    with pytest.raises(TooLarge, match=r"at most 9 cells in all\. Found 10"):
+        data.marginals([["age"], ["region"], ["age"], ["region"], ["smoker"], ()])
+
+
+def test_the_cache_stays_within_its_bound_and_counts_stay_right(make, monkeypatch) -> None:
+    monkeypatch.setattr(module, "CACHED_CELLS", 40)
+    cells = records(8)
+    data = make(cells)
+    for names in [s for s in SETS * 2 if UNIVERSE.cells(s) <= 40]:
+        assert np.array_equal(data.marginal(names), brute_force(cells, names))
+        assert sum(counts.size for counts in data._cache.values()) <= 40
+
+
+def test_what_is_cached_is_not_counted_again(make, monkeypatch) -> None:
+    data = make(records(9))
+    known = data.marginal(["age"])
+    counted: list[list[tuple[str, ...]]] = []
+    count = data._count_all
+    monkeypatch.setattr(data, "_count_all", lambda sets: counted.append(list(sets)) or count(sets))
+    assert data.marginals([["age"], ["region"], ["age"], ["region"]])[0] is known
+    assert counted == [[("region",)]]
+
+
+def test_the_same_records_have_the_same_fingerprint_in_any_order_and_wherever_they_are_held(make, tmp_path) -> None:
+    cells = records(10)
+    shuffled = np.random.default_rng(0).permutation(cells)
+    assert (
+        make(cells).fingerprint() == make(shuffled).fingerprint() == histogram(tmp_path, UNIVERSE, cells).fingerprint()
+    )
+
+
+def test_tables_that_differ_in_one_row_have_other_fingerprints(make) -> None:
+    cells = records(11, rows=60)
+    changed = cells.copy()
+    changed[17, 2] = 1 - changed[17, 2]
+    tables = [cells, changed, cells[1:], np.vstack([cells, cells[:1]]), np.vstack([cells, cells])]
+    assert len({make(table).fingerprint() for table in tables}) == len(tables)
+
+
+def test_the_same_cells_of_another_universe_have_another_fingerprint(make) -> None:
+    cells = records(12)
+    named = {name: UNIVERSE[name] for name in UNIVERSE.names}
+    renamed = hr.Universe({**named, "region": hr.Categories(["north", "south", "west"])})
+    shifted = hr.Universe({**named, "age": hr.Range(20, 80, bins=4, values=[21, 41, 61, 79])})
+    reordered = hr.Universe(dict(reversed(named.items())))
+    found = {make(cells, universe).fingerprint() for universe in (UNIVERSE, renamed, shifted)}
+    assert len(found | {make(cells[:, ::-1], reordered).fingerprint()}) == 4
+
+
+def test_a_fingerprint_is_the_same_in_every_process_and_of_equal_universes(make) -> None:
+    """Written down once: a ledger that was bound to its table yesterday must know it tomorrow."""
+    cells = np.array([[0, 0, 0, 0], [3, 2, 1, 5], [3, 2, 1, 5], [1, 0, 1, 4]])
+    stored = "fe5887adf9cd2d1b3648423db56b5acc085912b8d9830800780be6a1008f2e72"
+    assert make(cells).fingerprint() == stored
+    region = hr.Categories(np.array(["north", "south", "east"]))
+    assert (
+        make(cells, hr.Universe({n: UNIVERSE[n] for n in UNIVERSE.names} | {"region": region})).fingerprint() == stored
+    )
+
+
+def test_nothing_private_shows_in_the_repr(make) -> None:
+    one, other = make(records(13, rows=317)), make(records(14, rows=911))
+    for data in (one, other):
+        data.marginals(SETS)
+    assert repr(one) == repr(other)
+    assert not any(secret in repr(one) for secret in ("317", one.fingerprint()))
+
+
+def test_threads_may_share_a_source(make, monkeypatch) -> None:
+    """With a cache that is too small for all, so that they also push out one another's counts."""
+    monkeypatch.setattr(module, "CACHED_CELLS", math.prod(UNIVERSE.shape) + 10)
+    cells = records(15)
+    data, expected = make(cells), {names: brute_force(cells, names) for names in SETS}
+
+    def ask(seed: int) -> bool:
+        rng = np.random.default_rng(seed)
+        picks = [[SETS[i] for i in rng.integers(0, len(SETS), 3)] for _ in range(40)]
+        picks = [sets for sets in picks if sum(UNIVERSE.cells(s) for s in set(sets)) <= module.CACHED_CELLS]
+        found = [(names, counts) for sets in picks for names, counts in zip(sets, data.marginals(sets), strict=True)]
+        return bool(found) and all(np.array_equal(counts, expected[names]) for names, counts in found)
+
+    kept, _ = sys.getswitchinterval(), sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            assert all(pool.map(ask, range(16)))
+    finally:
+        sys.setswitchinterval(kept)
+    assert sum(counts.size for counts in data._cache.values()) <= module.CACHED_CELLS
+
+
+def test_a_large_table_is_counted_batch_by_batch(tmp_path) -> None:
+    universe = hr.Universe.from_sizes({"a": 700, "b": 700, "c": 3})  # one set of more cells than a batch has rows
+    cells = records(16, rows=300_000, universe=universe)
+    data = Table(pd.DataFrame(cells, columns=["a", "b", "c"]), universe)
+    sets = [s for k in range(3) for s in itertools.combinations(universe.names, k)]
+    for names, counts in zip(sets, data.marginals(sets), strict=True):
+        place = np.zeros(len(cells), np.int64)
+        for name in names:
+            place = place * universe[name].size + cells[:, universe.index(name)]
+        expected = np.bincount(place, minlength=universe.cells(names))
+        assert np.array_equal(counts.ravel(), expected)
+    assert data.fingerprint() == histogram(tmp_path, universe, cells).fingerprint()
