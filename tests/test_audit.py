@@ -9,10 +9,10 @@ from broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorith
 from hedgerow import audit
 from hedgerow.data import Histogram
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.events import Exponential, Laplace
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe

@@ -15,8 +15,8 @@ import pytest
 from hedgerow import audit
 from hedgerow.data import Histogram
 from hedgerow.data.exact_counts import everywhere
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe

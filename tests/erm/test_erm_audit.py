@@ -36,7 +36,6 @@ from hedgerow.audit import clopper_pearson, epsilon_lower_bound_of_scores
 from hedgerow.convex import sets
 from hedgerow.erm import (
     auto,
-    problem as contract,
     frank_wolfe,
     frank_wolfe_general,
     lasso,
@@ -47,12 +46,15 @@ from hedgerow.erm import (
     regularised_output_perturbation,
     whitened_descent,
 )
+from hedgerow.erm import (
+    problem as contract,
+)
 from hedgerow.erm.solvers.noisy_sgd import noise_multiplier
 from hedgerow.erm.solvers.objective_perturbation import noise_scale
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_mu
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 
 CONFIDENCE, MISS = 1 - 1e-6, 1e-3

@@ -10,8 +10,8 @@ from hedgerow.convex.sets import L1Ball, L2Ball, Simplex, Unconstrained
 from hedgerow.erm.auto import SOLVERS, predicted
 from hedgerow.erm.problem import prepared
 from hedgerow.losses import Absolute, Hinge, Logistic, Squared
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 

@@ -17,8 +17,8 @@ from hedgerow.erm.solvers.frank_wolfe import best_schedule, frank_wolfe
 from hedgerow.erm.solvers.frank_wolfe_general import frank_wolfe_general
 from hedgerow.losses import Hinge, Huber, Logistic, Squared
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 
 LOOSE = Budget(1e6, 1e-6)  # almost no noise: what is left is the optimisation

@@ -12,9 +12,9 @@ from hedgerow.convex import sets
 from hedgerow.erm.solvers.descent import Terms, descend, schedule
 from hedgerow.erm.solvers.mirror_descent import mirror_descent, risk_bound
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_mu
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 SETS = {

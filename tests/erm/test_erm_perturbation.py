@@ -14,9 +14,9 @@ from hedgerow.erm.solvers.minimum import minimum, rounding
 from hedgerow.erm.solvers.objective_perturbation import noise_scale, objective_perturbation, privacy_delta
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 BALL = sets.L2Ball(3.0)

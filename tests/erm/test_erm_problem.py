@@ -13,10 +13,10 @@ from hedgerow import erm, errors, losses
 from hedgerow.convex import sets
 from hedgerow.erm.problem import prepared
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
-from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.allowance import Payment
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 BALL = sets.L2Ball(2.0)

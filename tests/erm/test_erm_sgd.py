@@ -11,10 +11,9 @@ from hedgerow import errors, losses
 from hedgerow.convex import sets
 from hedgerow.erm.solvers.noisy_sgd import noise_multiplier, noisy_sgd
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.conversion import subsampled_multiplier
-from hedgerow.privacy.conversion import gaussian_mu
+from hedgerow.privacy.conversion import gaussian_mu, subsampled_multiplier
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 

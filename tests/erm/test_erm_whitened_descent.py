@@ -24,8 +24,8 @@ from hedgerow.erm.solvers.whitened_descent import (
     whitened_descent,
 )
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 

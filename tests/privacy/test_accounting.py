@@ -11,13 +11,13 @@ import dp_accounting
 import numpy as np
 import pytest
 from dp_accounting import pld, rdp
+from hedgerow.privacy.UNKNOWN__dominating_laplace import _dominating_laplace
 from scipy import optimize, stats
 
 from hedgerow import errors
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.UNKNOWN__dominating_laplace import _dominating_laplace
 from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace
+from hedgerow.privacy.ledger import Accountant
 
 BUDGETS = [(1.0, 1e-9), (1.0, 1e-6), (0.1, 1e-12), (1e-3, 1e-6), (10.0, 1e-5), (100.0, 1e-5), (0.5, 0.3)]
 

@@ -20,9 +20,9 @@ from hedgerow import erm, losses
 from hedgerow.convex import sets
 from hedgerow.data import Histogram
 from hedgerow.engines.practical import engine as practical
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Exponential, Laplace
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.textbook import convex_pmw, mwem, oracles, pmw, small_db, sparse_vector
 from hedgerow.textbook.pmw import OnlinePMW, PMWConfig

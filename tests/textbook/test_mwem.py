@@ -5,9 +5,9 @@ import pytest
 
 from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe

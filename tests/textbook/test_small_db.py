@@ -8,8 +8,8 @@ from hedgerow import audit
 from hedgerow.data import Histogram
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.counts import count
 from hedgerow.questions.linear import Linear

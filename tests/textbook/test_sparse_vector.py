@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from hedgerow import audit
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, comparison_grid
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.sparse_vector import Progress, SparseVector, guard_round, step

@@ -12,25 +12,35 @@ A question is a value: bound to a universe, two are equal exactly when they have
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Collection, Hashable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
-from hedgerow._types import Names
+from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.losses import families
 from hedgerow.convex.losses.custom import Custom, CustomRisk
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.errors import InvalidInput
+from hedgerow.convex.solver.public_minimum import Minimum, minimised
+from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.questions.bound import Estimate, Labels
 from hedgerow.questions.counts import QUESTIONS, Query
 from hedgerow.questions.universe import Universe
 
 LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
+TOLERANCE, COARSE = 1e-6, 1e-4  # of θ̂, per unit of mass; the coarse one for kinks on many cells, slow to certify
+FEW_CELLS = 2_000
 SMALLEST_SET, LARGEST_SET = 1e-100, 1e100  # squares of lengths, and their products with slopes, stay within float64
 ABOUT = {field.name for field in dataclasses.fields(Loss)}  # what a loss is asked about; the rest are its own constants
+
+
+class Believes(Protocol):
+    """A public distribution, such as a hypothesis."""
+
+    def marginal(self, attributes: Names, /) -> Array: ...
 
 
 class Minimises(Protocol):
@@ -63,6 +73,18 @@ class BoundMinimize:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.risk.shape
+
+    def fitted(self, hypothesis: Believes) -> tuple[Minimum, Array]:
+        """θ̂ and the hypothesis' marginal it was found on. Public."""
+        try:
+            marginal = hypothesis.marginal(self.attributes)
+        except TooLarge:
+            raise TooLarge(
+                f"The marginal on the attributes of a convex question must fit in memory. Found {math.prod(self.shape)} cells on "
+                f"{', '.join(self.attributes)}. Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
+            ) from None
+        tolerance = TOLERANCE if self.risk.is_smooth or marginal.size <= FEW_CELLS else COARSE
+        return minimised(self.risk, marginal, self.over, tolerance), marginal
 
     @cached_property
     def scale(self) -> float | None:

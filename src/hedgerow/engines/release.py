@@ -7,7 +7,6 @@ from typing import Any
 
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engines.fitted import fitted
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
@@ -55,7 +54,7 @@ class Offline:
                 f"within must be left out of a convex question to a release, whose whole budget is spent. Found {within:g}. "
                 "Open a session instead."
             )
-        return Estimate(fitted(self.hypothesis, question)[0].theta, None, "hypothesis")
+        return Estimate(question.fitted(self.hypothesis)[0].theta, None, "hypothesis")
 
     def resume(self, entries: Sequence[Entry]) -> None:
         """Nothing: all of it was learned, or read from the ledger, when it was released."""

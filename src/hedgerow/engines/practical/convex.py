@@ -34,7 +34,6 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.data.source import DataSource
-from hedgerow.engines.fitted import fitted
 from hedgerow.engines.practical.certificates import excess_bound
 from hedgerow.engines.practical.guard import Watch
 from hedgerow.engines.practical.knowledge import Knowledge
@@ -81,7 +80,7 @@ class Convex:
         return _estimate(theta, error)
 
     def _free(self, query: BoundMinimize) -> tuple[Array, float]:
-        found, marginal = fitted(self._known.hypothesis, query)
+        found, marginal = query.fitted(self._known.hypothesis)
         distance = self._known.distance(query.attributes, marginal)
         return found.theta, excess_bound(query, marginal, found, distance)
 
