@@ -12,9 +12,9 @@ from hedgerow.convex import sets
 from hedgerow.erm.solvers.descent import Terms, descend, schedule
 from hedgerow.erm.solvers.mirror_descent import mirror_descent, risk_bound
 from hedgerow.privacy import events
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_mu
+from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
 SETS = {
@@ -86,7 +86,7 @@ def test_the_schedules_bound_holds_for_a_quadratic_in_expectation(smoothness, ri
         return float((h * (θ - centre) ** 2).sum() / 2 + ridge / 2 * θ @ θ)
 
     least = value(over.project(h * centre / (h + ridge + 1e-300)))
-    noise = B * math.sqrt(plan.steps)
+    noise = B * math.sqrt(plan.count)
     runs = [
         value(descend(lambda θ: h * (θ - centre) + noise * rng.normal(size=p), over.potential(p), plan)) - least
         for _ in range(200)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L2Ball, Unconstrained
@@ -26,7 +26,7 @@ from hedgerow.erm.problem import Problem
 from hedgerow.erm.solver import Plan, Solver, public
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe
 from hedgerow.erm.solvers.frank_wolfe_general import FrankWolfeGeneral
-from hedgerow.erm.solvers.mirror_descent import MirrorDescent
+from hedgerow.erm.solvers.mirror_descent import MirrorDescent, least_risk
 from hedgerow.erm.solvers.output_perturbation import OutputPerturbation, RegularisedOutputPerturbation
 from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, WhitenedDescent, bounded_form
 from hedgerow.errors import InvalidInput
@@ -55,7 +55,7 @@ class Auto:
             return WhitenedDescent().plan(problem, amount)
         if not problem.over.is_bounded:
             return RegularisedOutputPerturbation().plan(problem, amount)
-        return min(promised(problem, amount), key=lambda plan: plan.risk_bound or 0.0)
+        return min(promises(problem, amount), key=lambda promise: promise.risk).plan
 
 
 def whitens(loss: Loss, over: ConvexSet, budget: Budget, features: int) -> bool:
@@ -69,19 +69,31 @@ def whitens(loss: Loss, over: ConvexSet, budget: Budget, features: int) -> bool:
     )
 
 
-def promised(problem: Problem, amount: Amount) -> list[Plan[Any]]:
-    """The plans of the solvers that can run, each with the risk it promises."""
+class Promise(NamedTuple):
+    plan: Plan[Any]
+    risk: float
+
+
+def promises(problem: Problem, amount: Amount) -> list[Promise]:
+    """The plans of the solvers that can run, each with the risk it is compared by."""
     problem.slope_bound  # noqa: B018  refused for all of them, if at all
-    plans = []
+    found = []
     for solver in WITH_A_BOUND:
         with contextlib.suppress(InvalidInput):
-            plans.append(solver.plan(problem, amount))
-    if not plans:
+            plan = solver.plan(problem, amount)
+            found.append(Promise(plan, _compared(plan, problem, amount)))
+    if not found:
         raise InvalidInput(
             f"With delta = 0 the set must have vertices and the loss must be smooth. Found {type(problem.over).__name__} "
             f"and {type(problem.loss).__name__}. Give a delta above 0, or an L1Ball and a smooth loss."
         )
-    return plans
+    return found
+
+
+def _compared(plan: Plan[Any], problem: Problem, amount: Amount) -> float:
+    """The bound of the plan; but mirror descent's at its best, of which it gives away up to a tenth to take fewer steps."""
+    assert plan.risk_bound is not None  # as these solvers have
+    return least_risk(problem, amount) if isinstance(plan.solver, MirrorDescent) else plan.risk_bound
 
 
 auto = public(Auto)

@@ -104,6 +104,14 @@ def row_dual_norm(problem: Problem, potential: Potential) -> float:
     return min(problem.row_bound if l1 else math.inf, problem.row_l2 * potential.norm_radius_l2)
 
 
+def least_risk(problem: Problem, amount: Amount) -> float:
+    """The bound of many steps, with the set's own potential."""
+    Ψ = potential_of(problem)
+    ridge = problem.loss.ridge if isinstance(Ψ, Euclidean) else 0.0  # only there do its steps make use of it
+    change = problem.budget.gradient(1.0)
+    return risk_bound(problem.n, amount.mu, problem.lipschitz, Ψ, sensitivity=change, ridge=ridge)
+
+
 def risk_bound(
     n: int, mu: float, lipschitz: float, potential: Potential, *, sensitivity: float = 2.0, ridge: float = 0.0
 ) -> float:
