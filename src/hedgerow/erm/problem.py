@@ -25,7 +25,7 @@ from typing import get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow._checks import positive
+from hedgerow._checks import number, positive, whole
 from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets.convex_set import ConvexSet
@@ -122,8 +122,8 @@ class Problem:
         """Σ slope·x over the rows of X, some or all of the table's in any layout. Exact, as above. Private."""
         top = math.floor(self.slope_bound / self.slope_unit)
         # Towards 0, so that no row counts for more than its slope.
-        whole = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
-        total = exact_sum(X, whole, self.bits, self.slope_bits)
+        units = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
+        total = exact_sum(X, units, self.bits, self.slope_bits)
         if X.shape[0] > self.most_rows:  # cutting each coordinate moves no two sums apart
             edge = self.most_rows * top * math.floor(self.row_bound / self.unit)
             total = np.clip(total, -edge, edge)
@@ -176,9 +176,7 @@ def prepared(
 
 def require_count(name: str, value: int) -> int:
     """A whole number of at least 1, such as a number of iterations."""
-    if isinstance(value, bool) or int(value) != value or value < 1:
-        raise InvalidInput(f"{name} must be a whole number of at least 1. Found {value!r}. Leave it out.")
-    return int(value)
+    return whole(name, value, "Leave it out.")
 
 
 def usual_radius(problem: Problem) -> float:
@@ -214,7 +212,7 @@ def _public_rows(count: int, rows: int | None, budget: Budget) -> int:
         if rows is not None:
             raise InvalidInput("rows must be left out when neighbours replace a row. Found a value. Drop it.")
         return count
-    if rows is None or isinstance(rows, bool) or int(rows) != rows or rows < 1:
+    if rows is None or isinstance(rows, bool) or not 1 <= number(rows) < math.inf or int(rows) != rows:
         raise InvalidInput(
             "rows must be a public guess of the number of rows when neighbours add or remove one, for their true number "
             f"is private. Found {rows!r}. Give rows=…, or a budget with neighbours='replace'."
