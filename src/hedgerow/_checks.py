@@ -29,6 +29,6 @@ def positive(name: str, value: Any, way_out: str = "Give it as a positive float.
 
 def whole(name: str, value: Any, way_out: str = "Give an int.") -> int:
     """`value` as an int, refused unless it is a whole number of at least 1."""
-    if isinstance(value, bool) or not number(value) >= 1 or int(value) != value:
+    if isinstance(value, bool) or not 1 <= number(value) < math.inf or int(value) != value:
         raise InvalidInput(f"{name} must be a whole number of at least 1. Found {value!r}. {way_out}")
     return int(value)

@@ -46,16 +46,15 @@ from hedgerow.erm import (
     regularised_output_perturbation,
     whitened_descent,
 )
-from hedgerow.erm import (
-    problem as contract,
-)
-from hedgerow.erm.solvers.noisy_sgd import noise_multiplier
-from hedgerow.erm.solvers.objective_perturbation import noise_scale
+from hedgerow.erm import solver as door
+from hedgerow.erm.problem import Problem
 from hedgerow.privacy import events
+from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_mu
-from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.ledger import Accountant, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.privacy.perturbed_objective import noise_scale
 
 CONFIDENCE, MISS = 1 - 1e-6, 1e-3
 FAR = 50.0  # a label that no score comes near
@@ -180,14 +179,14 @@ LONGER = {
 def quick_runs(monkeypatch) -> None:
     """A refit of two steps, without the projection that follows all that is drawn; a public plan made once."""
     monkeypatch.setattr("hedgerow.erm.solvers.sparse_refit.STEPS", 2)
-    monkeypatch.setattr("hedgerow.erm.solvers.sparse_refit._nearest", lambda point, metric, radius: point)
+    monkeypatch.setattr("hedgerow.erm.solvers.sparse_refit.nearest", lambda point, metric, radius: point)
     module = importlib.import_module("hedgerow.erm.solvers.output_perturbation")  # by name it is the function
     plan, plans = module.regularised_weight, {}
 
-    def planned(problem: contract.Problem, radius: float) -> tuple[float, float]:
-        public = problem.n, problem.budget, radius
+    def planned(problem: Problem, mu: float, radius: float) -> tuple[float, float]:
+        public = problem.n, problem.budget, mu, radius
         if public not in plans:
-            plans[public] = plan(problem, radius)
+            plans[public] = plan(problem, mu, radius)
         return plans[public]
 
     monkeypatch.setattr(module, "regularised_weight", planned)
@@ -265,13 +264,20 @@ def refuted(p: float, q: float, claim: Budget, runs: int) -> bool:
 DILUTED = 0.94
 
 
+def noise_of_a_sampled_step(epsilon: float, delta: float) -> float:
+    """σ for a change of 1, where all rows are in the sample, and come and go."""
+    return subsampled_gaussian(
+        epsilon, delta, "add-remove", heads=events.COIN, steps=1, sensitivity=1.0, values=1
+    ).noise.sigma
+
+
 @pytest.mark.parametrize(
     ("mu", "claim", "runs"),
     [
         (2 * gaussian_mu(SHORT.epsilon, SHORT.delta), SHORT, CASES["output perturbation"].runs),
         (2 * gaussian_mu(SHORT.epsilon, SHORT.delta) * DILUTED, SHORT, CASES["mirror descent"].runs),
         (
-            2 / noise_multiplier(events.ApproximateDP(2 * SHORT.epsilon, SHORT.delta), 1.0, 1, "add-remove") * DILUTED,
+            2 / noise_of_a_sampled_step(2 * SHORT.epsilon, SHORT.delta) * DILUTED,
             SHORT,
             CASES["noisy SGD, all rows"].runs,
         ),
@@ -312,20 +318,26 @@ class Transcript(Seeded):
         super().__init__(seed)
         self.before, self.values, self.releases, self.samples = before, [], [], 0
 
-    def _released_as_before(self, value: Any, event: events.Event, draw: Callable[[], Any]) -> Any:
-        self.values.append((np.array(value, dtype=float), event))
-        self.releases.append(draw() if self.before is None else self.before.releases[len(self.releases)])
+    def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
+        self.redeemed = super()._redeemed(receipt, *kinds)
+        return self.redeemed
+
+    def _released_as_before(self, value: Any, drawn: Any) -> Any:
+        self.values.append((np.array(value, dtype=float), self.redeemed))
+        self.releases.append(drawn if self.before is None else self.before.releases[len(self.releases)])
         return self.releases[-1]
 
-    def add(self, value: Any, event: Any) -> Any:
-        return self._released_as_before(value, event, lambda: super(Transcript, self).add(value, event))
+    def add(self, value: Any, receipt: Receipt) -> Any:
+        return self._released_as_before(value, super().add(value, receipt))
 
-    def choose(self, scores: Any, event: Any) -> int:
-        return int(self._released_as_before(scores, event, lambda: super(Transcript, self).choose(scores, event)))
+    def choose(self, scores: Any, receipt: Receipt) -> int:
+        return int(self._released_as_before(scores, super().choose(scores, receipt)))
 
-    def subsample(self, n: int, size: int, replace: bool = False) -> Any:
+    def sample(self, rows: int, receipt: Receipt) -> Any:
+        heads = self._redeemed(receipt, events.PoissonSample).heads
         self.samples += 1  # the same coins for the same rows, counted from the last
-        return np.random.default_rng((self.seed, self.samples)).integers(0, n, 100)[100 - size :]
+        coins = np.random.default_rng((self.seed, self.samples)).integers(0, events.COIN, 100)[100 - rows :]
+        return np.flatnonzero(coins < heads)
 
 
 def farthest(first: Transcript, second: Transcript) -> float:
@@ -384,7 +396,7 @@ def test_no_row_moves_a_release_by_more_than_is_billed(name, neighbours, wrap, m
         for rows, labels in pair:
             transcript = Transcript(trial, transcript)
             seen.append(transcript)
-            monkeypatch.setattr(contract, "Noise", lambda now=transcript: now)
+            monkeypatch.setattr(door, "Noise", lambda now=transcript: now)
             MOVED[name](wrap(rows), labels, budget=budget, **choices)
         most = max(most, farthest(*seen))
     # SGD's noise is for rows that come and go: a replaced one is two of them, and its ε and δ are halved for that
@@ -461,7 +473,7 @@ def overheard(solver: str, sparse: bool, rows: Rows, choices: dict[str, Any], be
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", errors.NotPrivateWarning)
         transcript = Transcript(0, before)
-        patch.setattr(contract, "Noise", lambda: transcript)
+        patch.setattr(door, "Noise", lambda: transcript)
         X, y = rows
         try:
             result = SOLVERS[solver](sp.csr_array(X) if sparse else X, y, **choices)

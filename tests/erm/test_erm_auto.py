@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from preparing import prepared
 
 from hedgerow import erm, errors
 from hedgerow.convex.sets import L1Ball, L2Ball, Simplex, Unconstrained
-from hedgerow.erm.auto import SOLVERS, predicted
-from hedgerow.erm.problem import prepared
+from hedgerow.erm.auto import promises as plans
+from hedgerow.erm.solvers import SOLVERS
 from hedgerow.losses import Absolute, Hinge, Logistic, Squared
+from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 
@@ -23,7 +25,8 @@ def table(n: int = 1000, p: int = 10) -> tuple[np.ndarray, np.ndarray]:
 
 
 def promises(over, loss, budget=BUDGET, n: int = 1000, p: int = 10, norm="l2") -> dict[str, float]:
-    return predicted(prepared(*table(n, p), loss, over, budget, norm=norm, seed=0))
+    problem = prepared(*table(n, p), loss, over, budget, norm=norm)
+    return {plan.solver.name: risk for plan, risk in plans(problem, Allowance.of(budget).quote())}
 
 
 def test_many_bounded_features_over_an_l1_ball_go_to_frank_wolfe() -> None:

@@ -5,12 +5,20 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from preparing import prepared
 
 from hedgerow import errors
+from hedgerow.convex.sets import L1Ball
 from hedgerow.erm.hard_instance import hard_instance
+from hedgerow.erm.solver import Draw
+from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
 from hedgerow.erm.solvers.lasso import lasso
+from hedgerow.erm.solvers.whitened_descent import held_residuals
+from hedgerow.losses import Squared
 from hedgerow.privacy import events
+from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.noise import Seeded
 
 
 def sparse_regression(n: int, p: int, s: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -66,20 +74,16 @@ def test_the_events_are_fixed_before_a_feature_is_named_and_fit_the_budget() -> 
 
 def test_a_step_on_smaller_slopes_is_taken_in_their_units() -> None:
     """Residuals at the start are 0 or ±2, so all slopes, scores and Δ are in proportion to the width: so are no choices."""
-    from hedgerow.convex.sets import L1Ball
-    from hedgerow.erm.problem import prepared
-    from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
-    from hedgerow.erm.solvers.whitened_descent import held_residuals
-    from hedgerow.losses import Squared
-
     rng = np.random.default_rng(0)
     X, y = rng.choice([-1.0, 1.0], (400, 20)), rng.choice([-1.0, 1.0], 400)
     over = L1Ball(1.0)
 
     def picked(width: float, seed: int) -> list[int]:
-        problem = held_residuals(prepared(X, y, Squared(), over, Budget(0.02, 1e-6), norm="linf", seed=seed), 1.0)
-        event, _, _ = planned_steps(problem, over, 1)
-        return np.flatnonzero(descended(held_residuals(problem, width), over, event, 1)).tolist()
+        problem = held_residuals(prepared(X, y, Squared(), over, Budget(0.02, 1e-6), norm="linf"), 1.0)
+        allowance = Allowance.of(problem.budget)
+        event, _ = planned_steps(problem, over, allowance, 1)
+        draw = Draw(Seeded(seed), allowance.charge(event))
+        return np.flatnonzero(descended(held_residuals(problem, width), (event,), draw)).tolist()
 
     chosen = [picked(1.0, seed) for seed in range(20)]
     assert chosen == [picked(0.25, seed) for seed in range(20)]

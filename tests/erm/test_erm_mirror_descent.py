@@ -86,7 +86,7 @@ def test_the_schedules_bound_holds_for_a_quadratic_in_expectation(smoothness, ri
         return float((h * (θ - centre) ** 2).sum() / 2 + ridge / 2 * θ @ θ)
 
     least = value(over.project(h * centre / (h + ridge + 1e-300)))
-    noise = B * math.sqrt(plan.steps)
+    noise = B * math.sqrt(plan.count)
     runs = [
         value(descend(lambda θ: h * (θ - centre) + noise * rng.normal(size=p), over.potential(p), plan)) - least
         for _ in range(200)

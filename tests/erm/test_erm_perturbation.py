@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from preparing import prepared
 
 from hedgerow import errors, losses
 from hedgerow.convex import sets
-from hedgerow.erm.problem import prepared
 from hedgerow.erm.solvers.minimum import minimum, rounding
-from hedgerow.erm.solvers.objective_perturbation import noise_scale, objective_perturbation, privacy_delta
+from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
 from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
 from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.perturbed_objective import noise_scale, privacy_delta
 
 BUDGET = Budget(1.0, 1e-6)
 BALL = sets.L2Ball(3.0)
@@ -73,7 +75,7 @@ def test_output_perturbation_needs_a_ridge_and_its_regularised_form_no_set() -> 
 @pytest.mark.parametrize("over", [sets.Unconstrained(), sets.L2Ball(0.5), sets.L1Ball(0.5)], ids=repr)
 def test_the_minimum_is_as_near_as_it_says(over) -> None:
     X, y = classes(400)
-    problem = prepared(X, y, losses.Logistic(), over, BUDGET, seed=0)
+    problem = prepared(X, y, losses.Logistic(), over, BUDGET)
     Λ, tilt = 4.0, np.linspace(-3, 5, 6)
     coarse = minimum(problem, over, Λ, tilt, 1e-2)
     fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding(problem, over, Λ)))
@@ -89,7 +91,7 @@ def neighbours_of_minimum(loss, n: int = 30) -> tuple[np.ndarray, np.ndarray]:
     found = []
     for label in (60.0, -60.0):
         y[0] = label
-        problem = prepared(X, y, loss, sets.Unconstrained(), BUDGET, label_bound=60.0, seed=0)
+        problem = prepared(X, y, loss, sets.Unconstrained(), BUDGET, label_bound=60.0)
         found.append(minimum(problem, sets.Unconstrained(), n * loss.ridge, np.zeros(1), 1e-6))
     return found[0], found[1]
 
@@ -112,7 +114,7 @@ def test_the_risk_bounds_hold_on_average() -> None:
     X, y = classes()
     for name in ("objective", "regularised"):
         results = [SOLVERS[name](X, y, budget=BUDGET, seed=s) for s in range(20)]
-        problem = prepared(X, y, losses.Logistic(), BALL, BUDGET, seed=0)
+        problem = prepared(X, y, losses.Logistic(), BALL, BUDGET)
         best = risk(losses.Logistic(), X, y, minimum(problem, BALL, 1.0, np.zeros(6), 1e-2))
         mean = np.mean([risk(losses.Logistic(), X, y, r.theta) for r in results])
         assert mean - best <= results[0].risk_bound
@@ -192,3 +194,40 @@ def test_a_ridge_too_flat_for_a_certain_minimum_is_refused_whatever_the_rows() -
             errors.InvalidInput, match=r"ridge must be at least 2\.5e-05, 1e-08 of the loss's curvature"
         ):
             output_perturbation(rows, y, loss=losses.Logistic(ridge=1e-6), over=BALL, budget=BUDGET, row_bound=100.0)
+
+
+# A charge checks what an objective claims
+
+
+def planned_event(neighbours: str) -> events.PerturbedObjective:
+    X, y = classes(500)
+    rows = None if neighbours == "replace" else 500
+    (event,) = SOLVERS["objective"](X, y, budget=Budget(1.0, 1e-6, neighbours), rows=rows, seed=0).events
+    return event
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_no_claim_is_billed_that_the_draws_of_an_objective_do_not_keep(neighbours) -> None:
+    event, budget = planned_event(neighbours), Budget(2.0, 1e-5, neighbours)
+    assert budget.cost(event) == event.rho
+    less = [
+        replace(event, epsilon=0.999 * event.epsilon),
+        replace(event, delta=0.99 * event.delta),
+        replace(event, curvature=1.1 * event.curvature),
+        replace(event, tilt=replace(event.tilt, sigma=0.999 * event.tilt.sigma)),
+        replace(event, tilt=replace(event.tilt, sensitivity=1.001 * event.tilt.sensitivity)),
+        replace(event, hide=replace(event.hide, sigma=0.999 * event.hide.sigma)),
+    ]
+    for claim in less:
+        account = Accountant(budget, slack=5e-6)
+        with pytest.raises(errors.InvalidInput, match="must be what its two draws have"):
+            account.charge(claim)
+        assert account.spent == 0 and not account.entries()
+
+
+def test_an_objective_planned_for_rows_that_go_does_not_pass_for_rows_that_are_replaced() -> None:
+    """Half of the sensitivity that a replaced row has: the noise is billed for what it is, and the claim is refused."""
+    event = planned_event("add-remove")
+    honest = replace(event, tilt=replace(event.tilt, sensitivity=2 * event.tilt.sensitivity))
+    with pytest.raises(errors.InvalidInput, match="must be what its two draws have"):
+        Budget(1.0, 1e-6).cost(honest)

@@ -9,8 +9,9 @@ import pytest
 
 from hedgerow import errors, losses
 from hedgerow.convex import sets
-from hedgerow.erm.solvers.noisy_sgd import noise_multiplier, noisy_sgd
+from hedgerow.erm.solvers.noisy_sgd import noisy_sgd
 from hedgerow.privacy import events
+from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_mu, subsampled_multiplier
 from hedgerow.privacy.ledger import Accountant
@@ -31,7 +32,9 @@ def test_it_learns_and_bills_one_step_of_the_whole_budget(loss, over) -> None:
     X, y = classes()
     result = noisy_sgd(X, y, loss=loss, over=over, budget=BUDGET, epochs=10, seed=0)
     assert loss.value(X @ result.theta, y).mean() < 0.95 * loss.value(0 * y, y).mean()
-    assert result.events == (events.ApproximateDP(1.0, 1e-6),) and result.cost == 1.0
+    (event,) = result.events
+    assert isinstance(event, events.SubsampledGaussian) and (event.epsilon, event.delta) == (1.0, 1e-6)
+    assert result.cost == 1.0 and event.steps == result.iterations
     assert over.contains(result.theta, 1e-6) and result.risk_bound > 0
 
 
@@ -43,10 +46,14 @@ def test_a_full_sample_costs_what_the_gaussian_mechanism_costs() -> None:
 
 
 def test_sampling_amplifies_and_replacing_a_row_costs_more_than_losing_it() -> None:
-    event = events.ApproximateDP(1.0, 1e-6)
-    once, sampled = (noise_multiplier(event, q, 100, "add-remove") for q in (1.0, 0.1))
+    def noise(rate: float, neighbours: str) -> float:
+        heads = int(rate * events.COIN)
+        event = subsampled_gaussian(1.0, 1e-6, neighbours, heads=heads, steps=100, sensitivity=1.0, values=1)
+        return event.noise.sigma
+
+    once, sampled = (noise(q, "add-remove") for q in (1.0, 0.1))
     assert sampled < once / 4
-    assert noise_multiplier(event, 0.1, 100, "replace") > 1.5 * sampled
+    assert noise(0.1, "replace") > 1.5 * sampled
 
 
 def test_an_accountant_without_slack_is_refused_and_one_with_slack_pays() -> None:

@@ -16,15 +16,16 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+from preparing import prepared
 from scipy.optimize import minimize
 
 from hedgerow import erm, errors, losses
 from hedgerow.convex import sets
 from hedgerow.erm.exact_sums import exact_row_products, exact_sum
-from hedgerow.erm.problem import prepared
 from hedgerow.erm.solvers import minimum as minima
-from hedgerow.erm.solvers.whitened_descent import _metric, label_event, label_size, planned
+from hedgerow.erm.solvers.whitened_descent import label_event, label_size, metric_of, planned
 from hedgerow.erm.values import as_number, labels, matrix
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 
 BUDGET, UNKNOWN_N = Budget(1.0, 1e-3), Budget(1.0, 1e-3, "add-remove")
@@ -43,7 +44,7 @@ def nothing_is_warned_about():
 
 
 def problem(X: Any, y: Any, loss: Any = losses.Logistic(), over: Any = BALL, **choices: Any) -> Any:
-    return prepared(X, y, loss, over, choices.pop("budget", BUDGET), seed=0, **choices)
+    return prepared(X, y, loss, over, choices.pop("budget", BUDGET), **choices)
 
 
 # Every value is a number by itself
@@ -341,7 +342,7 @@ def test_where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exa
 class Silent:
     """Releases what it is given, without noise."""
 
-    def add(self, value: Any, event: Any) -> Any:
+    def add(self, value: Any) -> Any:
         self.value = np.array(value)
         return value
 
@@ -352,11 +353,11 @@ def test_one_row_among_thousands_of_times_as_many_as_guessed_moves_moments_and_s
     for kept in (slice(None), slice(1, None)):
         data = problem(rows[kept] / 1e4, y[kept] / 1e2, losses.Huber(2.0), budget=UNKNOWN_N, rows=1)
         silent = Silent()
-        object.__setattr__(data, "noise", silent)
-        plan = planned(data, 3, 1.0, adapts=True, iterations=2)
-        _metric(data, plan.moments)
+        amount = Amount.share_of(UNKNOWN_N)
+        plan = planned(data, amount, 3, 1.0, adapts=True, iterations=2)
+        metric_of(data, plan.moments, silent)
         moments = silent.value
-        label_size(data, 1.0, label_event(data, 0.1))
+        label_size(data, 1.0, label_event(data, amount, 0.1), silent)
         seen.append((moments, silent.value))
     (M, s), (M2, s2) = seen
     assert np.linalg.norm(M - M2) <= 1 and np.linalg.norm(s - s2) <= math.sqrt(2)
@@ -373,7 +374,7 @@ def tilted(loss: Any, over: Any, n: int = 60) -> tuple[Any, float, np.ndarray]:
     rng = np.random.default_rng(1)
     rows, y = rng.normal(size=(n, 4)), rng.normal(size=n)
     inside = over if over.is_bounded or not isinstance(loss, losses.Squared) else sets.L2Ball(100.0)
-    return prepared(rows, y, loss, inside, BUDGET, seed=0), 3.0, rng.normal(size=4)
+    return prepared(rows, y, loss, inside, BUDGET), 3.0, rng.normal(size=4)
 
 
 @pytest.mark.parametrize("over", REGIONS, ids=repr)
@@ -424,7 +425,7 @@ def test_the_least_distance_that_may_be_asked_for_is_reached(budget, over) -> No
         rows, y = rng.standard_cauchy((n, p)), rng.standard_cauchy(n)
         choices = {} if budget is BUDGET else {"rows": n}
         for loss in (losses.Logistic(), losses.Huber(0.5)):
-            data = prepared(rows, y, loss, over, budget, seed=0, **choices)
+            data = prepared(rows, y, loss, over, budget, **choices)
             for weight in (0.1, 1e4):
                 least = minima.rounding(data, over, weight)
                 found = minima.minimum(data, over, weight, np.zeros(p), least)

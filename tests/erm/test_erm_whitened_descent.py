@@ -7,25 +7,31 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from paying import paid
+from preparing import prepared
 from scipy.special import expit
 
 from hedgerow import erm, errors, losses
 from hedgerow.convex import sets
-from hedgerow.erm.problem import Problem, prepared
+from hedgerow.erm.problem import Problem
+from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers.whitened_descent import (
     SHARE,
-    _into_ball,
-    _metric,
-    _weights,
+    Releases,
     bounded_form,
+    into_ball,
     label_event,
     label_size,
+    metric_of,
     planned,
+    row_weights,
     whitened_descent,
 )
 from hedgerow.privacy import events
+from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.noise import Seeded
 
 BUDGET = Budget(1.0, 1e-6)
 
@@ -57,9 +63,16 @@ def problem_of(X, y, loss=losses.Logistic(), budget=BUDGET, label_bound=1.0, **c
         sets.Unconstrained(),
         budget,
         label_bound=label_bound,
-        seed=0,
         **choices,
     )
+
+
+def plan_of(problem: Problem) -> Releases:
+    return planned(problem, Allowance.of(problem.budget), problem.p, 1.0, adapts=False)
+
+
+def drawn(event: events.Gaussian) -> Draw:
+    return Draw(Seeded(0), paid(event))
 
 
 def test_it_learns_more_than_mirror_descent_where_features_differ_in_spread() -> None:
@@ -101,9 +114,9 @@ def test_no_row_moves_a_sum_by_more_than_is_billed(neighbours, loss) -> None:
     X, y = skewed(2000)
     X[:50] = np.eye(20)[np.arange(50) % 20]  # at the bound, along directions in which the others hardly vary
     problem = problem_of(X, y, loss, Budget(50.0, 1e-6, neighbours), rows=None if neighbours == "replace" else 2000)
-    plan = planned(problem, problem.p, 1.0, adapts=False)
-    metric = _metric(problem, plan.moments)
-    weights = _weights(problem, metric)
+    plan = plan_of(problem)
+    metric = metric_of(problem, plan.moments, drawn(plan.moments))
+    weights = row_weights(problem, metric)
     assert weights.min() < 0.5  # the test would be idle otherwise
     rng = np.random.default_rng(0)
     theta = metric.A @ rng.normal(size=20)
@@ -120,10 +133,11 @@ def test_a_row_that_goes_leaves_the_weights_of_the_others_as_they_were_to_the_la
     X, y = skewed(5000)
     budget = Budget(50.0, 1e-6, "add-remove")
     problem = problem_of(X, y, budget=budget, rows=5000)
-    metric = _metric(problem, planned(problem, problem.p, 1.0, adapts=False).moments)
-    whole = _weights(problem, metric)
+    moments = plan_of(problem).moments
+    metric = metric_of(problem, moments, drawn(moments))
+    whole = row_weights(problem, metric)
     for gone in (0, 2500, 4999):
-        left = _weights(problem_of(np.delete(X, gone, 0), np.delete(y, gone), budget=budget, rows=5000), metric)
+        left = row_weights(problem_of(np.delete(X, gone, 0), np.delete(y, gone), budget=budget, rows=5000), metric)
         assert np.array_equal(left, np.delete(whole, gone))
     assert (whole < 1).any()
 
@@ -133,7 +147,7 @@ def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed() -> None:
     rng = np.random.default_rng(0)
     upper = np.triu_indices(3)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2))
-    plan = planned(problem_of(rng.normal(size=(40, 3)), np.zeros(40)), 3, 1.0, adapts=False)
+    plan = plan_of(problem_of(rng.normal(size=(40, 3)), np.zeros(40)))
     far = 0.0
     for _ in range(2000):
         pair = rng.normal(size=(2, 3))
@@ -147,7 +161,8 @@ def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed() -> None:
 )
 def test_the_size_of_labels_is_found_within_noise(labels, usual, large) -> None:
     problem = problem_of(np.zeros((10_000, 1)), np.array(labels), losses.Squared(), label_bound=4.0)
-    size = label_size(problem, 4.0, label_event(problem, 1.0))
+    event = label_event(problem, Allowance.of(BUDGET))
+    size = label_size(problem, 4.0, event, drawn(event))
     assert size.usual == pytest.approx(usual, abs=0.1)
     assert size.large == pytest.approx(large, abs=0.5)
 
@@ -163,13 +178,13 @@ def test_labels_of_which_few_are_large_are_fitted_in_the_mean() -> None:
 def test_the_point_of_a_ball_is_the_nearest_in_the_metric() -> None:
     rng = np.random.default_rng(3)
     metric, theta = np.diag([1.0, 1e-3, 0.1]), np.array([1.0, 3.0, -1.0])
-    near = _into_ball(theta, metric, 1.5)
+    near = into_ball(theta, metric, 1.5)
     assert np.linalg.norm(near) == pytest.approx(1.5)
     others = rng.normal(size=(5000, 3))
     others *= 1.5 / np.linalg.norm(others, axis=1, keepdims=True)
     distances = np.einsum("ij,jk,ik->i", others - theta, metric, others - theta)
     assert (near - theta) @ metric @ (near - theta) <= distances.min()
-    assert np.array_equal(_into_ball(theta, metric, 10.0), theta)
+    assert np.array_equal(into_ball(theta, metric, 10.0), theta)
 
 
 def test_what_is_paid_is_what_was_planned_and_the_plan_sees_no_row() -> None:

@@ -1,7 +1,14 @@
-"""Private empirical risk minimisation: one solver a file, one contract for all.
+"""Private empirical risk minimisation: one model from arrays, by one call.
 
-``hr.erm.<solver>(X, y, loss=…, over=…, budget=…)`` gives a ``Result``: θ, the events billed, the bound of its theorem.
-``auto`` picks the solver. The estimators with scikit-learn's interface load it when first named.
+    result = hr.erm.auto(X, y, loss=hr.losses.Logistic(), over=hr.L2Ball(10.0), budget=hr.Budget(1.0, 1e-6))
+
+gives a ``Result``: θ, the events that were billed, their cost, and the bound of the theorem. ``auto`` picks the solver; each
+solver can be called by its name, with the same parameters and a few of its own. A ``Budget`` pays for one call; an
+``Accountant`` or a session pays for several, each with its ``spend``. The estimators have scikit-learn's interface, and
+load it when first named. ``hard_instance`` makes tables on which no private lasso does well.
+
+Inside: ``rows`` reads and clips, ``problem`` has the public facts and exact sums, ``solver`` is the front door through which
+all of ``solvers`` go, ``rates`` has the bounds of the paper's table.
 """
 
 from __future__ import annotations
@@ -11,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from hedgerow.erm.auto import auto
 from hedgerow.erm.hard_instance import hard_instance
-from hedgerow.erm.problem import Result
+from hedgerow.erm.solver import Result
 from hedgerow.erm.solvers.frank_wolfe import frank_wolfe
 from hedgerow.erm.solvers.frank_wolfe_general import frank_wolfe_general
 from hedgerow.erm.solvers.lasso import lasso

@@ -8,11 +8,11 @@ What is public: the number of rows (when neighbours replace one), the number of 
 them in ``classes``: read off y they are not private, which a warning says. ``random_state`` makes the noise repeatable, and
 so not private.
 
-What rows hold is never refused: every value is read by the rules of ``rows``, so NaN, infinity and text have their place. A
+What rows hold is never refused: every value is read by the rules of ``values``, so NaN, infinity and text have their place. A
 label is the stated class that it spells, or the one of the same number; any other label is of the first class in ``classes_``.
 
 An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
-bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Ledger is
+bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Accountant is
 not accepted: scikit-learn copies parameters, and a copied account would be spent twice.
 """
 
@@ -32,13 +32,13 @@ from hedgerow._types import Array
 from hedgerow.convex.losses.families import Hinge, Huber, Logistic, Loss, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.erm import values as rows
+from hedgerow.erm import values
 from hedgerow.erm.auto import auto, whitens
-from hedgerow.erm.problem import Result
+from hedgerow.erm.solver import Result
 from hedgerow.erm.solvers.lasso import lasso
 from hedgerow.errors import InvalidInput, NotPrivateWarning
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.ledger import Accountant
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -64,21 +64,21 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         """Finite features, and labels as they are. Looks at shapes and names, not at values."""
         if not isinstance(self.budget, Budget):
             raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
-        features = rows.matrix(X)
+        features = values.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
-        labels = rows.column(_flat(y))
+        labels = values.column(_flat(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
         if labels.size == 0 and self.budget.neighbours == "replace":
             raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
         return features, labels
 
-    def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Ledger, **choices: Any) -> Result:
+    def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Accountant, **choices: Any) -> Result:
         X = self._with_intercept(X)
         seed = None if self.random_state is None else int(self.random_state)
         bound = self.row_bound * (math.sqrt(2) if self.fit_intercept else 1.0)
         over: ConvexSet = Unconstrained()
-        if self.radius is not None or not whitens(X, loss, over, budget):
+        if self.radius is not None or not whitens(loss, over, self.budget, X.shape[1]):
             radius = 2.5 * math.sqrt(X.shape[1]) if self.radius is None else self.radius
             over = L2Ball(radius / self.row_bound)
         return auto(
@@ -97,7 +97,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
     def _scores(self, X: Any) -> Array:
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False)
-        X = rows.matrix(X)
+        X = values.matrix(X)
         scores: Array = np.asarray(X @ self.coef_.T) + self.intercept_
         return scores
 
@@ -137,8 +137,8 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
         codes = _codes(y, self.classes_)
         positives = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
-        payer = Ledger(self.budget) if len(positives) > 1 else self.budget
-        choices = {"spend": payer.remaining / len(positives)} if isinstance(payer, Ledger) else {}
+        payer = Accountant(self.budget) if len(positives) > 1 else self.budget
+        choices = {"spend": payer.remaining / len(positives)} if isinstance(payer, Accountant) else {}
         fits = [self._solve(X, (codes == code).astype(float), self._loss(), payer, **choices) for code in positives]
         parts = [self._split(fit.theta) for fit in fits]
         self.coef_ = np.vstack([coefficients for coefficients, _ in parts])
@@ -204,7 +204,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         X, y = self._read(X, y)
         n = X.shape[0] if self.rows is None else self.rows
         bound = positive("label_bound", self.label_bound)
-        found = self._found(X, np.clip(rows.labels(y), -bound, bound) / bound, n)
+        found = self._found(X, np.clip(values.labels(y), -bound, bound) / bound, n)
         coefficients, intercept = self._split(found.theta)
         self.coef_, self.intercept_ = coefficients * bound, intercept * bound
         self.result_ = found
@@ -279,16 +279,16 @@ def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """The number of every label's class: the one it spells, else the first of the same number, else 0."""
     known = list(enumerate(classes.tolist()))[::-1]  # the first of several comes last, and stays
     spelt = {str(label): code for code, label in known}
-    numbered = {number: code for code, label in known if not math.isnan(number := rows.as_number(label))}
+    numbered = {number: code for code, label in known if not math.isnan(number := values.as_number(label))}
 
     def code(label: Any) -> int:
         text = (
             label.decode("latin-1") if isinstance(label, bytes) else str(label) if isinstance(label, str | int) else ""
         )
-        return spelt[text] if text in spelt else numbered.get(rows.as_number(label), 0)
+        return spelt[text] if text in spelt else numbered.get(values.as_number(label), 0)
 
     if isinstance(y, np.ma.MaskedArray) or y.dtype.kind in "OTVmM":
         each = (code(label) for label in np.ma.asarray(y).tolist())
         return np.fromiter(each, dtype=np.int64, count=y.size)
-    values, where = np.unique(y, return_inverse=True)
-    return np.array([code(label) for label in values.tolist()], dtype=np.int64)[where]
+    distinct, where = np.unique(y, return_inverse=True)
+    return np.array([code(label) for label in distinct.tolist()], dtype=np.int64)[where]

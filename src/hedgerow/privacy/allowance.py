@@ -28,7 +28,9 @@ from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_epsilon, gaussian_mu
 from hedgerow.privacy.events import Event, Exponential, Gaussian, Laplace, grid_at_most
-from hedgerow.privacy.ledger import FIT, Accountant, Ledger, Receipt
+from hedgerow.privacy.ledger import FIT, Accountant, HasLedger, Ledger, Receipt
+
+Payer = Budget | Ledger | HasLedger
 
 _MARGIN = 1e-6  # share of ε and δ kept for the difference of the discrete Gaussian from the continuous one
 _FINE = 1e-6  # share by which Δ is enlarged: half for rounding to the grid, half for that of clipped norms
@@ -37,8 +39,9 @@ _FINE = 1e-6  # share by which Δ is enlarged: half for rounding to the grid, ha
 class Amount:
     """So much of a budget's currency, to plan with, and what it buys. It pays for nothing: an ``Allowance`` does."""
 
-    def __init__(self, budget: Budget, left: float) -> None:
-        self.budget, self.left = budget, left
+    def __init__(self, budget: Budget, left: float, *, whole: bool = False, slack: float = 0.0) -> None:
+        """``whole``: all of a Budget for one call, so that Gaussian noise is priced by itself. ``slack``: δ for other steps."""
+        self.budget, self.left, self.whole, self.slack = budget, left, whole, slack
 
     @classmethod
     def share_of(cls, budget: Budget, share: float = 1.0) -> Amount:
@@ -83,8 +86,10 @@ class Amount:
 
     @property
     def mu(self) -> float:
-        """√T·Δ/σ of the Gaussian noise that uses all of it: √(2ρ)."""
-        self._require_delta("Gaussian noise", "or use Frank–Wolfe, which needs none")
+        """√T·Δ/σ of the Gaussian noise that uses all of it: √(2ρ); by the analytic formula where it is a whole Budget."""
+        self._require_delta("Gaussian noise")
+        if self.whole:
+            return gaussian_mu(self.budget.epsilon * (1 - _MARGIN), self.budget.delta * (1 - _MARGIN))
         return math.sqrt(2 * self.left) * (1 - 1e-12)
 
     def fine_gaussian(self, sensitivity: float, values: int, steps: int = 1, share: float = 1.0) -> Gaussian:
@@ -95,9 +100,25 @@ class Amount:
         Δ = exact + math.sqrt(values) * grid
         return Gaussian(Δ, per_change * Δ, grid)
 
-    def _require_delta(self, purpose: str, otherwise: str) -> None:
+    def approximate(self) -> tuple[float, float]:
+        """(ε, δ) of one step that uses all there is; in a ledger, what ρ and its slack allow."""
+        self._require_delta("an (epsilon, delta) step")
+        if self.whole:
+            return self.budget.epsilon, self.budget.delta
+        if self.slack <= 0:
+            raise BudgetExceeded(
+                "The accountant must have slack in delta for an (epsilon, delta) step. Found none. Open it with "
+                "Accountant(budget, slack=…), or use a solver with Gaussian noise."
+            )
+        ρ = self.left
+        ε = float(scipy.optimize.brentq(lambda ε: ε * math.tanh(ε / 2) - ρ, 0.0, ρ + 2 * math.sqrt(ρ) + 1, rtol=1e-13))
+        return ε * (1 - 1e-11), self.slack
+
+    def _require_delta(self, purpose: str) -> None:
         if self.budget.pure:
-            raise InvalidInput(f"delta must be above 0 for {purpose}. Found 0. Give a delta, {otherwise}.")
+            raise InvalidInput(
+                f"delta must be above 0 for {purpose}. Found 0. Give a delta, or use Frank–Wolfe, which needs none."
+            )
 
 
 @final
@@ -128,71 +149,55 @@ class OneCall(Ledger):
 class Allowance(Amount):
     """So much of a ledger's currency, for one purpose. ``left`` of it falls with what is carved out and charged."""
 
-    def __init__(self, ledger: Ledger, amount: float, *, analytic: bool = False) -> None:
-        """``analytic``: Gaussian noise is priced by itself, as the whole of a Budget."""
-        super().__init__(ledger.budget, amount)
-        self.ledger, self._analytic = ledger, analytic
+    def __init__(self, ledger: Ledger, amount: float, *, whole: bool = False) -> None:
+        super().__init__(ledger.budget, amount, whole=whole, slack=ledger.slack)
+        self.ledger = ledger
 
     @classmethod
-    def of(cls, payer: Budget | Ledger, spend: float | None = None) -> Allowance:
-        """All of a Budget; or all that is left in a ledger, or ``spend`` of it."""
+    def of(cls, payer: Payer, spend: float | None = None) -> Allowance:
+        """All of a Budget; or all that is left in a ledger, a session's for one, or ``spend`` of it."""
         if isinstance(payer, Budget):
             if spend is not None:
                 raise InvalidInput(
                     "spend must be left out with a Budget, which pays for one call. Found a value. Drop it."
                 )
-            return cls(OneCall(payer), payer.total, analytic=True)
-        if not isinstance(payer, Ledger):
+            return cls(OneCall(payer), payer.total, whole=True)
+        ledger = payer if isinstance(payer, Ledger) else getattr(payer, "ledger", None)
+        if not isinstance(ledger, Ledger):
             raise InvalidInput(
-                f"budget must be a Budget or an Accountant. Found a {type(payer).__name__}. Make one: Budget(1.0, 1e-6)."
+                f"budget must be a Budget or an Accountant, or a session, which has one. Found a {type(payer).__name__}. "
+                "Make one: Budget(1.0, 1e-6)."
             )
-        share = payer.remaining if spend is None else positive("spend", spend)
-        if payer.remaining <= 1e-9 * payer.budget.total:  # what rounding left over buys nothing but noise
+        share = ledger.remaining if spend is None else positive("spend", spend)
+        if ledger.remaining <= 1e-9 * ledger.budget.total:  # what rounding left over buys nothing but noise
             raise BudgetExceeded(
-                f"The accountant must have {payer.budget.currency} left. Found none of {payer.budget.total:.4g}. Stop here."
+                f"The accountant must have {ledger.budget.currency} left. Found none of {ledger.budget.total:.4g}. Stop here."
             )
-        if share > payer.remaining * (1 + 1e-12):
+        if share > ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(
-                f"spend must be at most {payer.budget.currency} = {payer.remaining:.4g}, what is left. Found {share:.4g}. "
+                f"spend must be at most {ledger.budget.currency} = {ledger.remaining:.4g}, what is left. Found {share:.4g}. "
                 "Spend less, or stop here."
             )
-        return cls(payer, share)
+        return cls(ledger, share)
+
+    def quote(self) -> Amount:
+        """What it buys as of now, to plan with: what is charged later leaves it as it is."""
+        return Amount(self.budget, self.left, whole=self.whole, slack=self.slack)
 
     def carve(self, amount: float) -> Allowance:
         """So much of it, set aside."""
         self.left -= amount
         return Allowance(self.ledger, amount)
 
-    def charge(self, *planned: Event, why: str = "") -> Receipt:
+    def charge(self, *planned: Event, why: str = "", keep: bool = True) -> Receipt:
         """Pay for the events from here, all or none. Refused beyond what is left, whatever the ledger has."""
-        if not self._analytic:  # there the ledger certifies the call as a whole
+        if not self.whole:  # ``OneCall`` certifies all events together
             cost = math.fsum(map(self.budget.cost, planned))
             if cost > self.left * (1 + float(FIT)) and math.isfinite(cost):
                 raise BudgetExceeded(
                     f"cost must be at most {self.budget.currency} = {self.left:.4g}, what is left. Found {cost:.4g}. "
                     "Spend less, or stop here."
                 )
-        receipt = self.ledger.charge(*planned, why=why)
-        self.left -= receipt.cost
+        receipt = self.ledger.charge(*planned, why=why, keep=keep)
+        self.left, self.slack = self.left - receipt.cost, self.ledger.slack
         return receipt
-
-    @property
-    def mu(self) -> float:
-        """That of ``Amount``; or by the analytic formula where Gaussian noise is all that a Budget pays for."""
-        if not self._analytic or self.budget.pure:
-            return super().mu
-        return gaussian_mu(self.budget.epsilon * (1 - _MARGIN), self.budget.delta * (1 - _MARGIN))
-
-    def approximate(self) -> tuple[float, float]:
-        """(ε, δ) of one step that uses all there is; in a ledger, what ρ and its slack allow."""
-        self._require_delta("an (epsilon, delta) step", "or use Frank–Wolfe, which needs none")
-        if self._analytic:
-            return self.budget.epsilon, self.budget.delta
-        if self.ledger.slack <= 0:
-            raise BudgetExceeded(
-                "The accountant must have slack in delta for an (epsilon, delta) step. Found none. Open it with "
-                "Accountant(budget, slack=…), or use a solver with Gaussian noise."
-            )
-        ρ = self.left
-        ε = float(scipy.optimize.brentq(lambda ε: ε * math.tanh(ε / 2) - ρ, 0.0, ρ + 2 * math.sqrt(ρ) + 1, rtol=1e-13))
-        return ε * (1 - 1e-11), self.ledger.slack

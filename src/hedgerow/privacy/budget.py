@@ -14,8 +14,7 @@ from typing import Literal, final, get_args
 
 from hedgerow import errors
 from hedgerow._checks import number, positive
-from hedgerow.privacy import events
-from hedgerow.privacy.amplification import require_private
+from hedgerow.privacy import amplification, events, perturbed_objective
 from hedgerow.privacy.conversion import largest_rho
 from hedgerow.privacy.events import Event
 
@@ -78,7 +77,9 @@ class Budget:
                 "Describe what will be drawn by one of these."
             )
         if isinstance(event, events.SubsampledGaussian):
-            require_private(event, self.neighbours)
+            amplification.require_private(event, self.neighbours)
+        if isinstance(event, events.PerturbedObjective):
+            perturbed_objective.require_private(event, self.neighbours)
         if self.pure and event.delta > 0:
             return math.inf
         cost = event.epsilon if self.pure else event.rho

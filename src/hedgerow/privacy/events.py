@@ -356,12 +356,14 @@ class SubsampledGaussian(Event):
 class PerturbedObjective(Event):
     """The minimum of an objective tilted at random, and noise that hides how near to it was found: (ε, δ)-DP as a whole.
 
-    The proof is in docs/proofs/erm_objective_perturbation.md; what ε and δ the two draws come to, in
-    ``erm/solvers/objective_perturbation``.
+    Made, and on every charge checked, by ``perturbed_objective``: ε and δ follow from the two draws and from λ/Λ, the most
+    that one row adds to the objective's curvature as a share of its strong convexity. Δ of the tilt is the change of its
+    gradient, Δ of the second draw the distance of two computed minima of which the exact ones agree.
     """
 
     epsilon: float
     delta: float = dataclasses.field()  # by default it would be the base's 0
+    curvature: float
     tilt: Gaussian
     hide: Gaussian
 

@@ -367,12 +367,14 @@ class _Turn:
         self._lock.release()
 
 
-class _Paying(Protocol):
+class HasLedger(Protocol):
+    """A mechanism, or a session: what it draws, its ledger pays for."""
+
     @property
     def ledger(self) -> Ledger: ...
 
 
-_Self = TypeVar("_Self", bound=_Paying)
+_Self = TypeVar("_Self", bound=HasLedger)
 _Given = ParamSpec("_Given")
 _Answer = TypeVar("_Answer")
 

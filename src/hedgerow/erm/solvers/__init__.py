@@ -1,1 +1,29 @@
-"""One solver a file, each with ``plan`` and ``run``."""
+"""The solvers, one a file: each plans what it will draw from public facts, and runs once that is paid for (`erm.solver`)."""
+
+from __future__ import annotations
+
+from hedgerow.erm.solver import Solver
+from hedgerow.erm.solvers.frank_wolfe import FrankWolfe
+from hedgerow.erm.solvers.frank_wolfe_general import FrankWolfeGeneral
+from hedgerow.erm.solvers.lasso import Lasso
+from hedgerow.erm.solvers.mirror_descent import MirrorDescent
+from hedgerow.erm.solvers.noisy_sgd import NoisySgd
+from hedgerow.erm.solvers.objective_perturbation import ObjectivePerturbation
+from hedgerow.erm.solvers.output_perturbation import OutputPerturbation, RegularisedOutputPerturbation
+from hedgerow.erm.solvers.whitened_descent import WhitenedDescent
+
+SOLVERS: dict[str, type[Solver]] = {
+    solver.name: solver
+    for solver in (
+        FrankWolfe,
+        FrankWolfeGeneral,
+        Lasso,
+        MirrorDescent,
+        NoisySgd,
+        ObjectivePerturbation,
+        OutputPerturbation,
+        RegularisedOutputPerturbation,
+        WhitenedDescent,
+    )
+}
+"""All there are. Whatever is entered here, tests/erm/test_solvers.py holds to the contract of a solver."""

@@ -46,7 +46,7 @@ class Schedule:
     ridge: float
 
     @property
-    def steps(self) -> int:
+    def count(self) -> int:
         return int(self.weights.size)
 
 

@@ -23,25 +23,23 @@ the vertices. Proof: docs/proofs/erm_frank_wolfe.md.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 
-from hedgerow._progress import bar
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L1Ball, Simplex
 from hedgerow.convex.sets.convex_set import ConvexSet, SparsePoint, VertexSet
-from hedgerow.erm import many_candidates as selection
 from hedgerow.erm.exact_sums import row_products
-from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count
+from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy import events
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.noise import Noise
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.events import Event, Exponential
 
 MOST_STEPS = 10_000  # beyond, the bound gains nothing that could be seen
 PRACTICE = 0.25  # share of the T of the least bound: see the module
@@ -50,71 +48,57 @@ _ROUNDING = (
 )  # of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows
 
 
-class Schedule(NamedTuple):
-    """How long to run, and the bound of the theorem for it. From public quantities alone."""
+class Steps(NamedTuple):
+    """How many, and the bound of the theorem for them. From public quantities alone."""
 
     iterations: int
     risk_bound: float
 
 
-@np.errstate(all="ignore")
-def frank_wolfe(
-    X: Any,
-    y: ArrayLike,
-    *,
-    loss: Loss,
-    over: ConvexSet,
-    budget: Budget | Ledger,
-    row_bound: float = 1.0,
-    norm: Norm = "linf",
-    label_bound: float | None = None,
-    rows: int | None = None,
-    iterations: int | None = None,
-    seed: int | None = None,
-    noise: Noise | None = None,
-    spend: float | None = None,
-    progress: bool = False,
-) -> Result:
+@dataclass(frozen=True)
+class FrankWolfe:
     """Minimise the average loss over an ℓ1 ball, a simplex or a polytope of listed vertices. Pure ε as well.
 
     X may be dense or sparse, with millions of features. ``iterations``: leave it out for the best by the bound.
     """
-    if not isinstance(over, VertexSet):
-        raise InvalidInput(
-            f"The set must have vertices: L1Ball, Simplex or Polytope. Found {type(over).__name__}. "
-            "Use frank_wolfe_general, or another set."
-        )
-    require_smooth(loss)
-    problem = prepared(
-        X, y, loss, over, budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows, seed=seed,
-        noise=noise, spend=spend, progress=progress,
-    )  # fmt: skip
-    event, T, bound = planned_steps(problem, over, iterations)
-    planned = (event,) * T
-    cost = problem.payment.charge(planned)
-    return Result(descended(problem, over, event, T), planned, cost, bound, T, "frank_wolfe")
+
+    iterations: int | None = None
+    name: ClassVar[str] = "frank_wolfe"
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[None]:
+        if not isinstance(problem.over, VertexSet):
+            raise InvalidInput(
+                f"The set must have vertices: L1Ball, Simplex or Polytope. Found {type(problem.over).__name__}. "
+                "Use frank_wolfe_general, or another set."
+            )
+        require_smooth(problem.loss)
+        event, steps = planned_steps(problem, problem.over, amount, self.iterations)
+        return Plan(self, (event,) * steps.iterations, steps.risk_bound, steps.iterations, None)
+
+    def run(self, problem: Problem, plan: Plan[None], draw: Draw) -> Array:
+        return descended(problem, plan.events, draw)
 
 
 def planned_steps(
-    problem: Problem, over: VertexSet, iterations: int | None = None, share: float = 1.0
-) -> tuple[events.Exponential, int, float]:
-    """The event of one step, the number of steps and the bound on the expected excess risk, for a share of what there is."""
-    pure, available = problem.payment.budget.pure, problem.payment.available * share
+    problem: Problem, over: VertexSet, amount: Amount, iterations: int | None = None
+) -> tuple[Exponential, Steps]:
+    """The event of one step, and the number of steps with the bound on their expected excess risk."""
+    pure, available = amount.budget.pure, amount.left
     Δ = score_sensitivity(problem, over)
     scale = 2 * Δ * math.log(over.vertex_count(problem.p)) / problem.n
     noise = scale / (available if pure else math.sqrt(8 * available))
-    T, bound = best_schedule(2 * curvature(problem, over), noise, 1.0 if pure else 0.5, iterations)
-    ε0 = available / T if pure else math.sqrt(8 * available / T)
-    return events.Exponential(Δ, ε0 * (1 - 1e-12)), T, bound
+    steps = best_steps(2 * curvature(problem, over), noise, 1.0 if pure else 0.5, iterations)
+    ε0 = available / steps.iterations if pure else math.sqrt(8 * available / steps.iterations)
+    return Exponential(Δ, ε0 * (1 - 1e-12)), steps
 
 
-def best_schedule(fit: float, noise: float, power: float, iterations: int | None = None) -> Schedule:
+def best_steps(fit: float, noise: float, power: float, iterations: int | None = None) -> Steps:
     """T and the bound fit/(T+2) + noise·T^power at it: a given T, or ``PRACTICE`` times the one of the least bound."""
     if iterations is None:
         T = (fit / (power * noise)) ** (1 / (1 + power)) if noise > 0 else math.inf  # where the derivative vanishes
         iterations = max(1, round(min(PRACTICE * T, MOST_STEPS)))
     steps = require_count("iterations", iterations)
-    return Schedule(steps, fit / (steps + 2) + noise * steps**power)
+    return Steps(steps, fit / (steps + 2) + noise * steps**power)
 
 
 def score_sensitivity(problem: Problem, over: VertexSet) -> float:
@@ -146,20 +130,22 @@ def _reach(problem: Problem) -> float:
 
 
 @np.errstate(all="ignore")
-def descended(problem: Problem, over: VertexSet, event: events.Exponential, T: int) -> Array:
-    """θ after T steps, each drawn from the event that was paid for, perhaps before the bound on the slope was known."""
+def descended(problem: Problem, picks: Sequence[Event], draw: Draw) -> Array:
+    """θ after a step for each event that was paid for, perhaps before the bound on the slope was known."""
+    over, event, T = problem.over, picks[0], len(picks)
+    assert isinstance(over, VertexSet) and isinstance(event, Exponential)  # as planned
     p, n, ridge = problem.p, problem.n, problem.loss.ridge
     unit = score_sensitivity(problem, over) / event.sensitivity
     columns = sp.csc_array(problem.X) if sp.issparse(problem.X) else problem.X
     s = over.vertex(0, p)
     theta = s.dense(p)
     z = _scores(columns, s, problem.unit)
-    with bar("Frank–Wolfe", T, problem.progress) as tick:
+    with draw.bar("Frank–Wolfe", T) as tick:
         for t in range(T):
             g = problem.sum_of(problem.loss.derivative(z, problem.y), columns)
             if ridge:
                 g = g + n * ridge * theta
-            s = over.vertex(selection.choose(problem.noise, -over.vertex_scores(g) / unit, event), p)
+            s = over.vertex(draw.choose(-over.vertex_scores(g) / unit), p)
             mu = 2 / (t + 2)
             theta *= 1 - mu
             theta[s.indices] += mu * s.values
@@ -177,3 +163,6 @@ def _scores(X: Any, s: SparsePoint, unit: float) -> Array:
             z[X.indices[held]] += value * X.data[held]
         return z
     return row_products(X[:, s.indices], s.values * unit)
+
+
+frank_wolfe = public(FrankWolfe, norm="linf")

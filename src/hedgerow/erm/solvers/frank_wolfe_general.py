@@ -16,63 +16,46 @@ Gaussians is a Gaussian. The printed step 1/(T+2) does not converge. The start i
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from hedgerow._progress import bar
-from hedgerow.convex.losses.families import Loss
-from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.erm.problem import Norm, Problem, Result, prepared
-from hedgerow.erm.solvers.frank_wolfe import Schedule, best_schedule, curvature, require_smooth
+from hedgerow._types import Array
+from hedgerow.erm.problem import Problem
+from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solvers.frank_wolfe import best_steps, curvature, require_smooth
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.noise import Noise
+from hedgerow.privacy.allowance import Amount
 
 
-@np.errstate(all="ignore")
-def frank_wolfe_general(
-    X: Any,
-    y: ArrayLike,
-    *,
-    loss: Loss,
-    over: ConvexSet,
-    budget: Budget | Ledger,
-    row_bound: float = 1.0,
-    norm: Norm = "l2",
-    label_bound: float | None = None,
-    rows: int | None = None,
-    iterations: int | None = None,
-    seed: int | None = None,
-    noise: Noise | None = None,
-    spend: float | None = None,
-    progress: bool = False,
-) -> Result:
-    """Minimise the average loss over a bounded convex set with a linear minimiser."""
-    if isinstance(over, ConvexSet) and not over.is_bounded:
-        raise InvalidInput(f"The set must be bounded. Found {type(over).__name__}. Give one, such as L2Ball(1.0).")
-    require_smooth(loss)
-    problem = prepared(
-        X, y, loss, over, budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows, seed=seed,
-        noise=noise, spend=spend, progress=progress,
-    )  # fmt: skip
-    T, bound = schedule(problem, iterations)
-    event = problem.gaussian(T)
-    planned = (event,) * T
-    cost = problem.payment.charge(planned)
-    theta = over.potential(problem.p).start.copy()
-    with bar("Frank–Wolfe", T, progress) as tick:
-        for t in range(T):
-            noisy = problem.noise.add(problem.gradient(theta), event) + problem.n * loss.ridge * theta
-            theta += 2 / (t + 2) * (over.minimise(noisy) - theta)
-            tick(t + 1)
-    return Result(theta, planned, cost, bound, T, "frank_wolfe_general")
+@dataclass(frozen=True)
+class FrankWolfeGeneral:
+    """Minimise the average loss over a bounded convex set with a linear minimiser.
+
+    ``iterations``: leave it out for the best by the bound.
+    """
+
+    iterations: int | None = None
+    name: ClassVar[str] = "frank_wolfe_general"
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[None]:
+        over, p = problem.over, problem.p
+        if not over.is_bounded:
+            raise InvalidInput(f"The set must be bounded. Found {type(over).__name__}. Give one, such as L2Ball(1.0).")
+        require_smooth(problem.loss)
+        one = amount.fine_gaussian(problem.gradient_change, p)  # σ grows like √T
+        scale = one.sigma * over.gaussian_width(p) / problem.n
+        T, bound = best_steps(2 * curvature(problem, over), scale, 0.5, self.iterations)
+        return Plan(self, (amount.fine_gaussian(problem.gradient_change, p, T),) * T, bound, T, None)
+
+    def run(self, problem: Problem, plan: Plan[None], draw: Draw) -> Array:
+        over, T = problem.over, plan.iterations
+        theta = over.potential(problem.p).start.copy()
+        with draw.bar("Frank–Wolfe", T) as tick:
+            for t in range(T):
+                noisy = draw.add(problem.gradient(theta)) + problem.n * problem.loss.ridge * theta
+                theta += 2 / (t + 2) * (over.minimise(noisy) - theta)
+                tick(t + 1)
+        return theta
 
 
-def schedule(problem: Problem, iterations: int | None = None) -> Schedule:
-    """The number of steps, and the bound on the expected excess risk."""
-    one = problem.gaussian(1)  # σ grows like √T
-    scale = one.sigma * problem.over.gaussian_width(problem.p) / problem.n
-    return best_schedule(2 * curvature(problem, problem.over), scale, 0.5, iterations)
+frank_wolfe_general = public(FrankWolfeGeneral)

@@ -8,60 +8,61 @@ Symbols: ½·mean (⟨x, θ⟩ − y)² over ‖θ‖₁ ≤ R, with |x|∞ ≤ 
 label_bound, Γ = 4(R·row_bound)², and the 2p vertices ±R·e_j are never spelled out.
 
 Differs: with ``refit``, the default where δ > 0, Algorithm 4 gets half of the budget. The features it has picked are
-public then, and few; the other half fits their coefficients (``refit``). On tables where few features matter the risk is smaller by
+public then, and few; the other half fits their coefficients (``sparse_refit``). On tables where few features matter the risk is smaller by
 orders of magnitude, for the coefficients no longer come in steps of 2/T, and residuals are held at the labels' measured size
 and not at the worst case. ``refit=False`` is Algorithm 4, with the bound of its theorem; the refit has none.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from hedgerow._checks import positive
-from hedgerow.convex.losses.families import Squared
+from hedgerow._types import Array
+from hedgerow.convex.losses.families import Loss, Squared
 from hedgerow.convex.sets import L1Ball
-from hedgerow.erm.problem import Result, prepared
+from hedgerow.erm.problem import Problem
+from hedgerow.erm.rows import Norm
+from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
-from hedgerow.erm.solvers.sparse_refit import named_and_refitted
+from hedgerow.erm.solvers.sparse_refit import Refit, named_and_refitted, planned_refit
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
-from hedgerow.privacy.noise import Noise
+from hedgerow.privacy.allowance import Amount
 
 
-@np.errstate(all="ignore")
-def lasso(
-    X: Any,
-    y: ArrayLike,
-    *,
-    budget: Budget | Ledger,
-    radius: float = 1.0,
-    row_bound: float = 1.0,
-    label_bound: float = 1.0,
-    rows: int | None = None,
-    iterations: int | None = None,
-    refit: bool | None = None,
-    seed: int | None = None,
-    noise: Noise | None = None,
-    spend: float | None = None,
-    progress: bool = False,
-) -> Result:
-    """Least squares with ‖θ‖₁ ≤ radius; entries of X and y are clipped to their bounds."""
-    over, b_y = L1Ball(radius), positive("label_bound", label_bound, "Give the largest size of a target.")
-    problem = prepared(
-        X, y, Squared(), over, budget, row_bound=row_bound, norm="linf", label_bound=b_y, rows=rows, seed=seed,
-        noise=noise, spend=spend, progress=progress,
-    )  # fmt: skip
-    payment = problem.payment
-    again = not payment.budget.pure if refit is None else refit
-    if again and payment.budget.pure:
-        raise InvalidInput("delta must be above 0 to refit. Found 0. Give a delta, or refit=False.")
-    if again:
-        return named_and_refitted(problem, over, b_y, iterations)
-    event, T, bound = planned_steps(problem, over, iterations)
-    planned = (event,) * T
-    cost = payment.charge(planned)
-    return Result(descended(problem, over, event, T), planned, cost, bound, T, "lasso")
+@dataclass(frozen=True)
+class Lasso:
+    """Least squares with ‖θ‖₁ ≤ radius; entries of X and y are clipped to their bounds.
+
+    ``iterations``: of Frank–Wolfe; leave it out for the best by the bound. ``refit``: fit the coefficients of the features it
+    named anew, the default where δ > 0.
+    """
+
+    radius: float = 1.0
+    iterations: int | None = None
+    refit: bool | None = None
+    name: ClassVar[str] = "lasso"
+    loss: ClassVar[Loss] = Squared()
+    norm: ClassVar[Norm] = "linf"
+
+    @property
+    def over(self) -> L1Ball:
+        return L1Ball(self.radius)
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Refit | None]:
+        again = not amount.budget.pure if self.refit is None else self.refit
+        if again and amount.budget.pure:
+            raise InvalidInput("delta must be above 0 to refit. Found 0. Give a delta, or refit=False.")
+        if again:
+            refit = planned_refit(problem, self.over, amount, self.iterations)
+            return Plan(self, refit.events, None, len(refit.picks), refit)
+        event, steps = planned_steps(problem, self.over, amount, self.iterations)
+        return Plan(self, (event,) * steps.iterations, steps.risk_bound, steps.iterations, None)
+
+    def run(self, problem: Problem, plan: Plan[Refit | None], draw: Draw) -> Array:
+        if plan.details is None:
+            return descended(problem, plan.events, draw)
+        return named_and_refitted(problem, plan.details, draw)
+
+
+lasso = public(Lasso, fixed=("loss", "over", "norm"), label_bound=1.0)

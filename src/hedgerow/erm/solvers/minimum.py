@@ -15,6 +15,7 @@ least `rounding`, where the proof exists.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -32,6 +33,14 @@ _NEWTON_STEPS = 60
 _NEWTON_UP_TO = 2000  # parameters
 _STAGES = 60
 _MOST_ROWS = 1 << 32  # that are allowed for where n is a guess
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """Which minimum to find, and how near: a plan's details where there is one."""
+
+    weight: float  # Λ
+    distance: float
 
 
 def require_smooth(problem: Problem, solver: str) -> None:

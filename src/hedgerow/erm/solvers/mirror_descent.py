@@ -4,7 +4,7 @@ Paper: Talwar, Thakurta & Zhang "Private empirical risk minimization beyond the 
 Theorem 3.2 and §3.2; Appendix A for strong convexity.
 
 Symbols: f the average loss; L the ℓ2 bound on a row's gradient; Ψ, Q, G_Q, D as in `potentials`; σ the noise on a sum of
-gradients, T steps; B² = (σ/n)²(G_Q² + ‖Q‖₂²)/T; μ what the budget allows (`payment`).
+gradients, T steps; B² = (σ/n)²(G_Q² + ‖Q‖₂²)/T; μ what the budget allows (`allowance`).
 
 Privacy. One neighbour moves the sum of gradients by at most 2L in ℓ2 (L if rows come and go). Every step releases that
 sum with noise N(0, σ²I) and all else is a function of what was released, so T steps are one Gaussian mechanism of
@@ -22,75 +22,66 @@ entropy at a vertex. T is not the paper's n²ε²/…, which only drives down th
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from hedgerow._progress import bar
 from hedgerow._types import Array
-from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L1Ball
-from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.sets.potentials import Entropy, Euclidean, HyperbolicEntropy, Potential
-from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count
+from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.descent import Schedule, Terms, descend, schedule
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.allowance import Amount
 
 MOST_STEPS = 1000
 
 
-@np.errstate(all="ignore")
-def mirror_descent(
-    X: Any,
-    y: ArrayLike,
-    *,
-    loss: Loss,
-    over: ConvexSet,
-    budget: Budget | Ledger,
-    row_bound: float = 1.0,
-    norm: Norm = "l2",
-    label_bound: float | None = None,
-    rows: int | None = None,
-    spend: float | None = None,
-    iterations: int | None = None,
-    potential: Potential | None = None,
-    seed: int | None = None,
-    progress: bool = False,
-) -> Result:
-    """θ in `over` of small average loss, by noisy gradients. `potential` is that of the set unless given."""
-    problem = prepared(
-        X, y, loss, over, budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows, spend=spend,
-        seed=seed, progress=progress,
-    )  # fmt: skip
-    Ψ = require_bounded(over).potential(problem.p) if potential is None else potential
-    plan = plan_of(problem, Ψ, iterations)
-    event = problem.gaussian(plan.steps)
-    cost = problem.payment.charge((event,) * plan.steps)
-    n, ridge = problem.n, loss.ridge - plan.ridge  # a ridge that the steps do not take care of is part of the gradient
+@dataclass(frozen=True)
+class MirrorDescent:
+    """θ in `over` of small average loss, by noisy gradients.
 
-    def gradient(theta: Array) -> Array:
-        return problem.noise.add(problem.gradient(theta), event) / n + ridge * theta
+    ``iterations``: leave it out for the fewest with nearly the best bound. ``potential``: that of the set unless given.
+    """
 
-    with bar("mirror descent", plan.steps, progress) as tick:
-        theta = descend(gradient, Ψ, plan, tick)
-    return Result(theta, (event,) * plan.steps, cost, plan.bound, plan.steps, "mirror_descent")
+    iterations: int | None = None
+    potential: Potential | None = None
+    name: ClassVar[str] = "mirror_descent"
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Schedule]:
+        steps = schedule_of(problem, self._potential(problem), amount, self.iterations)
+        event = amount.fine_gaussian(problem.gradient_change, problem.p, steps.count)
+        return Plan(self, (event,) * steps.count, steps.bound, steps.count, steps)
+
+    def run(self, problem: Problem, plan: Plan[Schedule], draw: Draw) -> Array:
+        steps, n = plan.details, problem.n
+        ridge = problem.loss.ridge - steps.ridge  # a ridge that the steps do not take care of is part of the gradient
+
+        def gradient(theta: Array) -> Array:
+            return draw.add(problem.gradient(theta)) / n + ridge * theta
+
+        with draw.bar("mirror descent", steps.count) as tick:
+            return descend(gradient, self._potential(problem), steps, tick)
+
+    def _potential(self, problem: Problem) -> Potential:
+        return potential_of(problem) if self.potential is None else self.potential
 
 
-def require_bounded(over: ConvexSet) -> ConvexSet:
-    if not over.is_bounded:
+def potential_of(problem: Problem) -> Potential:
+    """That of the set, which must be bounded."""
+    if not problem.over.is_bounded:
         raise InvalidInput(
             "over must be a bounded set. Found no constraint. Give one such as L2Ball(radius), or use "
             "regularised_output_perturbation."
         )
-    return over
+    return problem.over.potential(problem.p)
 
 
-def plan_of(problem: Problem, potential: Potential, iterations: int | None = None) -> Schedule:
+def schedule_of(problem: Problem, potential: Potential, amount: Amount, iterations: int | None = None) -> Schedule:
     """Steps, weights and bound, from public facts alone."""
-    one_step = problem.gaussian(1).sigma / problem.n
+    one_step = amount.fine_gaussian(problem.gradient_change, problem.p).sigma / problem.n
     row = row_dual_norm(problem, potential)
     composite = isinstance(potential, Euclidean)
     outside = 0.0 if composite else problem.loss.ridge
@@ -113,6 +104,14 @@ def row_dual_norm(problem: Problem, potential: Potential) -> float:
     return min(problem.row_bound if l1 else math.inf, problem.row_l2 * potential.norm_radius_l2)
 
 
+def least_risk(problem: Problem, amount: Amount) -> float:
+    """The bound of many steps, with the set's own potential."""
+    Ψ = potential_of(problem)
+    ridge = problem.loss.ridge if isinstance(Ψ, Euclidean) else 0.0  # only there do its steps make use of it
+    change = problem.budget.gradient(1.0)
+    return risk_bound(problem.n, amount.mu, problem.lipschitz, Ψ, sensitivity=change, ridge=ridge)
+
+
 def risk_bound(
     n: int, mu: float, lipschitz: float, potential: Potential, *, sensitivity: float = 2.0, ridge: float = 0.0
 ) -> float:
@@ -126,3 +125,6 @@ def risk_bound(
         return math.sqrt(2 * D * B2)
     A = math.sqrt(D / B2) * np.geomspace(1e-2, 1e12, 400)
     return float(((D + 2 * B2 * (np.sqrt(1 + ridge * A) - 1) ** 2 / ridge**2) / A).min())
+
+
+mirror_descent = public(MirrorDescent)

@@ -5,7 +5,7 @@ dimension independent risk bounds for differentially private learning" (the regu
 multiplicative weights beyond linear queries", Theorems 4.2–4.6, whose oracles these are.
 
 Symbols: θ* = argmin over C of Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖²; L bounds |φ'|·‖x‖, λ bounds φ''·‖x‖²; g the distance up to
-which θ* is computed; μ what the budget allows (`payment`).
+which θ* is computed; μ what the budget allows (`allowance`).
 
 Privacy. The sums of two neighbours differ by functions whose gradient is at most 2L (L where a row comes or goes), and
 each sum is Λ-strongly convex, so their minima over C are at most 2L/Λ apart; the computed ones 2L/Λ + 2g. One Gaussian
@@ -23,63 +23,73 @@ Differs: noise is Gaussian with the analytic calibration, where Chaudhuri et al.
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 
 from hedgerow._checks import positive
-from hedgerow.convex.losses.families import Loss
-from hedgerow.convex.sets import Unconstrained
-from hedgerow.convex.sets.convex_set import ConvexSet
-from hedgerow.erm.problem import Norm, Problem, Result, prepared, usual_radius
-from hedgerow.erm.solvers.minimum import minimum, require_smooth, rounding
+from hedgerow._types import Array
+from hedgerow.erm.problem import Problem, usual_radius
+from hedgerow.erm.solver import Draw, Plan, public
+from hedgerow.erm.solvers.minimum import Target, minimum, require_smooth, rounding
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy import events
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.events import Gaussian
 
 _NEAR = 1e-4  # share of 2L/Λ up to which the minimum is computed
 FLATTEST = 1e-8  # of the smoothness: with less of a ridge the steps to a certain minimum would be millions
 
 
-@np.errstate(all="ignore")
-def output_perturbation(
-    X: Any,
-    y: ArrayLike,
-    *,
-    loss: Loss,
-    over: ConvexSet,
-    budget: Budget | Ledger,
-    row_bound: float = 1.0,
-    norm: Norm = "l2",
-    label_bound: float | None = None,
-    rows: int | None = None,
-    spend: float | None = None,
-    seed: int | None = None,
-    progress: bool = False,
-) -> Result:
+@dataclass(frozen=True)
+class OutputPerturbation:
     """θ of a loss with a ridge, `loss.ridge` > 0: its minimum over the set, with noise, projected back to the set."""
-    problem = prepared(
-        X, y, loss, over, budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows, spend=spend,
-        seed=seed, progress=progress,
-    )  # fmt: skip
-    require_smooth(problem, "output_perturbation")
-    if loss.strong_convexity <= 0:
-        raise InvalidInput(
-            "loss must be strongly convex for output_perturbation. Found ridge = 0. Give the loss a ridge, or use "
-            "regularised_output_perturbation."
-        )
-    if not is_round(problem):
-        raise InvalidInput(
-            f"ridge must be at least {FLATTEST * problem.smoothness:.3g}, {FLATTEST:g} of the loss's curvature, for "
-            f"output_perturbation. Found {loss.ridge!r}. Raise it, lower row_bound, or use another solver."
-        )
-    Λ = problem.n * loss.strong_convexity
-    θ, event, cost = _noisy_minimum(problem, over, Λ)
-    bound = risk_bound(problem, event.sigma)
-    return Result(over.project(θ), (event,), cost, bound, 1, "output_perturbation")
+
+    name: ClassVar[str] = "output_perturbation"
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+        loss = problem.loss
+        require_smooth(problem, self.name)
+        if loss.strong_convexity <= 0:
+            raise InvalidInput(
+                "loss must be strongly convex for output_perturbation. Found ridge = 0. Give the loss a ridge, or use "
+                "regularised_output_perturbation."
+            )
+        if not is_round(problem):
+            raise InvalidInput(
+                f"ridge must be at least {FLATTEST * problem.smoothness:.3g}, {FLATTEST:g} of the loss's curvature, for "
+                f"output_perturbation. Found {loss.ridge!r}. Raise it, lower row_bound, or use another solver."
+            )
+        event, target = _noise_on_minimum(problem, problem.n * loss.strong_convexity, amount)
+        return Plan(self, (event,), risk_bound(problem, event.sigma), 1, target)
+
+    def run(self, problem: Problem, plan: Plan[Target], draw: Draw) -> Array:
+        return problem.over.project(_noisy_minimum(problem, plan.details, draw))
+
+
+@dataclass(frozen=True)
+class RegularisedOutputPerturbation:
+    """θ of a Lipschitz GLM without a constraint, at a risk free of dimension. ``radius``: the ‖θ‖₂ it competes with."""
+
+    radius: float | None = None
+    name: ClassVar[str] = "regularised_output_perturbation"
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+        if problem.over.is_bounded:
+            raise InvalidInput(
+                "over must be left out for regularised_output_perturbation, whose risk is free of dimension only where θ "
+                f"is not projected. Found {type(problem.over).__name__}. Drop it, or use output_perturbation or "
+                "mirror_descent."
+            )
+        require_smooth(problem, self.name)
+        reach = positive("radius", usual_radius(problem) if self.radius is None else self.radius)
+        Λ, bound = regularised_weight(problem, amount.mu, reach)
+        event, target = _noise_on_minimum(problem, Λ, amount)
+        return Plan(self, (event,), bound, 1, target)
+
+    def run(self, problem: Problem, plan: Plan[Target], draw: Draw) -> Array:
+        return _noisy_minimum(problem, plan.details, draw)
 
 
 def is_round(problem: Problem) -> bool:
@@ -95,44 +105,10 @@ def risk_bound(problem: Problem, sigma: float) -> float:
     return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)
 
 
-@np.errstate(all="ignore")
-def regularised_output_perturbation(
-    X: Any,
-    y: ArrayLike,
-    *,
-    loss: Loss,
-    over: ConvexSet | None = None,
-    budget: Budget | Ledger,
-    row_bound: float = 1.0,
-    norm: Norm = "l2",
-    label_bound: float | None = None,
-    rows: int | None = None,
-    spend: float | None = None,
-    radius: float | None = None,
-    seed: int | None = None,
-    progress: bool = False,
-) -> Result:
-    """θ of a Lipschitz GLM without a constraint, at a risk free of dimension. `radius`: the ‖θ‖₂ it competes with."""
-    if over is not None and over.is_bounded:
-        raise InvalidInput(
-            "over must be left out for regularised_output_perturbation, whose risk is free of dimension only where θ is "
-            f"not projected. Found {type(over).__name__}. Drop it, or use output_perturbation or mirror_descent."
-        )
-    problem = prepared(
-        X, y, loss, Unconstrained(), budget, row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows,
-        spend=spend, seed=seed, progress=progress,
-    )  # fmt: skip
-    require_smooth(problem, "regularised_output_perturbation")
-    reach = positive("radius", usual_radius(problem) if radius is None else radius)
-    Λ, bound = regularised_weight(problem, reach)
-    θ, event, cost = _noisy_minimum(problem, problem.over, Λ)
-    return Result(θ, (event,), cost, bound, 1, "regularised_output_perturbation")
-
-
-def regularised_weight(problem: Problem, radius: float) -> tuple[float, float]:
+def regularised_weight(problem: Problem, mu: float, radius: float) -> tuple[float, float]:
     """(Λ, bound): the weight on the sum of losses with the best bound ΛR²/(2n) + min(λσ²/2, √(2/π)·Lσ)."""
     given, n = problem.n * problem.loss.ridge, problem.n
-    moved = problem.budget.gradient(problem.lipschitz) * (1 + 2 * _NEAR) / problem.payment.mu  # σ·Λ
+    moved = problem.gradient_change * (1 + 2 * _NEAR) / mu  # σ·Λ
 
     def bound(log_weight: float) -> float:
         extra = math.exp(log_weight)
@@ -147,10 +123,16 @@ def regularised_weight(problem: Problem, radius: float) -> tuple[float, float]:
     return math.exp(float(found.x)) + given, float(found.fun)
 
 
-def _noisy_minimum(problem: Problem, over: ConvexSet, weight: float) -> tuple[np.ndarray, events.Gaussian, float]:
-    apart = problem.budget.gradient(problem.lipschitz) / weight  # 2L/Λ, or L/Λ
-    g = _NEAR * apart / 2 + rounding(problem, over, weight)
-    event = problem.payment.gaussian(apart + 2 * g, problem.p)
-    cost = problem.payment.charge((event,))
-    θ = minimum(problem, over, weight, np.zeros(problem.p), g)
-    return problem.noise.add(θ, event), event, cost
+def _noise_on_minimum(problem: Problem, weight: float, amount: Amount) -> tuple[Gaussian, Target]:
+    """The noise that all of the amount buys, and how near the minimum must be for it."""
+    apart = problem.gradient_change / weight  # 2L/Λ, or L/Λ
+    g = _NEAR * apart / 2 + rounding(problem, problem.over, weight)
+    return amount.fine_gaussian(apart + 2 * g, problem.p), Target(weight, g)
+
+
+def _noisy_minimum(problem: Problem, target: Target, draw: Draw) -> Array:
+    return draw.add(minimum(problem, problem.over, target.weight, np.zeros(problem.p), target.distance))
+
+
+output_perturbation = public(OutputPerturbation)
+regularised_output_perturbation = public(RegularisedOutputPerturbation, over=None)

@@ -23,46 +23,63 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.sets import L1Ball
 from hedgerow.convex.sets.convex_set import shrink_to_sum
-from hedgerow.erm.problem import Problem, Result
+from hedgerow.erm.problem import Problem
+from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers.frank_wolfe import descended as frank_wolfe_steps
 from hedgerow.erm.solvers.frank_wolfe import planned_steps
-from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, held_residuals, label_event, label_size
+from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, Releases, held_residuals, label_event, label_size
 from hedgerow.erm.solvers.whitened_descent import descended as whitened_steps
 from hedgerow.erm.solvers.whitened_descent import planned as whitened_plan
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.events import Event, Exponential, Gaussian
 
 SHARES = (0.02, 0.49, 0.49)  # of ρ: the labels' size, the selection, the coefficients
 STEPS = 32  # of whitened descent: the curvature of least squares is known, so few are enough
 
 
-def named_and_refitted(problem: Problem, over: L1Ball, label_bound: float, iterations: int | None) -> Result:
-    """Least squares over the ball, where δ > 0."""
-    payment = problem.payment
-    labels, selection, coefficients = (
-        dataclasses.replace(problem, payment=payment.part(share * (1 - 1e-9))) for share in SHARES
-    )
-    sizes = label_event(labels, 1.0)
-    selection = held_residuals(selection, label_bound)
-    pick, T, _ = planned_steps(selection, over, iterations)
-    most = min(T + 1, problem.p, MOST_FEATURES)
-    plan = whitened_plan(coefficients, most, label_bound, adapts=False, iterations=STEPS)
-    planned = (sizes, *(pick,) * T, *plan.events)
-    cost = payment.charge(planned)
+@dataclasses.dataclass(frozen=True)
+class Refit:
+    """All noise, in the order in which it is drawn."""
 
-    size = label_size(labels, label_bound, sizes)
-    chosen = frank_wolfe_steps(held_residuals(selection, min(2 * size.usual, label_bound)), over, pick, T)
-    count = min(max(np.count_nonzero(chosen), 1), most)  # steps to and fro along one feature may cancel
+    labels: Gaussian
+    picks: tuple[Exponential, ...]
+    most: int  # features, at most, that are fitted again
+    coefficients: Releases
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        return (self.labels, *self.picks, *self.coefficients.events)
+
+
+def planned_refit(problem: Problem, over: L1Ball, amount: Amount, iterations: int | None) -> Refit:
+    """Where δ > 0. Each of the three has its share of ρ."""
+    labels, selection, coefficients = (amount.part(share * (1 - 1e-9)) for share in SHARES)
+    bound = problem.label_bound
+    pick, steps = planned_steps(held_residuals(problem, bound), over, selection, iterations)
+    most = min(steps.iterations + 1, problem.p, MOST_FEATURES)
+    fitted = whitened_plan(problem, coefficients, most, bound, adapts=False, iterations=STEPS)
+    return Refit(label_event(problem, labels), (pick,) * steps.iterations, most, fitted)
+
+
+def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
+    """Least squares over the ball, from what was paid for."""
+    over, bound = problem.over, problem.label_bound
+    assert isinstance(over, L1Ball)  # as planned
+    size = label_size(problem, bound, plan.labels, draw)
+    chosen = frank_wolfe_steps(held_residuals(problem, min(2 * size.usual, bound)), plan.picks, draw)
+    count = min(max(int(np.count_nonzero(chosen)), 1), plan.most)  # steps to and fro along one feature may cancel
     S = np.argsort(-np.abs(chosen), kind="stable")[:count]
     width = min(2 * size.large, problem.slope_bound)
     X = problem.X[:, S]
     X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X  # rows one after the other, as `row_products` wants
-    on_S = dataclasses.replace(held_residuals(coefficients, width), X=X)
-    found, metric = whitened_steps(on_S, plan._replace(spread=size.usual))
+    on_S = dataclasses.replace(held_residuals(problem, width), X=X, p=count)
+    found, metric = whitened_steps(on_S, dataclasses.replace(plan.coefficients, spread=size.usual), draw)
     theta = np.zeros_like(chosen)
-    theta[S] = _nearest(found, metric.moments, over.radius)
-    return Result(theta, planned, cost, None, T, "lasso")
+    theta[S] = nearest(found, metric.moments, over.radius)
+    return theta
 
 
-def _nearest(point: Array, metric: Array, radius: float, steps: int = 2000) -> Array:
+def nearest(point: Array, metric: Array, radius: float, steps: int = 2000) -> Array:
     """argmin ½(θ − point)ᵀ·metric·(θ − point) over ‖θ‖₁ ≤ radius, by accelerated projected gradients."""
     step = 1 / float(np.linalg.eigvalsh(metric)[-1])
     theta = ahead = np.sign(point) * shrink_to_sum(np.abs(point), radius)

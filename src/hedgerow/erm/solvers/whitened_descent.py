@@ -29,26 +29,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from hedgerow._checks import positive
-from hedgerow._progress import bar
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import BoundedLogistic, Hinge, Huber, Logistic, Loss, SmoothedHinge, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
-from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.erm.exact_sums import exact_sum
-from hedgerow.erm.problem import Norm, Problem, Result, prepared, require_count, require_scale
+from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.minimum import require_smooth
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy import events
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.events import Gaussian
 
 MOST_FEATURES = 500  # the second moments have p²/2 values
 SHARE = 0.1  # of ρ, for the second moments
@@ -58,7 +55,7 @@ FEWEST_STEPS, MOST_STEPS = 16, 500
 HINGE = 0.2  # margins over which its kink is rounded
 _FLATTEST = 1e-8  # of ‖x‖²: eigenvalues of M̃ are raised to it at least, so that A stays well conditioned
 _BLOCK = 4096  # rows whose lengths are computed at a time
-_ROUNDING = 1e-7  # share of C for the rounding of ‖Ax‖, within the margin that `payment` has for clipped norms
+_ROUNDING = 1e-7  # share of C for the rounding of ‖Ax‖, within the margin that `allowance` has for clipped norms
 
 
 class Metric(NamedTuple):
@@ -69,54 +66,64 @@ class Metric(NamedTuple):
     length: float  # C, at which rows are held
 
 
-@np.errstate(all="ignore")
-def whitened_descent(
-    X: Any,
-    y: ArrayLike,
-    *,
-    loss: Loss,
-    over: ConvexSet | None = None,
-    budget: Budget | Ledger,
-    row_bound: float = 1.0,
-    norm: Norm = "l2",
-    label_bound: float | None = None,
-    rows: int | None = None,
-    spend: float | None = None,
-    iterations: int | None = None,
-    spread: float | None = None,
-    seed: int | None = None,
-    progress: bool = False,
-) -> Result:
+@dataclasses.dataclass(frozen=True)
+class Releases:
+    """All noise of a descent. Moments are in units of ‖x‖², sums of gradients of bC, which M̃ decides."""
+
+    labels: Gaussian | None  # where the loss is to fit the labels' size
+    moments: Gaussian
+    step: Gaussian
+    steps: int
+    spread: float
+    amount: Amount = dataclasses.field(compare=False)  # of which all of it is a share
+
+    @property
+    def events(self) -> tuple[Gaussian, ...]:
+        return (*(() if self.labels is None else (self.labels,)), self.moments, *(self.step,) * self.steps)
+
+
+@dataclasses.dataclass(frozen=True)
+class WhitenedDescent:
     """θ of a smooth loss, for up to 500 features; `over` may be an L2Ball, of which the point nearest in M̃ is taken.
 
-    `spread`: the root mean square of the scores ⟨x, θ⟩ it aims for: 2.5 for classes, that of the labels for numbers.
+    ``iterations``: leave it out. ``spread``: the root mean square of the scores ⟨x, θ⟩ it aims for: 2.5 for classes, that of
+    the labels for numbers.
     """
-    if over is not None and not isinstance(over, L2Ball | Unconstrained):
-        raise InvalidInput(
-            f"over must be an L2Ball, or left out, for whitened_descent. Found {type(over).__name__}. Use auto."
-        )
-    if isinstance(over, L2Ball):
-        require_scale("The size of the set", over.radius)
-    largest = 1.0 if label_bound is None else label_bound
-    problem = prepared(
-        X, y, bounded_form(loss, largest), Unconstrained(), budget, row_bound=row_bound, norm=norm,
-        label_bound=label_bound, rows=rows, spend=spend, seed=seed, progress=progress,
-    )  # fmt: skip
-    require_smooth(problem, "whitened_descent")
-    if problem.p > MOST_FEATURES:
-        raise InvalidInput(
-            f"X must have at most {MOST_FEATURES} columns for whitened_descent. Found {problem.p}. Use mirror_descent."
-        )
-    aim = USUAL_SPREAD if loss.labels == "binary" else largest
-    aim = aim if spread is None else positive("spread", spread)
-    plan = planned(problem, problem.p, aim, adapts=isinstance(loss, Squared), iterations=iterations)
-    cost = problem.payment.charge(plan.events)
-    theta, metric = descended(problem, plan)
-    if isinstance(loss, Hinge):
-        theta = theta / (1 - HINGE / 2)  # margins gather in the middle of the rounded kink, which belongs at 1
-    if isinstance(over, L2Ball):
-        theta = _into_ball(theta, metric.moments, over.radius)
-    return Result(theta, plan.events, cost, None, plan.steps, "whitened_descent")
+
+    iterations: int | None = None
+    spread: float | None = None
+    name: ClassVar[str] = "whitened_descent"
+
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Releases]:
+        if not isinstance(problem.over, L2Ball | Unconstrained):
+            raise InvalidInput(
+                f"over must be an L2Ball, or left out, for whitened_descent. Found {type(problem.over).__name__}. Use auto."
+            )
+        fitted = _fitted(problem)
+        require_smooth(fitted, self.name)
+        if problem.p > MOST_FEATURES:
+            raise InvalidInput(
+                f"X must have at most {MOST_FEATURES} columns for whitened_descent. Found {problem.p}. Use mirror_descent."
+            )
+        usual = USUAL_SPREAD if problem.loss.labels == "binary" else problem.label_bound
+        aim = usual if self.spread is None else positive("spread", self.spread)
+        adapts = isinstance(problem.loss, Squared)
+        releases = planned(fitted, amount, problem.p, aim, adapts=adapts, iterations=self.iterations)
+        return Plan(self, releases.events, None, releases.steps, releases)
+
+    def run(self, problem: Problem, plan: Plan[Releases], draw: Draw) -> Array:
+        theta, metric = descended(_fitted(problem), plan.details, draw)
+        if isinstance(problem.loss, Hinge):
+            theta = theta / (1 - HINGE / 2)  # margins gather in the middle of the rounded kink, which belongs at 1
+        if isinstance(problem.over, L2Ball):
+            theta = into_ball(theta, metric.moments, problem.over.radius)
+        return theta
+
+
+def _fitted(problem: Problem) -> Problem:
+    """The problem that is solved in its place."""
+    form = bounded_form(problem.loss, problem.label_bound)
+    return dataclasses.replace(problem, loss=form, over=Unconstrained())
 
 
 def bounded_form(loss: Loss, label_bound: float) -> Loss:
@@ -130,65 +137,54 @@ def bounded_form(loss: Loss, label_bound: float) -> Loss:
     return loss
 
 
-class Plan(NamedTuple):
-    """All noise, fixed before any is drawn. Moments are in units of ‖x‖², sums of gradients of bC, which M̃ decides."""
-
-    labels: events.Gaussian | None  # where the loss is to fit the labels' size
-    moments: events.Gaussian
-    step: events.Gaussian
-    steps: int
-    spread: float
-
-    @property
-    def events(self) -> tuple[events.Gaussian, ...]:
-        return (*(() if self.labels is None else (self.labels,)), self.moments, *(self.step,) * self.steps)
-
-
-def planned(problem: Problem, features: int, spread: float, *, adapts: bool, iterations: int | None = None) -> Plan:
-    """The plan for at most so many features, whichever they are."""
-    p, budget, payment = features, problem.budget, problem.payment
+def planned(
+    problem: Problem, amount: Amount, features: int, spread: float, *, adapts: bool, iterations: int | None = None
+) -> Releases:
+    """All noise for at most so many features, whichever they are."""
+    p, budget = features, problem.budget
     left = 1 - SHARE - (LABELS_SHARE if adapts else 0.0)
     # A sum of products is scaled, by two roundings each, and is at most `most_rows`.
     scaled = 4 * p * 2.0**-53 * problem.most_rows
-    moments = payment.gaussian(budget.marginal_l2() + scaled, p * (p + 1) // 2, share=SHARE)
+    moments = amount.fine_gaussian(budget.marginal_l2() + scaled, p * (p + 1) // 2, share=SHARE)
     if iterations is None:
         # C² is taken to be p/4: steps are enough if it turns out to be as small as p/9.
-        far = _travel(problem, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
+        far = _travel(problem, amount, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
         iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
     T = require_count("iterations", iterations)
     # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
     rounded = 2 * (p + 3) * (math.sqrt(p) + 1) * 2.0**-53 * problem.most_rows / math.sqrt(_floor(moments, p, problem.n))
-    step = payment.gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
-    return Plan(label_event(problem, LABELS_SHARE) if adapts else None, moments, step, T, spread)
+    step = amount.fine_gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
+    labels = label_event(problem, amount, LABELS_SHARE) if adapts else None
+    return Releases(labels, moments, step, T, spread, amount)
 
 
-def _floor(moments: events.Gaussian, p: int, n: int) -> float:
+def _floor(moments: Gaussian, p: int, n: int) -> float:
     """r, in units of ‖x‖²: noise with variance σ² on the diagonal and half of that off it has norm √(2p)·σ."""
     return max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
 
 
-def _travel(problem: Problem, p: int, spread: float, length: float, share: float) -> float:
+def _travel(problem: Problem, amount: Amount, p: int, spread: float, length: float, share: float) -> float:
     """ηT at which noise and fit balance, for p features and rows held at this length."""
-    one = problem.payment.gaussian(problem.budget.gradient(1.0), p, share=share).sigma
+    one = amount.fine_gaussian(problem.budget.gradient(1.0), p, share=share).sigma
     return spread * problem.n / (problem.slope_bound * length * one * math.sqrt(p))
 
 
-def descended(problem: Problem, plan: Plan) -> tuple[Array, Metric]:
+def descended(problem: Problem, releases: Releases, draw: Draw) -> tuple[Array, Metric]:
     """θ, and the metric it was found in, from the events that were paid for."""
-    p, T, spread, left = problem.p, plan.steps, plan.spread, 1 - SHARE
-    if plan.labels is not None:
-        size = label_size(problem, problem.slope_bound / 2, plan.labels)
+    p, T, spread, left = problem.p, releases.steps, releases.spread, 1 - SHARE
+    if releases.labels is not None:
+        size = label_size(problem, problem.slope_bound / 2, releases.labels, draw)
         problem, spread, left = held_residuals(problem, 2 * size.large), min(spread, size.usual), left - LABELS_SHARE
-    metric = _metric(problem, plan.moments)
-    A, unit, weights = metric.A, problem.slope_bound * metric.length, _weights(problem, metric)
+    metric = metric_of(problem, releases.moments, draw)
+    A, unit, weights = metric.A, problem.slope_bound * metric.length, row_weights(problem, metric)
     # Stable up to 2/φ″.
-    η = min(_travel(problem, p, spread, metric.length, left) / T, 1.5 / problem.loss.mean_smoothness)
+    η = min(_travel(problem, releases.amount, p, spread, metric.length, left) / T, 1.5 / problem.loss.mean_smoothness)
     shrink = np.linalg.inv(np.eye(p) + η * problem.loss.ridge * A @ A)  # the ridge, by an implicit step
     θ, mean = np.zeros(p), np.zeros(p)
-    with bar("whitened descent", T, problem.progress) as tick:
+    with draw.bar("whitened descent", T) as tick:
         for t in range(T):
             total = A @ _held(problem, problem.gradient(A @ θ, weights=weights)) / unit
-            θ = shrink @ (θ - η * unit / problem.n * problem.noise.add(total, plan.step))
+            θ = shrink @ (θ - η * unit / problem.n * draw.add(total))
             mean += (θ - mean) * (2 / (t + 2))  # weights 1, 2, …, T
             tick(t + 1)
     return np.asarray(A @ mean), metric
@@ -202,7 +198,7 @@ def _held(problem: Problem, total: Array) -> Array:
 
 
 @np.errstate(all="ignore")
-def _metric(problem: Problem, event: events.Gaussian) -> Metric:
+def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> Metric:
     """From the noisy second moments, so a function of what is released."""
     p, size = problem.p, problem.row_l2
     gram = exact_sum(problem.X, problem.X, problem.bits, problem.bits) * (problem.unit / size) ** 2
@@ -210,7 +206,7 @@ def _metric(problem: Problem, event: events.Gaussian) -> Metric:
     upper = np.triu_indices(p)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))  # both halves of a pair count in ‖·‖_F
     square = np.zeros((p, p))
-    square[upper] = problem.noise.add(gram[upper] * scale, event) / scale / problem.n
+    square[upper] = draw.add(gram[upper] * scale) / scale / problem.n
     values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
     raised = np.maximum(values, _floor(event, p, problem.n))
     length = math.sqrt(max(float((values / raised).sum()), 1.0))
@@ -224,18 +220,18 @@ class LabelSize(NamedTuple):
     large: float
 
 
-def label_event(problem: Problem, share: float) -> events.Gaussian:
+def label_event(problem: Problem, amount: Amount, share: float = 1.0) -> Gaussian:
     """The noise on Σ|y/b|² and Σ|y/b|³: each term is in [0, 1], so both move by at most 1."""
-    return problem.payment.gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)
+    return amount.fine_gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)
 
 
 @np.errstate(all="ignore")
-def label_size(problem: Problem, bound: float, event: events.Gaussian) -> LabelSize:
+def label_size(problem: Problem, bound: float, event: Gaussian, draw: Draw) -> LabelSize:
     """From the two noisy sums, so a function of what is released; each is exact, of whole multiples of a power of two."""
     sizes, bits = np.abs(problem.y / bound), problem.bits + problem.slope_bits
     whole = np.trunc(np.column_stack([sizes**2, sizes**3]) * 2.0**bits)
     sums = exact_sum(np.ones((whole.shape[0], 1)), whole, 0, bits)[0] * 2.0**-bits
-    noisy = problem.noise.add(np.minimum(sums, problem.most_rows), event) / problem.n
+    noisy = draw.add(np.minimum(sums, problem.most_rows)) / problem.n
     second = min(max(float(noisy[0]), event.sigma / problem.n), 1.0)  # noise may hide as much
     third = min(max(float(noisy[1]), second**1.5), second)  # as it is for every label within the bound
     return LabelSize(bound * math.sqrt(second), bound * third / second)
@@ -243,11 +239,11 @@ def label_size(problem: Problem, bound: float, event: events.Gaussian) -> LabelS
 
 def held_residuals(problem: Problem, width: float) -> Problem:
     """The same problem with Huber's loss, which turns linear at this width."""
-    return dataclasses.replace(problem, loss=Huber(width=width, ridge=problem.loss.ridge), slope_bound=width)
+    return dataclasses.replace(problem, loss=Huber(width=width, ridge=problem.loss.ridge), held_at=width)
 
 
 @np.errstate(all="ignore")
-def _weights(problem: Problem, metric: Metric) -> Array:
+def row_weights(problem: Problem, metric: Metric) -> Array:
     """min(1, C/‖Ax‖) of every row. Private."""
     lengths, A = np.empty(problem.X.shape[0]), metric.A * problem.unit
     for i in range(0, lengths.size, _BLOCK):
@@ -259,7 +255,7 @@ def _weights(problem: Problem, metric: Metric) -> Array:
     return weights
 
 
-def _into_ball(theta: Array, metric: Array, radius: float) -> Array:
+def into_ball(theta: Array, metric: Array, radius: float) -> Array:
     """The point of ‖·‖₂ ≤ radius that is nearest in the metric: (metric + λI)⁻¹·metric·θ for the λ that reaches the ball."""
     values, vectors = np.linalg.eigh(metric)
     within = vectors.T @ theta
@@ -277,3 +273,6 @@ def _into_ball(theta: Array, metric: Array, radius: float) -> Array:
         high += 40
     found: Array = vectors @ shrunk(brentq(excess, low, high, xtol=1e-12))
     return found * min(1.0, radius / float(np.linalg.norm(found)))
+
+
+whitened_descent = public(WhitenedDescent, over=None)
