@@ -18,8 +18,8 @@ from hedgerow.engines.practical.error_bars import ErrorBars, Measurement, Rows
 from hedgerow.engines.practical.prefit import Prefit
 from hedgerow.engines.practical.residuals import Evidence, Overview, centred, coordinates, from_coordinates, subsets
 from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
-from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Seeded
 from hedgerow.questions.linear import Linear
 
