@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_session import SMALL, frame, opened
+from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow import demo
@@ -57,16 +57,6 @@ def large(scale: int = 1000) -> Histogram:
     """The small table with every row many times over: n is only a scale."""
     table = Table(frame(), SMALL)
     return Histogram(SMALL, table.marginal(SMALL.names) * scale)
-
-
-@pytest.fixture(scope="module")
-def table() -> Table:
-    return Table(frame(), SMALL)
-
-
-@pytest.fixture(scope="module")
-def session(table) -> hr.Session:
-    return opened(table)
 
 
 def ignorant(data, **options) -> hr.Session:
