@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from people import SMALL, frame, opened
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import estimator_checks
-from test_session import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow.bench import unsafe_answer
@@ -40,8 +40,8 @@ OTHERS = [Median, Quantile]
 
 
 @pytest.fixture(scope="module")
-def session() -> hr.Session:
-    return opened(Table(frame(), SMALL), budget=hr.Budget(2.0, 1e-6))
+def session(table) -> hr.Session:
+    return opened(table, budget=hr.Budget(2.0, 1e-6))
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow import demo
@@ -18,37 +19,6 @@ from hedgerow.bench import unsafe_answer, unsafe_error
 from hedgerow.data import Histogram, Table
 from hedgerow.engines.practical import prefit as selection
 from hedgerow.questions.counts import BoundMean
-
-SMALL = hr.Universe(age=hr.Integers(0, 7), sex=hr.Categories(["F", "M"]), smoker=hr.Flag(), region=hr.Integers(0, 3))
-
-
-def frame(rows: int = 20_000, seed: int = 0) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    age = rng.binomial(7, 0.4, rows)
-    smoker = rng.random(rows) < 0.1 + 0.08 * age
-    return pd.DataFrame(
-        {
-            "age": age,
-            "sex": np.where(rng.random(rows) < 0.5 + 0.05 * smoker, "F", "M"),
-            "smoker": smoker,
-            "region": np.minimum(3, rng.poisson(0.5 + 0.2 * age)),
-        }
-    )
-
-
-@pytest.fixture(scope="module")
-def table() -> Table:
-    return Table(frame(), SMALL)
-
-
-def opened(table, **options) -> hr.Session:
-    options = {"budget": hr.Budget(1.0, 1e-6), "seed": 1, **options}
-    return hr.open(table, universe=SMALL, **options)
-
-
-@pytest.fixture(scope="module")
-def session(table) -> hr.Session:
-    return opened(table)
 
 
 def conjunctions(rng: np.random.Generator, how_many: int, width: tuple[int, int] = (1, 4)) -> list[hr.Query]:

@@ -7,10 +7,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import qmc
 
 import hedgerow as hr
 from hedgerow import losses
 from hedgerow.convex.features import Features, standardisation
+from hedgerow.convex.losses import custom
 from hedgerow.convex.minimize import LOSSES
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
 from hedgerow.errors import InvalidInput, TooLarge
@@ -485,3 +487,9 @@ def test_the_bounded_logistic_loss_has_its_minimum_at_the_log_odds_at_half_the_s
     if z != 0:  # where both halves meet, each has its curvature on one side only
         assert curved == pytest.approx(min(p, 1 - p) / 2)
     assert curved <= loss.mean_smoothness
+
+
+def test_the_probes_of_a_check_follow_the_halton_sequence():
+    for dimension in (1, 3, 40):
+        expected = qmc.Halton(dimension, scramble=False).random(33)[1:]
+        assert np.array_equal(custom.halton(32, dimension), expected)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from test_session import SMALL, frame, opened
+from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow import demo
@@ -57,16 +57,6 @@ def large(scale: int = 1000) -> Histogram:
     """The small table with every row many times over: n is only a scale."""
     table = Table(frame(), SMALL)
     return Histogram(SMALL, table.marginal(SMALL.names) * scale)
-
-
-@pytest.fixture(scope="module")
-def table() -> Table:
-    return Table(frame(), SMALL)
-
-
-@pytest.fixture(scope="module")
-def session(table) -> hr.Session:
-    return opened(table)
 
 
 def ignorant(data, **options) -> hr.Session:
@@ -421,7 +411,7 @@ def test_an_analyst_selects_features_by_what_she_is_told_and_pays_nothing() -> N
 
 
 def test_the_notebook_is_valid_and_its_code_compiles() -> None:
-    path = Path(__file__).resolve().parent.parent / "docs" / "regressions.ipynb"
+    path = Path(__file__).resolve().parents[2] / "docs" / "regressions.ipynb"
     cells = json.loads(path.read_text())["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     assert len(code) >= 5

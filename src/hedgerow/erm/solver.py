@@ -154,7 +154,7 @@ def carried_out(
     """Plan, pay for all of it, then draw."""
     plan = planner.plan(problem, allowance.quote())
     solver = plan.solver
-    receipt = allowance.charge(*plan.events, why=f"erm: {solver.name}")
+    receipt = allowance.charge(*plan.events, why=f"erm: {solver.name}", keep=False)
     theta = solver.run(problem, plan, Draw(noise, receipt, progress))
     return Result(theta, plan.events, receipt.cost, plan.risk_bound, plan.iterations, solver.name)
 

@@ -227,7 +227,7 @@ class CustomObjective:
 
 def _probes(over: ConvexSet, p: int, points: int) -> Array:
     """Points of the set spread evenly and repeatably: a quasi-random normal sequence at several sizes, and extremes."""
-    uniform = _halton(points, min(p, 500))
+    uniform = halton(points, min(p, 500))
     normal = scipy.special.ndtri(np.resize(uniform, (points, p)))
     radius = over.radius_l2(p)
     sizes = np.resize([0.1, 0.5, 1.0, 2.0], points) * (radius if math.isfinite(radius) else 10.0)
@@ -236,7 +236,7 @@ def _probes(over: ConvexSet, p: int, points: int) -> Array:
     return np.array([*spread, *extremes, over.project(np.zeros(p))])
 
 
-def _halton(points: int, dimension: int) -> Array:
+def halton(points: int, dimension: int) -> Array:
     """The Halton sequence without its first point, 0: a coordinate each prime, the digits of 1, 2, … in it mirrored."""
     primes: list[int] = []
     for number in itertools.count(2):

@@ -1,0 +1,21 @@
+"""What several test files start from; ``people`` makes it."""
+
+from __future__ import annotations
+
+import pytest
+from people import SMALL, frame, opened
+
+import hedgerow as hr
+from hedgerow.data import Table
+
+
+@pytest.fixture(scope="session")
+def table() -> Table:
+    """The small table of people, which nothing changes."""
+    return Table(frame(), SMALL)
+
+
+@pytest.fixture(scope="module")
+def session(table: Table) -> hr.Session:
+    """A session on it that the tests of a file share."""
+    return opened(table)
