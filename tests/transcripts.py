@@ -29,11 +29,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-import hedgerow as hr
-
 # From inside the package: all that has no public door.
 from paying import paid
 
+import hedgerow as hr
 from hedgerow import audit
 from hedgerow.convex.sets import InterpolationBall, NuclearBall
 from hedgerow.data import Histogram

@@ -12,8 +12,8 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.events import Laplace
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.questions.linear import Linear
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 3), b=hr.Integers(0, 2))

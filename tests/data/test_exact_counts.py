@@ -24,9 +24,9 @@ from hedgerow.data.source import MOST_ROWS
 from hedgerow.engines.practical import prefit as selection
 from hedgerow.engines.practical.engine import prefitted
 from hedgerow.engines.practical.residuals import coordinates
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded, _steps
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe

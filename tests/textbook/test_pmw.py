@@ -7,9 +7,9 @@ from hedgerow.data import Histogram
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
