@@ -8,12 +8,11 @@ import ctypes
 import multiprocessing
 import os
 import pickle
-import signal
-import sys
 import threading
 
 import numpy as np
 import pytest
+from concurrency import forked, together
 from paying import paid
 
 import hedgerow as hr
@@ -39,26 +38,6 @@ REFUSED = "must be used in the process that made it"
 
 
 # Forks
-
-
-def forked(function, fork=os.fork):
-    """What the function returns or raises in a fork of this process, as text. A fork that hangs is ended."""
-    reading, writing = os.pipe()
-    child = fork()
-    if child == 0:
-        signal.alarm(20)
-        try:
-            said = f"returned {function()!r}"
-        except BaseException as raised:
-            said = f"{type(raised).__name__}: {raised}"
-        os.write(writing, said.encode()[:4000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    assert status == 0, "the fork hung or died"
-    return said
 
 
 def opened_guard():
@@ -323,35 +302,6 @@ def test_nothing_that_spends_can_be_pickled(use) -> None:
 
 
 # Threads
-
-
-@pytest.fixture
-def eager():
-    """Threads are switched after every few instructions."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
-
-
-def together(*tasks) -> None:
-    """Run the tasks at once, and raise what one of them raised."""
-    start, raised = threading.Barrier(len(tasks)), []
-
-    def run(task) -> None:
-        start.wait()
-        try:
-            task()
-        except Exception as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]
 
 
 def without_turns(account: Accountant) -> None:
