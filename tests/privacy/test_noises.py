@@ -263,7 +263,7 @@ def test_a_round_whose_noise_would_be_rounded_is_refused(made, unit, on_grid) ->
 
 @every
 @pytest.mark.parametrize("draw", ROUNDS, ids=lambda draw: draw.__name__)
-def test_an_open_round_compares_with_nothing_forked(made, draw) -> None:
+def test_an_open_round_compares_with_nothing_in_a_fork(made, draw) -> None:
     opened = draw(made(), paid(AboveThreshold(1.0, 0.1, 0.2)))
     assert "must be used in the process that made it" in forked(lambda: opened.excess(0))
     assert opened.is_open
