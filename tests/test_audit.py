@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
+from paying import paid
 
 from hedgerow import audit
 from hedgerow.data import Histogram
@@ -124,7 +125,7 @@ def test_a_composition_of_laplace_releases_stays_within_the_sum_of_their_losses(
     def adversary(results):
         # asks the next value on the scale that the last answer suggests: adaptive, each step ε = ½
         sign = 1 if not results or results[-1] >= 0 else -1
-        return lambda data: float(noise.add(sign * data, event))
+        return lambda data: float(noise.add(sign * data, paid(event)))
 
     def run(data):
         return lambda: sum(z > 0 for z in adaptive_composition(adversary, data, 4))

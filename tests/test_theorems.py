@@ -15,6 +15,7 @@ import pytest
 from hedgerow import audit
 from hedgerow.data import Histogram
 from hedgerow.data.exact_counts import everywhere
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
@@ -220,7 +221,7 @@ def threshold_failures(rows: float, runs: int) -> int:
     for seed in range(runs):
         rng = np.random.default_rng([seed, 31])
         config, _ = sparse_vector.threshold_game_config(
-            APPROXIMATE,
+            Amount.share_of(APPROXIMATE),
             threshold=round(0.75 * alpha),
             rounds=TOPS,
             queries=ASKED,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from paying import paid
 
 import hedgerow as hr
 from hedgerow.data import Histogram
@@ -18,8 +19,9 @@ from hedgerow.engines.practical.error_bars import ErrorBars, Measurement, Rows
 from hedgerow.engines.practical.prefit import Prefit
 from hedgerow.engines.practical.residuals import Evidence, Overview, centred, coordinates, from_coordinates, subsets
 from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
-from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
 from hedgerow.questions.linear import Linear
 
@@ -209,7 +211,7 @@ def test_the_bars_hold_for_questions_chosen_to_break_them(event, kind) -> None:
     data = np.full(12, 400)
     noise, misses = Seeded(8), 0
     for _ in range(200):
-        y = np.asarray(noise.add(data, event), dtype=float)
+        y = np.asarray(noise.add(data, paid(event)), dtype=float)
         z = y - data
         if kind == "runs":
             masks = [np.roll(np.arange(12) < k, i) for k in range(1, 12) for i in range(12)]
@@ -272,7 +274,8 @@ def test_a_prefit_spends_its_allowance_and_no_more(budget, everything) -> None:
     accountant = Accountant(budget)
     rows = 50_000.0 if budget.neighbours == "replace" else None
     workload = {t: 1.0 for t in itertools.combinations(UNIVERSE.names, 2)}
-    prefit = Prefit(Histogram(UNIVERSE, counts(11, 50_000)), accountant, Seeded(12), workload, 0.7 * budget.total, rows)
+    allowance = Allowance.of(accountant, 0.7 * budget.total)
+    prefit = Prefit(Histogram(UNIVERSE, counts(11, 50_000)), Seeded(12), workload, allowance, rows)
     learned = prefit.run(everything=everything)
     assert accountant.spent == pytest.approx(0.7 * budget.total, rel=1e-6)
     assert accountant.spent <= 0.7 * budget.total * (1 + 1e-9)
@@ -286,7 +289,7 @@ def test_a_model_that_cannot_hold_the_workload_is_corrected_where_it_was_measure
     budget = hr.Budget(10, 1e-6)
     data = Histogram(UNIVERSE, counts(13, 50_000))
     workload = {t: 1.0 for t in itertools.combinations(UNIVERSE.names, 2)}
-    learned = Prefit(data, Accountant(budget), Seeded(14), workload, budget.total, 50_000.0).run(everything=True)
+    learned = Prefit(data, Seeded(14), workload, Allowance.of(Accountant(budget)), 50_000.0).run(everything=True)
     missing = [t for t in workload if t not in learned.model.sets]
     assert missing
     for names in missing:

@@ -15,6 +15,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from paying import paid
 from scipy import stats
 
 from hedgerow import errors
@@ -118,7 +119,7 @@ def test_large_vectors_follow_the_exact_discrete_law(source, law, spread) -> Non
     ends = bins_of(cdf, spread)
     right, wrong = (probabilities(cdf, x, ends) for x in (spread, spread * WRONG))
     count = max(draws_needed(right, wrong), 2 * noise._OPENDP_UP_TO, math.ceil(25 / right.min()))
-    draws = source.add(np.zeros(count), kind(1.0, spread))
+    draws = source.add(np.zeros(count), paid(kind(1.0, spread)))
     assert_law(count_into(draws, ends), right)
 
 
@@ -131,7 +132,7 @@ def test_small_vectors_come_from_opendp_and_follow_the_same_law(law, spread, mon
     right, wrong = (probabilities(cdf, x, ends) for x in (spread, spread * 1.1))
     size = noise._OPENDP_UP_TO
     rounds = math.ceil(max(draws_needed(right, wrong), 25 / right.min()) / size)
-    draws = np.concatenate([Noise().add(np.zeros(size), kind(1.0, spread)) for _ in range(rounds)])
+    draws = np.concatenate([Noise().add(np.zeros(size), paid(kind(1.0, spread))) for _ in range(rounds)])
     assert_law(count_into(draws, ends), right)
 
 
@@ -148,13 +149,13 @@ def test_the_vector_sampler_and_opendp_cannot_be_told_apart(law) -> None:
 @both
 @pytest.mark.parametrize("law", LAWS)
 def test_the_low_digits_of_wide_noise_are_uniform(source, law) -> None:
-    draws = source.add(np.zeros(40_000), LAWS[law][0](1.0, 2.0**35)).astype(np.int64)
+    draws = source.add(np.zeros(40_000), paid(LAWS[law][0](1.0, 2.0**35))).astype(np.int64)
     assert_law(np.bincount(draws % 16, minlength=16), np.full(16, 1 / 16))
 
 
 @both
 def test_cells_are_independent(source) -> None:
-    draws = source.add(np.zeros(200_000), Gaussian(1.0, 10.0))
+    draws = source.add(np.zeros(200_000), paid(Gaussian(1.0, 10.0)))
     for lag in (1, 2, noise._CHUNK):
         correlation = np.corrcoef(draws[:-lag], draws[lag:])[0, 1]
         assert abs(correlation) * math.sqrt(draws.size - lag) < stats.norm.isf(FALSE_FAIL / 2)
@@ -164,9 +165,9 @@ def test_cells_are_independent(source) -> None:
 def test_a_number_gives_a_float_and_an_array_an_array_of_its_shape(source) -> None:
     event = Laplace(1.0, 3.0)
     for value in (5, 5.0, np.int64(5), np.float64(5)):
-        assert type(source.add(value, event)) is float
+        assert type(source.add(value, paid(event))) is float
     for shape in ((0,), (3,), (2, 0), (4, 5, 6), (30, 40), ()):
-        noisy = source.add(np.ones(shape, dtype=np.int64), event)
+        noisy = source.add(np.ones(shape, dtype=np.int64), paid(event))
         assert noisy.shape == shape and noisy.dtype == np.float64
 
 
@@ -180,16 +181,16 @@ def test_values_are_rounded_to_the_grid_before_the_noise(source, kind) -> None:
         values = np.array([0.0, 0.1, -0.1, 3.3, -3.3, 1e6 + 0.2, 12.5, 20.0])
         event = kind(1.0 + grid, SILENT * grid, grid)
         expected = np.rint(values / grid) * grid
-        assert np.array_equal(source.add(values, event), expected)
-        assert np.array_equal(source.add(np.resize(values, 800), event), np.resize(expected, 800))
-        assert source.add(3.3, event) == np.rint(3.3 / grid) * grid
+        assert np.array_equal(source.add(values, paid(event)), expected)
+        assert np.array_equal(source.add(np.resize(values, 800), paid(event)), np.resize(expected, 800))
+        assert source.add(3.3, paid(event)) == np.rint(3.3 / grid) * grid
 
 
 @both
 @pytest.mark.parametrize("kind", [Laplace, Gaussian])
 @pytest.mark.parametrize("size", [5, 500])
 def test_what_is_released_lies_on_the_grid(source, kind, size) -> None:
-    noisy = source.add(np.full(size, 3.3), kind(1.25, 7.0, 0.25))
+    noisy = source.add(np.full(size, 3.3), paid(kind(1.25, 7.0, 0.25)))
     assert np.all(noisy % 0.25 == 0) and np.unique(noisy).size > 1
 
 
@@ -200,21 +201,21 @@ def test_no_value_can_raise_or_overflow(source, size) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for event in (Laplace(1, 10), Gaussian(1, 2.0**40), Laplace(1, 10, 2.0**-20)):
-            noisy = source.add(hard, event)
+            noisy = source.add(hard, paid(event))
             assert np.all(np.isfinite(noisy))
             # only the clipped values are large, with the sign they had
             assert np.all(noisy[1::6] > 0) and np.all(noisy[2::6] < 0)
         for extreme in (10**30, -(10**30), np.uint64(2**64 - 1), np.int64(-(2**63)), True):
-            assert math.isfinite(source.add(extreme, Laplace(1, 10)))
-    assert source.add(np.array([2**64 - 1], dtype=np.uint64), Laplace(1, SILENT))[0] == 2.0**53
-    assert source.add(np.array([-(2**63)]), Laplace(1, SILENT))[0] == -(2.0**53)
+            assert math.isfinite(source.add(extreme, paid(Laplace(1, 10))))
+    assert source.add(np.array([2**64 - 1], dtype=np.uint64), paid(Laplace(1, SILENT)))[0] == 2.0**53
+    assert source.add(np.array([-(2**63)]), paid(Laplace(1, SILENT)))[0] == -(2.0**53)
 
 
 @both
 def test_values_that_are_not_numbers_are_refused_without_quoting_them(source) -> None:
     for ask in (
-        lambda: source.add(np.array(["Ada Lovelace"]), Laplace(1, 10)),
-        lambda: source.choose(np.array(["Ada Lovelace"]), Exponential(1, 1)),
+        lambda: source.add(np.array(["Ada Lovelace"]), paid(Laplace(1, 10))),
+        lambda: source.choose(np.array(["Ada Lovelace"]), paid(Exponential(1, 1))),
     ):
         with pytest.raises(errors.InvalidInput, match="must be numeric") as refusal:
             ask()
@@ -224,9 +225,9 @@ def test_values_that_are_not_numbers_are_refused_without_quoting_them(source) ->
 @both
 def test_each_event_is_drawn_by_its_own_method_only(source) -> None:
     with pytest.raises(errors.InvalidInput, match=r"event must be Laplace or Gaussian\. Found Exponential"):
-        source.add(1.0, Exponential(1, 1))
+        source.add(1.0, paid(Exponential(1, 1)))
     with pytest.raises(errors.InvalidInput, match=r"event must be Exponential\. Found Laplace"):
-        source.choose(np.zeros(3), Laplace(1, 1))
+        source.choose(np.zeros(3), paid(Laplace(1, 1)))
 
 
 # The fast path against the certain one
@@ -290,7 +291,7 @@ def test_choices_are_those_of_exact_arithmetic_on_the_same_bits() -> None:
         words[rng.integers(6)] = rng.choice(np.array([0, 1, 2**40, 2**64 - 1], dtype=np.uint64))
         scores = rng.choice([0.0, 1.0, 1e9, 1e9 + 1], size=6)
         exact = [(Uniform(w, Replay([])._words), Fraction(v) / scale) for w, v in zip(words, scores, strict=True)]
-        assert Replay(words).choose(scores, event) == largest_gumbel(exact)
+        assert Replay(words).choose(scores, paid(event)) == largest_gumbel(exact)
 
 
 def test_a_near_tie_that_float64_cannot_see_is_settled_rightly() -> None:
@@ -302,7 +303,7 @@ def test_a_near_tie_that_float64_cannot_see_is_settled_rightly() -> None:
             E = -(1 - (Decimal(int(first)) + Decimal("0.5")) / 2**64).ln() * Decimal("0.75").exp()
             tie = int((1 - (-E).exp()) * 2**64)
         if first + 2**20 < tie < 2**64 - 2**45:  # four words then outweigh the half that the first word leaves
-            outcomes = [Replay([int(first), tie + step]).choose(np.array([0.0, 0.75]), event) for step in (-4, 4)]
+            outcomes = [Replay([int(first), tie + step]).choose(np.array([0.0, 0.75]), paid(event)) for step in (-4, 4)]
             assert outcomes == [1, 0]  # the smaller U has the larger Gumbel
 
 
@@ -316,9 +317,9 @@ def test_the_low_part_of_a_wide_draw_is_rejected_when_its_coin_says_so() -> None
 
 def test_a_tie_of_the_first_bits_is_settled_by_further_ones() -> None:
     tie = [2**50, 2**50]
-    assert Replay([*tie, 5, 9]).choose(np.zeros(2), Exponential(1, 1)) == 0  # the smaller U has the larger Gumbel
-    assert Replay([*tie, 9, 5]).choose(np.zeros(2), Exponential(1, 1)) == 1
-    assert Replay([*tie, 7, 7, 9, 5]).choose(np.zeros(2), Exponential(1, 1)) == 1
+    assert Replay([*tie, 5, 9]).choose(np.zeros(2), paid(Exponential(1, 1))) == 0  # the smaller U has the larger Gumbel
+    assert Replay([*tie, 9, 5]).choose(np.zeros(2), paid(Exponential(1, 1))) == 1
+    assert Replay([*tie, 7, 7, 9, 5]).choose(np.zeros(2), paid(Exponential(1, 1))) == 1
 
 
 @pytest.mark.parametrize("function", ["log", "log1p", "exp"])
@@ -354,7 +355,7 @@ def test_choices_follow_the_exponential_mechanism(source, offset) -> None:
     scores = np.array([0.0, 1.0, 2.5, 7.0, -3.0])
     right, wrong = (np.exp(scores / (event.scale * x)) / np.exp(scores / (event.scale * x)).sum() for x in (1, 1.25))
     count = draws_needed(right, wrong)
-    assert_law(np.bincount([source.choose(scores + offset, event) for _ in range(count)], minlength=5), right)
+    assert_law(np.bincount([source.choose(scores + offset, paid(event)) for _ in range(count)], minlength=5), right)
 
 
 @both
@@ -362,18 +363,18 @@ def test_scores_out_of_range_never_raise(source) -> None:
     event = Exponential(1.0, 1.0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert source.choose(np.array([-math.inf, 5.0, -1e300]), event) == 1
-        assert source.choose(np.array([0.0, math.inf, 1e200]), event) in (1, 2)
-        assert source.choose(np.array([math.nan, math.nan]), event) in (0, 1)
-        assert source.choose(np.array([-math.inf]), event) == 0
-        assert source.choose(np.array([3, 5000]), event) == 1
+        assert source.choose(np.array([-math.inf, 5.0, -1e300]), paid(event)) == 1
+        assert source.choose(np.array([0.0, math.inf, 1e200]), paid(event)) in (1, 2)
+        assert source.choose(np.array([math.nan, math.nan]), paid(event)) in (0, 1)
+        assert source.choose(np.array([-math.inf]), paid(event)) == 0
+        assert source.choose(np.array([3, 5000]), paid(event)) == 1
 
 
 @both
 def test_scores_must_be_one_row(source) -> None:
     for scores in (np.zeros(0), np.zeros((2, 2)), np.array(1.0)):
         with pytest.raises(errors.InvalidInput, match="scores must be one row"):
-            source.choose(scores, Exponential(1, 1))
+            source.choose(scores, paid(Exponential(1, 1)))
 
 
 # Comparisons
@@ -388,7 +389,7 @@ def test_comparison_noise_is_laplace_of_its_scale_on_its_grid(source, scale, one
     right, wrong = (probabilities(laplace_cdf, x * scale / grid, ends) for x in (1, WRONG))
     count = draws_needed(right, wrong)
     draws = (
-        np.array([source.comparison(scale) for _ in range(count)]) if one_by_one else source.comparisons(scale, count)
+        np.array([source._comparison(scale) for _ in range(count)]) if one_by_one else source._comparisons(scale, count)
     )
     assert np.all(draws % grid == 0)
     assert_law(count_into(draws / grid, ends), right)
@@ -397,7 +398,7 @@ def test_comparison_noise_is_laplace_of_its_scale_on_its_grid(source, scale, one
 @both
 def test_a_guards_noise_and_whole_rows_add_up_without_rounding(source) -> None:
     event = AboveThreshold(1.0, 0.001, 0.002)
-    for draw in (source.comparison(event.threshold_scale), source.comparison(event.query_scale)):
+    for draw in (source._comparison(event.threshold_scale), source._comparison(event.query_scale)):
         for rows in (0, 1, 10**9):
             assert Fraction(draw + rows) == Fraction(draw) + rows
             assert Fraction(draw + event.sensitivity) == Fraction(draw) + Fraction(event.sensitivity)
@@ -406,7 +407,7 @@ def test_a_guards_noise_and_whole_rows_add_up_without_rounding(source) -> None:
 @both
 @pytest.mark.parametrize("scale", [0, -1.0, math.nan, math.inf, 2.0**41, 2.0**-41, "1", None])
 def test_a_scale_that_cannot_be_drawn_is_refused(source, scale) -> None:
-    for ask in (source.comparison, lambda scale: source.comparisons(scale, 3)):
+    for ask in (source._comparison, lambda scale: source._comparisons(scale, 3)):
         with pytest.raises(errors.InvalidInput, match="scale must be"):
             ask(scale)
 
@@ -414,23 +415,23 @@ def test_a_scale_that_cannot_be_drawn_is_refused(source, scale) -> None:
 @both
 def test_no_comparison_is_handed_out_twice(source) -> None:
     scale = 2.0**20  # 2^40 grid steps: equal draws would be reused ones, but for a chance of 10^-5
-    draws = [source.comparison(scale) for _ in range(3 * noise._BLOCK)] + source.comparisons(scale, 1000).tolist()
+    draws = [source._comparison(scale) for _ in range(3 * noise._BLOCK)] + source._comparisons(scale, 1000).tolist()
     assert len(set(draws)) == len(draws)
 
 
 @both
 def test_many_scales_do_not_pile_up(source) -> None:
     for scale in range(1, 60):
-        source.comparison(float(scale))
+        source._comparison(float(scale))
     assert len(source._buffers) <= noise._SCALES
 
 
 def test_a_copy_does_not_share_the_originals_draws() -> None:
     original = Noise()
-    original.comparison(2.0**20)
+    original._comparison(2.0**20)
     for twin in (copy.copy(original), copy.deepcopy(original), pickle.loads(pickle.dumps(original))):
         assert not twin._buffers
-        assert {twin.comparison(2.0**20) for _ in range(20)}.isdisjoint(original._buffers[2.0**20])
+        assert {twin._comparison(2.0**20) for _ in range(20)}.isdisjoint(original._buffers[2.0**20])
 
 
 # Indices
@@ -482,10 +483,10 @@ def test_a_seed_repeats_every_draw_and_another_seed_does_not() -> None:
     def everything(seed: int) -> list[object]:
         source = Seeded(seed)
         return [
-            source.add(1.0, Laplace(1, 1e6)),
-            source.add(np.zeros(500), Gaussian(1, 1e6)).tolist(),
-            [source.choose(np.zeros(1000), Exponential(1, 1)) for _ in range(5)],
-            [source.comparison(100.0) for _ in range(5)],
+            source.add(1.0, paid(Laplace(1, 1e6))),
+            source.add(np.zeros(500), paid(Gaussian(1, 1e6))).tolist(),
+            [source.choose(np.zeros(1000), paid(Exponential(1, 1))) for _ in range(5)],
+            [source._comparison(100.0) for _ in range(5)],
             source.subsample(10**6, 5).tolist(),
             source.generator().random(3).tolist(),
             source.generator().random(3).tolist(),
@@ -507,7 +508,7 @@ def test_the_default_source_is_private_never_repeats_and_shows_nothing() -> None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         source = Noise()
-    source.comparison(1.0)
+    source._comparison(1.0)
     assert source.private and repr(source) == "Noise()"
-    assert source.add(0, Gaussian(1, 2.0**39)) != Noise().add(0, Gaussian(1, 2.0**39))
+    assert source.add(0, paid(Gaussian(1, 2.0**39))) != Noise().add(0, paid(Gaussian(1, 2.0**39)))
     assert source.generator().random() != source.generator().random()

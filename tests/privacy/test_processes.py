@@ -8,18 +8,19 @@ import ctypes
 import multiprocessing
 import os
 import pickle
-import signal
-import sys
 import threading
 
 import numpy as np
 import pytest
+from concurrency import forked, together
+from paying import paid
 
 import hedgerow as hr
 from hedgerow import erm, losses
 from hedgerow.convex import sets
 from hedgerow.data import Histogram
 from hedgerow.engines.practical import engine as practical
+from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Exponential, Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -37,26 +38,6 @@ REFUSED = "must be used in the process that made it"
 
 
 # Forks
-
-
-def forked(function, fork=os.fork):
-    """What the function returns or raises in a fork of this process, as text. A fork that hangs is ended."""
-    reading, writing = os.pipe()
-    child = fork()
-    if child == 0:
-        signal.alarm(20)
-        try:
-            said = f"returned {function()!r}"
-        except BaseException as raised:
-            said = f"{type(raised).__name__}: {raised}"
-        os.write(writing, said.encode()[:4000])
-        os._exit(0)
-    os.close(writing)
-    with os.fdopen(reading) as pipe:
-        said = pipe.read()
-    _, status = os.waitpid(child, 0)
-    assert status == 0, "the fork hung or died"
-    return said
 
 
 def opened_guard():
@@ -184,11 +165,14 @@ def test_forty_forks_spend_nothing_between_them() -> None:
     assert opened.ask(hr.marginal("a", "b"), within=within).source == "measured"
 
 
+SAMPLED = subsampled_gaussian(1.0, 1e-6, "replace", heads=2**31, steps=1, sensitivity=1.0, values=1)
 DRAWS = {
-    "add": lambda noise: noise.add(0.0, Laplace(1.0, 10.0)),
-    "choose": lambda noise: noise.choose(np.zeros(3), Exponential(1.0, 1.0)),
-    "comparison": lambda noise: noise.comparison(2.0**20),
-    "comparisons": lambda noise: noise.comparisons(2.0**20, 3),
+    "add": lambda noise: noise.add(0.0, paid(Laplace(1.0, 10.0))),
+    "choose": lambda noise: noise.choose(np.zeros(3), paid(Exponential(1.0, 1.0))),
+    "sample": lambda noise: noise.sample(10, paid(SAMPLED)),
+    "open_round": lambda noise: noise.open_round(paid(AboveThreshold(1.0, 0.1, 0.1)), 0, 1.0).is_open,
+    "comparison": lambda noise: noise._comparison(2.0**20),
+    "comparisons": lambda noise: noise._comparisons(2.0**20, 3),
     "subsample": lambda noise: noise.subsample(10, 3),
     "generator": lambda noise: noise.generator().random(),
 }
@@ -198,7 +182,7 @@ DRAWS = {
 @pytest.mark.parametrize("source", [Noise, lambda: Seeded(0)], ids=["Noise", "Seeded"])
 def test_a_fork_draws_nothing_from_its_parents_noise(source, draw) -> None:
     noise = source()
-    noise.comparison(2.0**20)  # and drew others ahead
+    noise._comparison(2.0**20)  # and drew others ahead
     assert REFUSED in forked(lambda: DRAWS[draw](noise))
     assert "returned" in forked(lambda: DRAWS[draw](source())), "it may make its own"
     DRAWS[draw](noise)
@@ -264,10 +248,11 @@ def test_a_fork_made_while_another_thread_asks_is_refused_and_does_not_hang(use)
 def test_a_fork_made_in_the_middle_of_a_question_draws_nothing_for_what_was_charged_once() -> None:
     account, noise, event = Accountant(PURE), Noise(), Laplace(1.0, 1.0)
     with account.exclusively():
-        account.charge(event)
-        assert REFUSED in forked(lambda: noise.add(100, event))
+        receipt = account.charge(event)
+        assert REFUSED in forked(lambda: noise.add(100, receipt))
+        assert REFUSED in forked(lambda: Noise().add(100, receipt)), "with noise of its own neither"
         assert REFUSED in forked(lambda: account.charge(event))
-        noise.add(100, event)
+        noise.add(100, receipt)
 
 
 def test_a_fork_may_read_what_is_public() -> None:
@@ -317,35 +302,6 @@ def test_nothing_that_spends_can_be_pickled(use) -> None:
 
 
 # Threads
-
-
-@pytest.fixture
-def eager():
-    """Threads are switched after every few instructions."""
-    usual = sys.getswitchinterval()
-    sys.setswitchinterval(1e-6)
-    yield
-    sys.setswitchinterval(usual)
-
-
-def together(*tasks) -> None:
-    """Run the tasks at once, and raise what one of them raised."""
-    start, raised = threading.Barrier(len(tasks)), []
-
-    def run(task) -> None:
-        start.wait()
-        try:
-            task()
-        except Exception as error:
-            raised.append(error)
-
-    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if raised:
-        raise raised[0]
 
 
 def without_turns(account: Accountant) -> None:
@@ -470,7 +426,7 @@ def test_no_draw_is_handed_to_two_threads(source, eager) -> None:
     def draw() -> None:
         for _ in range(2000):
             drawn.append(
-                noise.comparison(2.0**20)
+                noise._comparison(2.0**20)
             )  # 2^40 steps: equal draws would be one draw, but for a chance of 10^-4
         for _ in range(20):
             seeds.append(noise.generator().random())

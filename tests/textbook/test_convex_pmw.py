@@ -8,6 +8,7 @@ and one that breaks it three times as often as allowed (rate 0.3) passes with pr
 import dataclasses
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import AboveThreshold
+from hedgerow.privacy.events import AboveThreshold, Repeated
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.linear import Linear
@@ -485,17 +486,24 @@ def test_what_the_hypothesis_knows_is_answered_for_nothing_within_an_open_round(
 
 def test_the_oracle_is_charged_before_it_draws_and_its_event_is_what_it_draws_from():
     class Watched(Seeded):
-        def add(self, value, event):
-            assert accountant.events[-1] == event
-            self.drawn = True
-            return super().add(value, event)
+        def add(self, value, receipt):
+            assert accountant.entries()[-1].events is receipt.events
+            self.drawn.append(receipt.number)
+            return super().add(value, receipt)
 
     for family in FAMILIES:
         config = configured(family, rows=10**8)
         noise = Watched(0)
+        noise.drawn = []
         mechanism, accountant = started(config, in_one_cell(10**8), noise)
         answers = [mechanism.ask(*query) for query in pool_of(family, np.random.default_rng(1))]
         assert "oracle" in {answer.source for answer in answers}
+        releases = {
+            entry.number: entry.event.times if isinstance(entry.event, Repeated) else 1
+            for entry in accountant.entries()
+            if not isinstance(entry.event, AboveThreshold)
+        }
+        assert Counter(noise.drawn) == releases  # as often as was charged, from each receipt
         assert noise.drawn
         assert accountant.spent == pytest.approx(sum(answer.cost for answer in answers))
 

@@ -69,9 +69,9 @@ def test_the_scores_move_by_at_most_one_when_a_row_is_replaced():
     seen = []
 
     class Watched(Seeded):
-        def choose(self, scores, event):
+        def choose(self, scores, receipt):
             seen.append(scores)
-            return super().choose(scores, event)
+            return super().choose(scores, receipt)
 
     one_round, moved = dataclasses.replace(configured(), rounds=1), []
     for _ in range(50):
@@ -89,9 +89,9 @@ def test_the_scores_move_by_at_most_one_when_a_row_is_replaced():
 
 def test_the_choice_is_among_all_queries_also_those_that_are_right():
     class Perverse(Seeded):
-        def choose(self, scores, event):
+        def choose(self, scores, receipt):
             assert len(scores) == len(WORKLOAD)
-            assert isinstance(event, Exponential)
+            assert isinstance(receipt.redeem(Exponential), Exponential)
             return int(np.argmin(scores))
 
     released = mwem.release(configured(), WORKLOAD, skewed(), Accountant(APPROXIMATE), Perverse(0))

@@ -9,6 +9,7 @@ from hedgerow.data import Histogram
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Exponential
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.counts import count
@@ -83,8 +84,8 @@ def test_the_score_moves_by_at_most_the_sensitivity_it_is_billed_for():
     seen = []
 
     class Watched(Seeded):
-        def choose(self, scores, event):
-            seen.append((scores, event))
+        def choose(self, scores, receipt):
+            seen.append((scores, receipt.redeem(Exponential)))
             return 0
 
     moved = []

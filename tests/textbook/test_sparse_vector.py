@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hedgerow import audit
 from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, comparison_grid
 from hedgerow.privacy.ledger import Accountant
@@ -167,7 +168,7 @@ def test_the_ratio_that_is_the_default_minimises_the_variance_of_a_comparison():
 def test_all_comparisons_are_right_to_within_the_stated_width(budget, rounds):
     beta, queries = 0.1, 200
     config, width = sparse_vector.threshold_game_config(
-        budget, threshold=1e6, rounds=rounds, queries=queries, beta=beta
+        Amount.share_of(budget), threshold=1e6, rounds=rounds, queries=queries, beta=beta
     )
     runs, allowed = audit.runs_to_tell(beta, 3 * beta, 1e-6, 0.01)
     failures = 0
@@ -199,7 +200,7 @@ def test_the_optimal_split_beats_its_neighbours():
 def test_the_round_that_a_cost_buys_costs_that_much():
     for budget in (Budget(1.0, 0.0), Budget(1.0, 1e-6)):
         for cost in (1e-9, 1e-3, 0.3, 5.0):
-            epsilon = sparse_vector.epsilon_of_round(budget, cost)
+            epsilon = Amount(budget, cost).round_epsilon()
             assert budget.cost(guard_round(epsilon)) == pytest.approx(cost)
 
 
@@ -209,7 +210,7 @@ def test_threshold_value_noise_and_shifts_of_the_proof_are_on_one_grid():
             guard = guard_round(epsilon, sensitivity=sensitivity)
             grid = max(comparison_grid(guard.threshold_scale), comparison_grid(guard.query_scale))
             draws = np.append(
-                Noise().comparisons(guard.threshold_scale, 100), Noise().comparisons(guard.query_scale, 100)
+                Noise()._comparisons(guard.threshold_scale, 100), Noise()._comparisons(guard.query_scale, 100)
             )
             assert guard.sensitivity >= sensitivity
             assert guard.sensitivity % grid == 0
@@ -242,7 +243,7 @@ def test_comparisons_are_exact_where_sums_of_float64_are_not():
     class Fixed(Seeded):
         draws = (2.0**-20, 0.0)  # τ, then ν
 
-        def comparison(self, scale):
+        def _comparison(self, scale):
             self.draws, drawn = self.draws[1:], self.draws[0]
             return drawn
 
@@ -259,7 +260,7 @@ class Chosen(Seeded):
         super().__init__(0)
         self.draws = list(draws)
 
-    def comparison(self, scale):
+    def _comparison(self, scale):
         return self.draws.pop(0)
 
 
@@ -338,7 +339,7 @@ def test_an_open_round_cannot_be_pickled():
     opened, _ = sparse_vector.ready(
         SparseVector(0.0, guard_round(0.5), 1), Progress(), Accountant(Budget(1.0, 0.0)), Noise()
     )
-    with pytest.raises(InvalidInput, match="A Round must stay in its process"):
+    with pytest.raises(InvalidInput, match="A GuardRound must stay in its process"):
         pickle.dumps(opened)
 
 
@@ -359,7 +360,7 @@ def test_an_open_round_goes_on_only_with_the_noise_that_was_paid_for():
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError, BudgetExceeded])
 def test_a_round_is_over_after_its_top_whatever_is_raised_before_it_is_known(error):
     class Interrupted(Seeded):
-        def add(self, value, event):
+        def add(self, value, receipt):
             raise error
 
     accountant = Accountant(Budget(10.0, 0.0))

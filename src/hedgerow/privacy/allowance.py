@@ -43,9 +43,9 @@ class Amount:
         """``whole``: all of a Budget for one call, so that Gaussian noise is priced by itself. ``slack``: δ for other steps."""
         self.budget, self.left, self.whole, self.slack = budget, left, whole, slack
 
-    @classmethod
-    def share_of(cls, budget: Budget, share: float = 1.0) -> Amount:
-        return cls(budget, share * budget.total)
+    @staticmethod
+    def share_of(budget: Budget, share: float = 1.0) -> Amount:
+        return Amount(budget, share * budget.total)
 
     def part(self, share: float) -> Amount:
         return Amount(self.budget, share * self.left)
@@ -123,13 +123,30 @@ class Amount:
 
 @final
 class OneCall(Ledger):
-    """A Budget that pays for the events of one call, charged together; `spent` and costs are then its ε."""
+    """A Budget that pays for the events of one call, charged together; costs and what was spent are then its ε."""
+
+    @property
+    def spent(self) -> float:
+        return math.fsum(entry.cost for entry in self.entries())
+
+    @property
+    def spent_epsilon(self) -> float:
+        """As certified: sharper than the bounds that hold for any list of events."""
+        return self.spent
+
+    @property
+    def remaining(self) -> float:
+        """In the budget's currency: all of it, or nothing once the call is paid."""
+        return 0.0 if self._entries else self.budget.total
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.budget!r}, spent={self.spent:.4g} epsilon)"
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
         if self._entries:
             raise BudgetExceeded("A payment must be made once. Found a second. Charge all events of the call together.")
         ε, δ = self.budget.epsilon, self.budget.delta
-        if planned and all(isinstance(event, Gaussian) for event in planned):
+        if planned and not self.budget.pure and all(isinstance(event, Gaussian) for event in planned):
             mu = math.sqrt(math.fsum(2 * event.rho * count for event, count in Counter(planned).items()))
             if gaussian_delta(mu, ε * (1 - _MARGIN)) <= δ * (1 - _MARGIN):
                 return min(ε, gaussian_epsilon(mu, δ * (1 - _MARGIN), ε) / (1 - _MARGIN))
@@ -152,6 +169,7 @@ class Allowance(Amount):
     def __init__(self, ledger: Ledger, amount: float, *, whole: bool = False) -> None:
         super().__init__(ledger.budget, amount, whole=whole, slack=ledger.slack)
         self.ledger = ledger
+        self._fit = amount * float(FIT)  # once, for all that rounding adds to the parts
 
     @classmethod
     def of(cls, payer: Payer, spend: float | None = None) -> Allowance:
@@ -185,7 +203,12 @@ class Allowance(Amount):
         return Amount(self.budget, self.left, whole=self.whole, slack=self.slack)
 
     def carve(self, amount: float) -> Allowance:
-        """So much of it, set aside."""
+        """So much of it, set aside. Refused beyond what is left."""
+        if not 0 <= amount <= self.left + self._fit:
+            raise BudgetExceeded(
+                f"A part must be at most {self.budget.currency} = {self.left:.4g}, what is left. Found {amount:.4g}. "
+                "Set less aside, or stop here."
+            )
         self.left -= amount
         return Allowance(self.ledger, amount)
 
@@ -193,11 +216,11 @@ class Allowance(Amount):
         """Pay for the events from here, all or none. Refused beyond what is left, whatever the ledger has."""
         if not self.whole:  # ``OneCall`` certifies all events together
             cost = math.fsum(map(self.budget.cost, planned))
-            if cost > self.left * (1 + float(FIT)) and math.isfinite(cost):
+            if cost > self.left + self._fit and math.isfinite(cost):
                 raise BudgetExceeded(
                     f"cost must be at most {self.budget.currency} = {self.left:.4g}, what is left. Found {cost:.4g}. "
                     "Spend less, or stop here."
                 )
         receipt = self.ledger.charge(*planned, why=why, keep=keep)
-        self.left, self.slack = self.left - receipt.cost, self.ledger.slack
+        self.left, self.slack = 0.0 if self.whole else self.left - receipt.cost, self.ledger.slack
         return receipt

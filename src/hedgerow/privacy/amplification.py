@@ -18,7 +18,7 @@ from hedgerow.privacy.conversion import subsampled_epsilon, subsampled_multiplie
 from hedgerow.privacy.events import COIN, Gaussian, PoissonSample, SubsampledGaussian, grid_at_most
 
 _MARGIN = 1e-6  # of ε and δ, for noise on a grid
-_FINE = 5e-7  # of Δ: what rounding to the grid of the noise adds to it, less than z's own margin
+_FINE = 5e-7  # of Δ: what rounding to the grid of the noise adds to it at most, less than z's own margin
 
 
 def sample_rate(heads: int) -> float:
@@ -47,7 +47,13 @@ def _for_rows_that_come_and_go(epsilon: float, delta: float, neighbours: str) ->
 def require_private(event: SubsampledGaussian, neighbours: str) -> None:
     """Refuse an event that claims less loss than its draws have."""
     ε, δ = _for_rows_that_come_and_go(event.epsilon, event.delta, neighbours)
-    z = event.noise.sigma / event.noise.sensitivity
+    noise = event.noise
+    if not noise.grid <= noise.sensitivity * _FINE:
+        raise InvalidInput(
+            f"grid of subsampled noise must be at most {_FINE:g} of its sensitivity, for the proof is of continuous noise. "
+            f"Found {noise.grid:.4g} and {noise.sensitivity:.4g}. Make the event with amplification.subsampled_gaussian."
+        )
+    z = noise.sigma / (noise.sensitivity * (1 + _FINE))
     if not subsampled_epsilon(z, δ, sample_rate(event.sample.heads), event.steps) <= ε:
         raise InvalidInput(
             f"epsilon of subsampled noise must be what its {event.steps} steps have. Found less, {event.epsilon:.4g}. "

@@ -44,7 +44,9 @@ class Event:
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if isinstance(value, Event):
+            kinds = [KINDS[name] for name in str(field.type).split(" | ") if name in KINDS]
+            if kinds:
+                _require_kind(field.name, value, kinds)
                 continue
             checked = whole(field.name, value) if field.type == "int" else positive(field.name, value)
             object.__setattr__(self, field.name, checked)
@@ -99,6 +101,15 @@ class Event:
                 f"Found {', '.join(sorted(fields)) or 'none'}. Read the record with the version that wrote it."
             )
         return kind(**{n: Event.from_dict(v) if isinstance(v, Mapping) else v for n, v in fields.items()})
+
+
+def _require_kind(name: str, part: object, kinds: list[type[Event]]) -> None:
+    """A part is what it says: of another type it could price itself as it likes, or have a δ that nobody counts."""
+    if type(part) not in kinds:
+        raise errors.InvalidInput(
+            f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}. Found a {type(part).__name__}. "
+            "Describe each draw by itself."
+        )
 
 
 def _check_grid(name: str, spread: float, grid: float) -> None:

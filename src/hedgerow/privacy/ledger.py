@@ -210,11 +210,11 @@ class Ledger(OneOnly, ABC):
 
     def affords(self, *planned: Event) -> bool:
         """Whether all these events would pass, together."""
-        costs = [self.budget.cost(event) for event in planned]
-        if not all(map(math.isfinite, costs)):
+        try:
+            self._admitted(planned, [self.budget.cost(event) for event in planned])
+        except errors.BudgetExceeded:
             return False
-        failing = sum((Fraction(event.delta) for event in planned), self._failing)
-        return failing <= self._slack * (1 + FIT) and self._fits(sum(map(Fraction, costs), Fraction(0)))
+        return True
 
     def charge(
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
@@ -270,8 +270,8 @@ class Ledger(OneOnly, ABC):
     def record(self, receipt: Receipt, released: Any) -> None:
         """Something that came out of the receipt's draws, from now on public."""
         with self.exclusively():
-            entry = self._entries[receipt.number]
-            if entry.events is not receipt.events:
+            entry = self._entries[receipt.number] if receipt.number < len(self._entries) else None
+            if entry is None or entry.events is not receipt.events:
                 raise errors.InvalidInput(
                     "A release must be recorded in the ledger that was charged. Found another. Record it there."
                 )

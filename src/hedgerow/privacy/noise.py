@@ -190,8 +190,16 @@ class Noise:
         """
         event: events.AboveThreshold = self._redeemed(receipt, events.AboveThreshold)
         τ, ν = event.threshold_scale, event.query_scale
+        finest = events.comparison_grid(0.0)
+        if math.frexp(unit)[0] != 0.5 or event.sensitivity % unit or not (on_grid or unit <= finest):
+            # else the noise would be rounded to the unit, and no longer be what was billed
+            raise errors.InvalidInput(
+                f"unit must be a power of two that divides the sensitivity, at most {finest!r} unless on_grid. Found "
+                f"{unit!r}. Count in steps of the noise's grid."
+            )
 
         def draw(scale: float, sensitivity: float) -> int:
+            self._require_home()  # a fork has the same secret threshold
             if on_grid:
                 return int(cast(float, self._noisy(0.0, events.Laplace(sensitivity, scale, unit))) / unit)
             return int(self._comparison(scale) / unit)

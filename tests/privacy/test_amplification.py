@@ -1,0 +1,115 @@
+"""An event of secret samples claims exactly what its draws come to, or it is not charged."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+
+import pytest
+
+from hedgerow import errors
+from hedgerow.privacy.allowance import OneCall
+from hedgerow.privacy.amplification import require_private, sample_rate, subsampled_gaussian
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.conversion import subsampled_epsilon
+from hedgerow.privacy.events import COIN, PoissonSample, SubsampledGaussian, grid_at_most
+from hedgerow.privacy.ledger import Accountant
+
+CASES = {
+    "few rows, many steps": dict(epsilon=1.0, delta=1e-6, heads=COIN // 50, steps=400, sensitivity=2.0, values=5),
+    "half the rows": dict(epsilon=0.3, delta=1e-9, heads=COIN // 2, steps=10, sensitivity=1.0, values=1),
+    "all rows, one step": dict(epsilon=2.0, delta=1e-5, heads=COIN, steps=1, sensitivity=1e-3, values=100),
+}
+BOTH = ("replace", "add-remove")
+
+
+def made(case: str, neighbours: str) -> SubsampledGaussian:
+    given = dict(CASES[case])
+    return subsampled_gaussian(given.pop("epsilon"), given.pop("delta"), neighbours, **given)
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_made_here_is_accepted_and_close_to_the_most_that_is(case, neighbours) -> None:
+    event = made(case, neighbours)
+    require_private(event, neighbours)
+    assert (event.epsilon, event.delta) == (CASES[case]["epsilon"], CASES[case]["delta"])
+    budget = Budget(event.epsilon, event.delta, neighbours)
+    assert OneCall(budget).charge(event).cost == event.epsilon
+    less_noise = dataclasses.replace(event.noise, sigma=event.noise.sigma * (1 - 3e-3))
+    with pytest.raises(errors.InvalidInput, match="epsilon of subsampled noise must be"):
+        require_private(dataclasses.replace(event, noise=less_noise), neighbours)
+
+
+CLAIMS = {
+    "half the epsilon": lambda e: dataclasses.replace(e, epsilon=e.epsilon / 2),
+    "a smaller delta": lambda e: dataclasses.replace(e, delta=e.delta / 10),
+    "more steps": lambda e: dataclasses.replace(e, steps=2 * e.steps),
+    "a larger sensitivity": lambda e: dataclasses.replace(
+        e, noise=dataclasses.replace(e.noise, sensitivity=1.1 * e.noise.sensitivity)
+    ),
+    "less noise": lambda e: dataclasses.replace(e, noise=dataclasses.replace(e.noise, sigma=e.noise.sigma / 1.1)),
+    "a coarse grid": lambda e: dataclasses.replace(
+        e, noise=dataclasses.replace(e.noise, grid=grid_at_most(e.noise.sensitivity))
+    ),
+}
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+@pytest.mark.parametrize("claim", CLAIMS)
+@pytest.mark.parametrize("case", CASES)
+def test_a_claim_of_less_than_is_drawn_is_refused_wherever_it_could_be_paid(case, claim, neighbours) -> None:
+    false = CLAIMS[claim](made(case, neighbours))
+    budget = Budget(100.0, 0.1, neighbours)
+    for ask in (
+        lambda: require_private(false, neighbours),
+        lambda: budget.cost(false),
+        lambda: Accountant(budget, slack=0.05).affords(false),
+        lambda: Accountant(budget, slack=0.05).charge(false),
+        lambda: OneCall(budget).charge(false),
+    ):
+        with pytest.raises(errors.InvalidInput, match="subsampled noise must be"):
+            ask()
+
+
+@pytest.mark.parametrize("neighbours", BOTH)
+def test_a_higher_rate_is_refused(neighbours) -> None:
+    event = made("few rows, many steps", neighbours)
+    with pytest.raises(errors.InvalidInput, match="subsampled noise must be"):
+        require_private(dataclasses.replace(event, sample=PoissonSample(2 * event.sample.heads)), neighbours)
+    require_private(dataclasses.replace(event, sample=PoissonSample(event.sample.heads // 2)), neighbours)
+
+
+def test_what_is_private_for_rows_that_come_and_go_is_not_for_rows_that_are_replaced() -> None:
+    for case in CASES:
+        event = made(case, "add-remove")
+        with pytest.raises(errors.InvalidInput, match="subsampled noise must be"):
+            Budget(100.0, 0.1, "replace").cost(event)
+        Budget(100.0, 0.1, "add-remove").cost(made(case, "replace"))
+
+
+def test_replacing_a_row_is_removing_one_and_adding_one() -> None:
+    event = made("half the rows", "replace")
+    z, rate = event.noise.sigma / event.noise.sensitivity, sample_rate(event.sample.heads)
+    half = subsampled_epsilon(z, event.delta / (1 + math.exp(event.epsilon / 2)), rate, event.steps)
+    assert 0.99 * event.epsilon <= 2 * half <= event.epsilon
+
+
+def test_with_every_row_in_every_sample_the_noise_is_that_of_composed_gaussians() -> None:
+    event = made("all rows, one step", "add-remove")
+    exact = Budget(event.epsilon, event.delta).rho()
+    assert event.noise.rho == pytest.approx(exact, rel=0.02)
+
+
+def test_its_noise_is_so_fine_that_rounding_is_within_the_margin() -> None:
+    for case, given in CASES.items():
+        noise = made(case, "replace").noise
+        assert math.sqrt(given["values"]) * noise.grid <= 5e-7 * noise.sensitivity
+
+
+def test_rates_are_of_exact_coins() -> None:
+    assert sample_rate(COIN) == 1
+    assert sample_rate(COIN // 4) == 0.25
+    for heads in (0, COIN + 1, 0.5, -1):
+        with pytest.raises(errors.InvalidInput):
+            PoissonSample(heads)
