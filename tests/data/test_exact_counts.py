@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from paying import paid
 
 import hedgerow as hr
 from hedgerow.data import Histogram
@@ -45,13 +46,15 @@ class Recorder(Seeded):
         super().__init__(0)
         self.before, self.calls, self.drawn, self.opened = before, [], [], False
 
-    def add(self, value: Any, event: Any) -> Any:
-        return self._kept(np.atleast_1d(value).ravel(), event, lambda: Seeded.add(self, value, event))
+    def add(self, value: Any, receipt: Any) -> Any:
+        event = receipt.redeem(Laplace, Gaussian)
+        return self._kept(np.atleast_1d(value).ravel(), event, lambda: Seeded.add(self, value, paid(event)))
 
-    def choose(self, scores: Any, event: Any) -> int:
-        return self._kept(scores, event, lambda: Seeded.choose(self, scores, event))
+    def choose(self, scores: Any, receipt: Any) -> int:
+        event = receipt.redeem(Exponential)
+        return self._kept(scores, event, lambda: Seeded.choose(self, scores, paid(event)))
 
-    def comparison(self, scale: float) -> float:
+    def _comparison(self, scale: float) -> float:
         self.opened = not self.opened  # a round's threshold, then the value that closes it
         return 0.0 if self.opened else SURELY
 
@@ -77,7 +80,7 @@ def compared(run: Any, table: np.ndarray, other: np.ndarray, budget: Budget) -> 
     for counts in (table, other):
         noise, accountant = Recorder(before), Accountant(budget)
         run(counts, accountant, noise)
-        billed = list(accountant.events)
+        billed = [part for event in accountant.events for part in event.draws]
         for _, event in noise.calls:
             billed.remove(event)  # each draw has a charge of its own
         records.append(noise.calls)

@@ -159,7 +159,7 @@ def test_a_constant_query_is_answered_exactly_by_the_hypothesis():
 
 def test_answers_are_clipped_to_fractions_and_the_raw_measurement_is_kept():
     class Upwards(Seeded):
-        def add(self, value, event):
+        def add(self, value, receipt):
             return value + 100_000
 
     mechanism, _ = started(noise=Upwards(0))

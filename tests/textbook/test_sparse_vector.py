@@ -46,7 +46,7 @@ def test_it_stops_after_c_answers_above_and_charges_nothing_more():
 
 def test_a_round_that_the_budget_cannot_pay_is_refused_before_any_noise_exists():
     class NoNoise(Noise):
-        def comparison(self, scale):
+        def open_round(self, *given, **named):
             raise AssertionError("drew noise that was not paid for")
 
     accountant = Accountant(Budget(0.4, 0.0))
