@@ -19,7 +19,7 @@ import hedgerow as hr
 import hedgerow.engines.wire  # registers every kind there is
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.questions import wire
+from hedgerow.questions import wire, wire_registry
 from hedgerow.questions.counts import QUESTIONS, bound
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Attribute
@@ -494,6 +494,14 @@ def test_records_that_share_their_parts_do_not_unfold_without_end() -> None:
 def test_a_text_that_is_no_record_is_refused(text) -> None:
     with pytest.raises(InvalidInput, match="Found"):
         wire.loads(text)
+
+
+def test_a_text_that_is_too_long_is_neither_read_nor_written(monkeypatch) -> None:
+    text = wire.dumps(hr.marginal("sex"))
+    monkeypatch.setattr(wire_registry, "LONGEST_TEXT", len(text) - 1)
+    for attempt in (lambda: wire.loads(text), lambda: wire.dumps(hr.marginal("sex"))):
+        with pytest.raises(InvalidInput, match=f"at most {len(text) - 1} characters"):
+            attempt()
 
 
 def test_a_reader_says_what_it_expects() -> None:

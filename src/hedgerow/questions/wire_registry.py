@@ -105,7 +105,7 @@ def registered() -> dict[str, type]:
 def to_json(thing: Any) -> dict[str, Json]:
     """The record of a thing, with its version: plain JSON types only."""
     try:
-        written = inner(thing) if type(thing) in _TYPES.keys() | _REFUSED.keys() else write_value(thing)
+        written = inner(thing) if type(thing) in _TYPES or type(thing) in _REFUSED else write_value(thing)
     except RecursionError:
         raise _too_large() from None
     record = written if isinstance(written, dict) else {"kind": "value", "value": written}
@@ -135,22 +135,24 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
 
 def dumps(thing: Any) -> str:
     """The one text of a thing."""
-    return text_of(to_json(thing))
+    return _bounded(text_of(to_json(thing)))
 
 
 def loads(text: str, of: type[T] = object) -> T:  # type: ignore[assignment]
     """The thing that ``dumps`` wrote."""
-    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
-        refuse(
-            "A record", f"a text of at most {LONGEST_TEXT} characters", text if isinstance(text, str) else type(text)
-        )
     try:
-        record = json.loads(text, object_pairs_hook=_distinct)
+        record = json.loads(_bounded(text), object_pairs_hook=_distinct)
     except InvalidInput:
         raise
     except (ValueError, RecursionError):
         raise InvalidInput("A record must be JSON. Found other text. Check where it comes from.") from None
     return from_json(record, of)
+
+
+def _bounded(text: str) -> str:
+    if not isinstance(text, str) or len(text) > LONGEST_TEXT:
+        refuse("A record", f"a text of at most {LONGEST_TEXT} characters", text)
+    return text
 
 
 def inner(thing: Any) -> dict[str, Json]:
