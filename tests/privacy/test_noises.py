@@ -80,7 +80,7 @@ EVENTS: list[tuple[Event, list[tuple]]] = [
     (Repeated(Gaussian(1.0, 2.0), 4), [NUMBERS] * 4),
     (Repeated(Laplace(1.0, 2.0), 1), [NUMBERS]),
     (SAMPLED, [SAMPLES, NUMBERS] * 3),
-    (PerturbedObjective(0.5, 1e-6, Gaussian(1.0, 9.0), Gaussian(0.5, 3.0)), [NUMBERS] * 2),
+    (PerturbedObjective(8.0, 1e-3, 0.1, Gaussian(1.0, 9.0), Gaussian(0.1, 30.0)), [NUMBERS] * 2),
 ]
 
 every = pytest.mark.parametrize("made", SOURCES.values(), ids=list(SOURCES))
@@ -237,8 +237,8 @@ class Cheap(Gaussian):  # type: ignore[misc]
         lambda: Repeated(3.0, 1),
         lambda: SubsampledGaussian(1.0, 1e-6, 1, PoissonSample(1), Cheap(1.0, 1e-3)),
         lambda: SubsampledGaussian(1.0, 1e-6, 1, 0.5, Gaussian(1.0, 1.0)),
-        lambda: PerturbedObjective(1.0, 1e-6, Laplace(1.0, 1.0), Gaussian(1.0, 1.0)),
-        lambda: PerturbedObjective(1.0, 1e-6, Gaussian(1.0, 1.0), Cheap(1.0, 1.0)),
+        lambda: PerturbedObjective(1.0, 1e-6, 0.1, Laplace(1.0, 1.0), Gaussian(1.0, 1.0)),
+        lambda: PerturbedObjective(1.0, 1e-6, 0.1, Gaussian(1.0, 1.0), Cheap(1.0, 1.0)),
         lambda: Laplace(Laplace(1.0, 1.0), 1.0),
     ],
 )

@@ -155,7 +155,7 @@ all_events = st.one_of(
     st.tuples(sizes, deltas).map(lambda t: events.ApproximateDP(*t)),
     st.tuples(gaussians | laplaces, st.integers(1, 10**6)).map(lambda t: events.Repeated(*t)),
     st.tuples(sizes, deltas, st.integers(1, 10**6), samples, gaussians).map(lambda t: events.SubsampledGaussian(*t)),
-    st.tuples(sizes, deltas, gaussians, gaussians).map(lambda t: events.PerturbedObjective(*t)),
+    st.tuples(sizes, deltas, sizes, gaussians, gaussians).map(lambda t: events.PerturbedObjective(*t)),
 )
 
 

@@ -231,8 +231,6 @@ class GlmObjective:
         summed: Array = each.sum(axis=tuple(i for i, name in enumerate(kept) if name not in wanted))
         return summed
 
-    _collect = collect  # its old name, while engines/practical says it
-
     def _weighted(self, each: Array) -> Array:
         extra = each.ndim - self.weights.ndim
         return each * self.weights.reshape(self.weights.shape + (1,) * extra)

@@ -137,13 +137,13 @@ class OneCall(Ledger):
     @property
     def remaining(self) -> float:
         """In the budget's currency: all of it, or nothing once the call is paid."""
-        return 0.0 if self._entries else self.budget.total
+        return 0.0 if self.entries() else self.budget.total
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.budget!r}, spent={self.spent:.4g} epsilon)"
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
-        if self._entries:
+        if self.entries():
             raise BudgetExceeded("A payment must be made once. Found a second. Charge all events of the call together.")
         ε, δ = self.budget.epsilon, self.budget.delta
         if planned and not self.budget.pure and all(isinstance(event, Gaussian) for event in planned):

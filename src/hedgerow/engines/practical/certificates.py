@@ -59,7 +59,7 @@ def _trivial(query: BoundMinimize, theta: Array) -> float:
 def _per_feature(risk: GlmRisk, weights: Array) -> Array:
     """Weights over the cells, 0 outside ``where``, summed to the features' own cells."""
     objective = risk.objective(weights)
-    return objective._collect(objective.weights)
+    return objective.collect(objective.weights)
 
 
 def _curvature(risk: GlmRisk, marginal: Array, theta: Array, reach: float) -> Array:
