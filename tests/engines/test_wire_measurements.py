@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 import hedgerow.engines.wire  # registers its kind
-from hedgerow.engines.practical.error_bars import Measurement
+from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 from hedgerow.questions import wire

@@ -1,4 +1,4 @@
-"""Estimates, released measurements and the entries of a ledger, to and from JSON: see ``questions/wire``.
+"""Events, budgets, estimates, released measurements and the entries of a ledger, to and from JSON: see ``questions/wire``.
 
 With this module everything below it has its form too.
 """
@@ -10,13 +10,14 @@ import numpy as np
 import hedgerow.convex.wire  # noqa: F401  # registers its kinds
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
+from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
 from hedgerow.questions.bound import Estimate
 from hedgerow.questions.counts import Query
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.wire import inner, register, thing
+from hedgerow.questions.wire import inner, register, register_dataclass, thing
 from hedgerow.questions.wire_values import (
     Json,
     kind_of,
@@ -40,6 +41,10 @@ from hedgerow.questions.wire_values import (
 
 EVENTS = (Laplace, Gaussian)
 DTYPES = ("float64", "int64")
+
+
+for event in events.KINDS.values():
+    register_dataclass(event)
 
 
 def _write_measurement(measurement: Measurement) -> dict[str, Json]:

@@ -1,4 +1,4 @@
-"""Everything that is stored or sent, to and from JSON: questions, universes, workloads and events, each under its kind.
+"""Everything that is stored or sent, to and from JSON: questions, universes and workloads, each under its kind.
 
     >>> from hedgerow.questions.counts import count
     >>> dumps(count(sex="F"))
@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy import events
 from hedgerow.questions.counts import Combined, Count, Marginal, Mean, Not, Parity, Query, Weighted, linear, mean
 from hedgerow.questions.counts import marginal as make_marginal
 from hedgerow.questions.counts import parity as make_parity
@@ -311,6 +310,3 @@ register("bound", Linear, _write_bound, _read_bound)
 
 for workload in WORKLOADS:
     register_dataclass(workload, workload.__name__.lower())  # the function that makes it
-
-for event in events.KINDS.values():
-    register_dataclass(event)
