@@ -35,6 +35,7 @@ from hedgerow.losses import (
     Poisson,
     Squared,
 )
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian
 from hedgerow.questions.linear import Linear
 
@@ -289,12 +290,17 @@ def test_what_a_regression_teaches_improves_a_later_count() -> None:
     assert abs(session.ask(later).value - unsafe_answer(data, later)) < min(before, ignorance) / 5
 
 
+class Drowned(Amount):
+    def marginal(self) -> Gaussian:
+        return Gaussian(math.sqrt(2), 1e9)
+
+
 def test_where_the_marginal_is_too_wide_a_private_oracle_answers(monkeypatch) -> None:
     """Noise that drowns the marginal: gradient descent finds θ, and ⟨u, D⟩ teaches the hypothesis."""
     data = large(10)
     session = ignorant(data)
     monkeypatch.setattr(practical_convex, "LARGEST_MODEL_CELLS", 10**6)
-    monkeypatch.setattr(practical_convex, "measurement_for", lambda budget, cost: Gaussian(math.sqrt(2), 1e9))
+    monkeypatch.setattr(practical_convex, "Amount", Drowned)
     question = hr.minimize(SMOKER, BALL)
     free = session.ask(question)
     bought = session.ask(question, within=0.05)
@@ -420,7 +426,7 @@ def test_an_analyst_selects_features_by_what_she_is_told_and_pays_nothing() -> N
 
 
 def test_the_notebook_is_valid_and_its_code_compiles() -> None:
-    path = Path(__file__).resolve().parent.parent / "docs" / "regressions.ipynb"
+    path = Path(__file__).resolve().parent.parent.parent / "docs" / "regressions.ipynb"
     cells = json.loads(path.read_text())["cells"]
     code = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
     assert len(code) >= 5
