@@ -109,8 +109,13 @@ class Session(OneOnly):
 
     def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, engine: Engine) -> None:
         """``engine`` answers; the session remembers, scales and reports."""
-        self.ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
+        self._ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
         self._memory = Memory(engine, ledger)
+
+    @property
+    def ledger(self) -> Ledger:
+        """Where every charge and release is written."""
+        return self._ledger
 
     @property
     def universe(self) -> Universe:

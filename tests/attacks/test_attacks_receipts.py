@@ -11,7 +11,7 @@ import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import KINDS, Laplace
-from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 3), b=hr.Flag(), c=hr.Integers(0, 2))
@@ -56,14 +56,21 @@ def questions(session: hr.Session) -> None:
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=lambda b: f"{b.neighbours}, {b.currency}")
 @pytest.mark.parametrize("kind", SESSIONS)
-def test_no_receipt_of_a_session_has_a_draw_left_for_whoever_kept_it(kind, budget) -> None:
+def test_no_receipt_of_a_session_has_a_draw_left_for_whoever_kept_it(kind, budget, monkeypatch) -> None:
     session = SESSIONS[kind](budget=budget)
-    before = session.spent
+    before, charge, kept = session.spent, Ledger.charge, []
+
+    def watched(*given, **named):
+        kept.append(charge(*given, **named))
+        return kept[-1]
+
+    monkeypatch.setattr(Ledger, "charge", watched)
     with session.ledger.asking("mine") as bill:
         questions(session)
-    assert bill.receipts
+    assert bill.charges
     assert bill.cost == pytest.approx(session.spent - before, rel=1e-9)
-    for receipt in bill.receipts:
+    assert {receipt.number for receipt in kept} == set(bill.charges)
+    for receipt in kept:
         with pytest.raises(InvalidInput, match="Found one draw more"):
             receipt.redeem(*KINDS.values())
 

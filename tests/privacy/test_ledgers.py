@@ -61,7 +61,14 @@ def test_a_charge_is_one_entry_with_all_its_events_what_they_cost_why_and_who_as
     with ledger.asking("how many"):
         receipt = ledger.charge(*events, why="a test")
     (entry,) = ledger.entries()
-    assert entry == Entry(0, events, receipt.cost, "a test", "how many")
+    assert (entry.number, entry.events, entry.cost, entry.why, entry.asked) == (
+        0,
+        events,
+        receipt.cost,
+        "a test",
+        "how many",
+    )
+    assert (entry.about, entry.released, entry.private, entry.is_complete) == ({}, (), True, False)
     assert entry.event == events[0]
     assert (receipt.number, receipt.events) == (0, events)
     assert receipt.cost == pytest.approx(0.75) == ledger.spent
@@ -119,7 +126,7 @@ def test_a_refusal_spends_nothing_keeps_no_entry_and_gives_no_receipt(opened, re
     with ledger.asking() as bill, pytest.raises((errors.BudgetExceeded, errors.InvalidInput)):
         ledger.charge(*events)
     assert state(ledger) == before
-    assert bill.receipts == []
+    assert bill.charges == {}
     ledger.charge(laplace(1e-3))  # it goes on
 
 
@@ -259,7 +266,7 @@ def test_the_cost_of_one_call_is_its_epsilon_also_where_it_is_counted_in_rho() -
 def test_a_receipt_is_made_by_a_ledger_alone() -> None:
     for maker in (object(), None, True, Accountant(PURE), PURE):
         with pytest.raises(errors.InvalidInput, match="A receipt must come from a ledger"):
-            Receipt(maker, 0, (laplace(0.1),), 0.1)
+            Receipt(maker, Accountant(PURE), Entry(0, (laplace(0.1),), 0.1))
     blank = object.__new__(Receipt)
     with pytest.raises((errors.InvalidInput, AttributeError)):
         Noise().add(1.0, blank)
@@ -272,7 +279,7 @@ def test_a_receipt_cannot_be_made_over_copied_pickled_or_taken_along(opened) -> 
     with pytest.raises(errors.InvalidInput, match="must stay in its process"):
         pickle.dumps(receipt)
     with pytest.raises(errors.InvalidInput, match="must come from a ledger"):
-        receipt.__init__(object(), 0, (laplace(0.5),), 0.1)
+        receipt.__init__(object(), Accountant(PURE), Entry(0, (laplace(0.5),), 0.1))
     assert "must be used in the process that made it" in forked(lambda: receipt.redeem(Laplace))
     assert receipt.redeem(Laplace) == laplace(0.5)
 
@@ -303,17 +310,91 @@ def test_an_event_of_a_receipt_goes_to_one_thread_only(eager) -> None:
 @every
 def test_what_was_released_is_recorded_once_and_only_for_its_own_receipt(opened) -> None:
     ledger, other = opened(PURE), opened(PURE)
-    events = (laplace(0.5),)
+    events = (laplace(0.25), laplace(0.25))
     mine, theirs = ledger.charge(*events), other.charge(*events)
-    assert ledger.entries()[0].released is None
     with pytest.raises(errors.InvalidInput, match="must be recorded once, in the ledger that was charged"):
-        ledger.record(theirs, {"value": 1.0})
-    assert ledger.entries()[0].released is None
-    ledger.record(mine, {"value": 2.0}, private=False)
-    assert ledger.entries() == (Entry(0, events, mine.cost, released={"value": 2.0}, private=False),)
+        ledger.record(theirs, 1.0)
+    assert ledger.entries()[0].released == ()
+    ledger.record(mine, 2.0)
+    assert not ledger.entries()[0].is_complete
+    ledger.record(mine, 3.0)
+    assert ledger.entries()[0].is_complete
     with pytest.raises(errors.InvalidInput, match="must be recorded once"):
-        ledger.record(mine, {"value": 3.0})
-    assert ledger.entries()[0].released == {"value": 2.0}
+        ledger.record(mine, 4.0)
+    assert ledger.entries()[0].released == (2.0, 3.0)
+
+
+@every
+def test_whatever_is_drawn_is_written_down_as_it_was_released(opened) -> None:
+    ledger = opened(PURE)
+    receipt = ledger.charge(laplace(0.25), Exponential(1.0, 0.25), AboveThreshold(1.0, 0.1, 0.1))
+    noise = Noise()
+    table = noise.add(np.arange(3), receipt)
+    chosen = noise.choose(np.arange(4.0), receipt)
+    round_ = noise.open_round(receipt, 0, 2.0**-20)
+    assert len(ledger.entries()[0].released) == 2  # a round says nothing until it is over
+    assert round_.excess(2**60) is not None
+    kept = ledger.entries()[0].released
+    assert np.array_equal(kept[0], table) and kept[1:] == (chosen, "above")
+    table += 1  # what was written down stays
+    assert np.array_equal(ledger.entries()[0].released[0], table - 1)
+    with pytest.raises(ValueError, match="read-only"):
+        kept[0][0] = 0.0
+
+
+@every
+def test_what_is_not_kept_is_drawn_and_not_written_down(opened) -> None:
+    ledger = opened(PURE)
+    receipt = ledger.charge(Repeated(laplace(0.1), 3), keep=False)
+    for _ in range(3):
+        Noise().add(1.0, receipt)
+    (entry,) = ledger.entries()
+    assert entry.released == () and entry.is_complete
+    ledger.record(receipt, "what was made of them")
+    with pytest.raises(errors.InvalidInput, match="must be recorded once"):
+        ledger.record(receipt, "again")
+    assert ledger.entries()[0].released == ("what was made of them",)
+
+
+@lasting
+def test_a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out(opened) -> None:
+    first, noise = opened(PURE), Noise()
+    values = [noise.add(np.arange(4), first.charge(laplace(cost))) for cost in (0.1, 0.2, 0.3)]
+    again = opened(PURE, earlier=first.entries())
+    assert again.spent == first.spent and again.entries() == first.entries()
+    for cost, value in zip((0.1, 0.2), values, strict=False):
+        assert np.array_equal(noise.add(np.zeros(4), again.charge(laplace(cost))), value)
+    assert again.spent == first.spent
+    assert again.rest() == first.entries()[2:]
+    noise.add(np.zeros(4), again.charge(laplace(0.3)))  # after that a charge is a new one
+    assert again.spent == pytest.approx(0.9) and len(again.entries()) == 4
+    with pytest.raises(errors.BudgetExceeded):
+        again.charge(laplace(0.2))
+
+
+@lasting
+def test_a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again(opened) -> None:
+    first, noise = opened(PURE), Noise()
+    noise.add(1.0, first.charge(laplace(0.1)))
+    first.charge(laplace(0.2))  # and then the process ended
+    with pytest.raises(errors.InvalidInput, match="taken up by a session that is opened as before"):
+        opened(PURE, earlier=first.entries()).charge(laplace(0.3))
+    again = opened(PURE, earlier=first.entries())
+    noise.add(1.0, again.charge(laplace(0.1)))
+    receipt = again.charge(laplace(0.2))
+    assert receipt.number == 2 and again.spent == pytest.approx(0.5)
+    noise.add(1.0, receipt)
+    with pytest.raises(errors.InvalidInput, match="one draw more"):
+        noise.add(1.0, receipt)
+
+
+@lasting
+def test_more_than_there_is_cannot_be_taken_up(opened) -> None:
+    rich = opened(Budget(5.0, 0.0))
+    rich.charge(laplace(2.0))
+    taken = opened(PURE, earlier=rich.entries())
+    assert taken.remaining == 0.0
+    assert not taken.affords(laplace(1e-6))
 
 
 @lasting
@@ -322,19 +403,7 @@ def test_a_receipt_of_a_longer_ledger_is_refused_by_a_shorter_one(opened) -> Non
     ledger.charge(laplace(0.1))
     other.charge(laplace(0.1))
     with pytest.raises(errors.InvalidInput, match="must be recorded once, in the ledger that was charged"):
-        ledger.record(other.charge(laplace(0.1)), {})
-
-
-@lasting
-def test_what_was_recorded_stays_when_its_maker_changes_it_and_the_others_stay_as_they_were(opened) -> None:
-    ledger = opened(PURE)
-    receipts = [ledger.charge(laplace(0.1), why=str(i)) for i in range(3)]
-    released = {"value": 1.0}
-    ledger.record(receipts[1], released)
-    released["value"] = 2.0
-    assert [entry.released for entry in ledger.entries()] == [None, {"value": 1.0}, None]
-    assert [entry.why for entry in ledger.entries()] == ["0", "1", "2"]
-    assert ledger.spent == pytest.approx(0.3)
+        ledger.record(other.charge(laplace(0.1)), 1.0)
 
 
 # Questions and their bills
@@ -345,14 +414,14 @@ def test_a_bill_has_exactly_the_receipts_of_its_question_and_their_sum(opened) -
     ledger = opened(PURE)
     before = ledger.charge(laplace(0.1))
     with ledger.asking("first") as bill:
-        assert (bill.receipts, bill.cost) == ([], 0)
+        assert (bill.charges, bill.cost) == ({}, 0)
         inside = [ledger.charge(laplace(0.1)), ledger.charge(laplace(0.05), laplace(0.05))]
         with pytest.raises(errors.BudgetExceeded):
             ledger.charge(laplace(5.0))
     after = ledger.charge(laplace(0.1))
-    assert bill.receipts == inside
+    assert bill.charges == {receipt.number: receipt.cost for receipt in inside}
     assert bill.cost == math.fsum(receipt.cost for receipt in inside) == pytest.approx(0.2)
-    assert before not in bill.receipts and after not in bill.receipts
+    assert {before.number, after.number}.isdisjoint(bill.charges)
     assert [entry.asked for entry in ledger.entries()] == [None, "first", "first", None]
 
 
@@ -364,7 +433,7 @@ def test_a_question_within_a_question_is_on_both_bills_and_names_the_inner(opene
         with ledger.asking("inner") as inner:
             asked = ledger.charge(laplace(0.1))
         ledger.charge(laplace(0.1))
-    assert inner.receipts == [asked]
+    assert inner.charges == {asked.number: asked.cost}
     assert outer.cost == pytest.approx(0.3) == ledger.spent
     assert [entry.asked for entry in ledger.entries()] == ["outer", "inner", "outer"]
 

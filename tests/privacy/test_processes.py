@@ -170,7 +170,7 @@ DRAWS = {
     "add": lambda noise: noise.add(0.0, paid(Laplace(1.0, 10.0))),
     "choose": lambda noise: noise.choose(np.zeros(3), paid(Exponential(1.0, 1.0))),
     "sample": lambda noise: noise.sample(10, paid(SAMPLED)),
-    "open_round": lambda noise: noise.open_round(paid(AboveThreshold(1.0, 0.1, 0.1)), 0, 1.0).is_open,
+    "open_round": lambda noise: noise.open_round(paid(AboveThreshold(1.0, 0.1, 0.1)), 0, 2.0**-20).is_open,
     "comparison": lambda noise: noise._comparison(2.0**20),
     "comparisons": lambda noise: noise._comparisons(2.0**20, 3),
     "subsample": lambda noise: noise.subsample(10, 3),

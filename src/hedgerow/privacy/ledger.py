@@ -23,6 +23,8 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, final
 
+import numpy as np
+
 from hedgerow import errors
 from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
@@ -72,7 +74,7 @@ class Receipt(OneOnly):
     def released(self, draw: Callable[[], Drawn]) -> Drawn:
         """What came out, written down; or what came out before."""
         for earlier in self._read:
-            return cast(Drawn, earlier)
+            return cast(Drawn, earlier.copy() if isinstance(earlier, np.ndarray) else earlier)
         drawn = draw()
         if self._keeps:
             self._ledger.record(self, drawn)
@@ -110,21 +112,25 @@ class Entry:
         return self.events[0]
 
     @property
+    def releases(self) -> int:
+        """How many things come out: one for each draw, or what was made of them all."""
+        return sum(1 for event in self.events for _ in event.draws) if self.kept else 1
+
+    @property
     def is_complete(self) -> bool:
-        """Whether all that was paid for came out before the ledger was left."""
-        return not self.kept or len(self.released) == sum(1 for event in self.events for _ in event.draws)
+        """Whether all that was paid for came out before the ledger was left. What is not kept is not waited for."""
+        return not self.kept or len(self.released) == self.releases
 
 
 @dataclass
 class Bill:
-    """The receipts of one question."""
+    """What one question was charged: the numbers of its entries, and what each cost in the budget's currency."""
 
-    receipts: list[Receipt] = field(default_factory=list)
+    charges: dict[int, float] = field(default_factory=dict)
 
     @property
     def cost(self) -> float:
-        """In the budget's currency."""
-        return math.fsum(receipt.cost for receipt in self.receipts)
+        return math.fsum(self.charges.values())
 
 
 class Ledger(OneOnly, ABC):
@@ -237,7 +243,7 @@ class Ledger(OneOnly, ABC):
                 self._keep(entry)
             receipt = Receipt(_issued, self, entry)
             for bill, _ in self._bills:
-                bill.receipts.append(receipt)
+                bill.charges[entry.number] = entry.cost
             return receipt
 
     def _count(self, entry: Entry) -> None:
@@ -271,10 +277,13 @@ class Ledger(OneOnly, ABC):
         """Something that came out of the receipt's draws, from now on public."""
         with self.exclusively():
             entry = self._entries[receipt.number] if receipt.number < len(self._entries) else None
-            if entry is None or entry.events is not receipt.events:
+            if entry is None or entry.events is not receipt.events or len(entry.released) >= entry.releases:
                 raise errors.InvalidInput(
-                    "A release must be recorded in the ledger that was charged. Found another. Record it there."
+                    "A release must be recorded once, in the ledger that was charged. Found another. Charge again."
                 )
+            if isinstance(released, np.ndarray):  # whoever drew it may change it
+                released = released.copy()
+                released.flags.writeable = False
             self._entries[receipt.number] = replace(entry, released=(*entry.released, released))
             self._keep(self._entries[receipt.number])
 

@@ -406,5 +406,6 @@ def _predicate_identity(predicate: Any) -> Any:
 
 def _shown(predicate: Any) -> str:
     if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
-        return f"mask({predicate.sum()} of {predicate.size} cells)"
+        plain = np.asarray(predicate)  # a class of the analyst's own is not asked to count
+        return f"mask({plain.sum()} of {plain.size} cells)"
     return repr(predicate)
