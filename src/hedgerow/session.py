@@ -124,7 +124,7 @@ class Session(OneOnly):
     @property
     def log(self) -> tuple[Entry, ...]:
         """Every billed use of the data so far, in order."""
-        return tuple(replace(entry, private=self.private) for entry in self.ledger.entries())
+        return tuple(replace(entry, private=entry.private and self.private) for entry in self.ledger.entries())
 
     @one_at_a_time
     def ask(
