@@ -43,9 +43,8 @@ from hedgerow.privacy.events import Event, Exponential
 
 MOST_STEPS = 10_000  # beyond, the bound gains nothing that could be seen
 PRACTICE = 0.25  # share of the T of the least bound: see the module
-_ROUNDING = (
-    2.0**-46
-)  # of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows
+_ROUNDING = 2.0**-46
+"""Of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows."""
 
 
 class Steps(NamedTuple):
