@@ -157,7 +157,7 @@ class Session(OneOnly):
     @property
     def log(self) -> tuple[Entry, ...]:
         """Every billed use of the data so far, in order."""
-        return tuple(replace(entry, private=self.private) for entry in self.ledger.entries())
+        return tuple(replace(entry, private=entry.private and self.private) for entry in self.ledger.entries())
 
     def ask(self, query: Query, *, within: float | None = None, scale: Scale = "fraction") -> Answer:
         """A private answer. ``within`` pays for a direct measurement exactly when the free bound is not that good.

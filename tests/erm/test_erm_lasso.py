@@ -81,7 +81,7 @@ def test_a_step_on_smaller_slopes_is_taken_in_their_units() -> None:
     def picked(width: float, seed: int) -> list[int]:
         problem = held_residuals(prepared(X, y, Squared(), over, Budget(0.02, 1e-6), norm="linf"), 1.0)
         allowance = Allowance.of(problem.budget)
-        event, _ = planned_steps(problem, over, allowance, 1)
+        event, _ = planned_steps(problem, allowance, 1)
         draw = Draw(Seeded(seed), allowance.charge(event))
         return np.flatnonzero(descended(held_residuals(problem, width), (event,), draw)).tolist()
 

@@ -284,15 +284,15 @@ def test_a_neighbour_s_result_has_the_same_bill(name, kind) -> None:
 # A session pays
 
 
-@pytest.fixture
-def session() -> hr.Session:
+def opened(**options: Any) -> hr.Session:
     universe = hr.Universe(a=hr.Range(0, 4, bins=4), b=hr.Flag())
     frame = pd.DataFrame({"a": [0, 1, 2, 3] * 50, "b": [True, False] * 100})
-    return hr.open(frame, universe=universe, budget=Budget(1.0, 1e-6), reserve=0.5, seed=0)
+    return hr.open(frame, universe=universe, budget=Budget(1.0, 1e-6), reserve=0.5, **options)
 
 
 @every_solver
-def test_a_session_pays_and_its_log_has_the_events(name, session) -> None:
+def test_a_session_pays_and_its_log_has_the_events(name) -> None:
+    session = opened(seed=0)
     spend, before, logged = session.remaining / 4, session.spent, len(session.log)
     plan = solver_of(name).plan(problem_of(name, "replace", setting_of(name)), Allowance.of(BUDGETS["replace"]).quote())
     if any(event.delta for event in plan.events):  # a session sets no δ aside
@@ -306,6 +306,14 @@ def test_a_session_pays_and_its_log_has_the_events(name, session) -> None:
     assert session.spent - before == pytest.approx(found.cost, rel=1e-9) and entry.cost == found.cost
     with pytest.raises(errors.BudgetExceeded):
         call(name, "replace", session, spend=2 * session.remaining, seed=0)
+
+
+def test_the_log_has_what_came_out_and_whether_a_seed_was_used() -> None:
+    session = opened()
+    drawn = [call("auto", "replace", session, spend=session.remaining / 4, **given) for given in ({}, {"seed": 0})]
+    unseeded, seeded = session.log[-2:]
+    assert [unseeded.released, seeded.released] == [{"theta": found.theta.tolist()} for found in drawn]
+    assert unseeded.private and not seeded.private
 
 
 def test_what_has_no_ledger_pays_for_nothing() -> None:

@@ -126,8 +126,8 @@ def solve(
     - X: an array, a frame or a sparse matrix. Its shape is public; what rows hold is never refused.
     - y: one label for each row.
     - loss: one of `hedgerow.losses`.
-    - over: the set in which θ lies, such as L2Ball(1.0).
-    - budget: a Budget, all of which pays for this call; or an Accountant or a session, to pay from.
+    - over: the set in which θ is sought, such as L2Ball(1.0); None for no constraint.
+    - budget: a Budget, all of which pays for this call; or an Accountant or a session of the same people, to pay from.
     - row_bound: rows are clipped to this norm, never trusted.
     - norm: which norm that is, "l2" or "linf".
     - label_bound: targets of a regression are clipped to [−label_bound, label_bound]; 1 unless given.
@@ -151,22 +151,22 @@ def solve(
 def carried_out(
     planner: Planner, problem: Problem, allowance: Allowance, noise: Noise, progress: bool = False
 ) -> Result:
-    """Plan, pay for all of it, then draw."""
+    """Plan, pay for all of it, draw, and record what came out."""
     plan = planner.plan(problem, allowance.quote())
     solver = plan.solver
     receipt = allowance.charge(*plan.events, why=f"erm: {solver.name}", keep=False)
     theta = solver.run(problem, plan, Draw(noise, receipt, progress))
+    allowance.ledger.record(receipt, theta)
     return Result(theta, plan.events, receipt.cost, plan.risk_bound, plan.iterations, solver.name)
 
 
-def public(planner: Callable[..., Planner], *, fixed: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Result]:
-    """The function that users call: the parameters of `solve`, and the solver's own fields.
+def public(planner: type[Any], *, fixed: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Result]:
+    """The function that users call, of a `Planner` class: the parameters of `solve`, and the solver's own fields.
 
     ``fixed``: parameters that are not asked for, as the solver has an attribute of that name. ``defaults``: where they are
     not those of `solve`.
     """
-    name = planner.name  # type: ignore[attr-defined]
-    own = [field.name for field in dataclasses.fields(planner)]  # type: ignore[arg-type]
+    own = [field.name for field in dataclasses.fields(planner)]
     signature = _signature(planner, fixed, defaults)
 
     def call(*given: Any, **named: Any) -> Result:
@@ -176,14 +176,14 @@ def public(planner: Callable[..., Planner], *, fixed: tuple[str, ...] = (), **de
         solver = planner(**{option: arguments.pop(option) for option in own})
         return solve(solver, **{parameter: getattr(solver, parameter) for parameter in fixed}, **arguments)
 
-    call.__name__ = call.__qualname__ = name
+    call.__name__ = call.__qualname__ = planner.name
     call.__module__ = planner.__module__
     call.__doc__ = _described(planner, signature)
     call.__signature__ = signature  # type: ignore[attr-defined]
     return call
 
 
-def _signature(planner: Callable[..., Planner], fixed: tuple[str, ...], defaults: dict[str, Any]) -> inspect.Signature:
+def _signature(planner: type[Any], fixed: tuple[str, ...], defaults: dict[str, Any]) -> inspect.Signature:
     shared = inspect.signature(solve)
     parameters = [
         parameter.replace(default=defaults.get(name, parameter.default))
@@ -196,7 +196,7 @@ def _signature(planner: Callable[..., Planner], fixed: tuple[str, ...], defaults
     return shared.replace(parameters=[*parameters[:before], *keyword, *parameters[before:]])
 
 
-def _described(planner: Callable[..., Planner], signature: inspect.Signature) -> str:
+def _described(planner: type[Any], signature: inspect.Signature) -> str:
     """What the solver says of itself, then a line for every shared parameter that it has."""
     lines = (inspect.getdoc(solve) or "").splitlines()
     shared = [line for line in lines if line.startswith("- ") and line[2:].split(":")[0] in signature.parameters]

@@ -23,7 +23,6 @@ the vertices. Proof: docs/proofs/erm_frank_wolfe.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -33,19 +32,22 @@ import scipy.sparse as sp
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L1Ball, Simplex
-from hedgerow.convex.sets.convex_set import ConvexSet, SparsePoint, VertexSet
+from hedgerow.convex.sets.convex_set import SparsePoint, VertexSet
 from hedgerow.erm.exact_sums import row_products
 from hedgerow.erm.problem import Problem, require_count
 from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
-from hedgerow.privacy.events import Event, Exponential
+from hedgerow.privacy.events import Exponential
 
 MOST_STEPS = 10_000  # beyond, the bound gains nothing that could be seen
 PRACTICE = 0.25  # share of the T of the least bound: see the module
-_ROUNDING = (
-    2.0**-46
-)  # of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows
+_ROUNDING = 2.0**-46
+"""Of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows."""
+
+
+Picks = tuple[Exponential, ...]
+"""The event of every step."""
 
 
 class Steps(NamedTuple):
@@ -65,29 +67,24 @@ class FrankWolfe:
     iterations: int | None = None
     name: ClassVar[str] = "frank_wolfe"
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[None]:
-        if not isinstance(problem.over, VertexSet):
-            raise InvalidInput(
-                f"The set must have vertices: L1Ball, Simplex or Polytope. Found {type(problem.over).__name__}. "
-                "Use frank_wolfe_general, or another set."
-            )
-        require_smooth(problem.loss)
-        event, steps = planned_steps(problem, problem.over, amount, self.iterations)
-        return Plan(self, (event,) * steps.iterations, steps.risk_bound, steps.iterations, None)
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Picks]:
+        event, steps = planned_steps(problem, amount, self.iterations)
+        picks = (event,) * steps.iterations
+        return Plan(self, picks, steps.risk_bound, steps.iterations, picks)
 
-    def run(self, problem: Problem, plan: Plan[None], draw: Draw) -> Array:
-        return descended(problem, plan.events, draw)
+    def run(self, problem: Problem, plan: Plan[Picks], draw: Draw) -> Array:
+        return descended(problem, plan.details, draw)
 
 
-def planned_steps(
-    problem: Problem, over: VertexSet, amount: Amount, iterations: int | None = None
-) -> tuple[Exponential, Steps]:
+def planned_steps(problem: Problem, amount: Amount, iterations: int | None = None) -> tuple[Exponential, Steps]:
     """The event of one step, and the number of steps with the bound on their expected excess risk."""
+    over = vertices_of(problem)
+    require_smooth(problem.loss)
     pure, available = amount.budget.pure, amount.left
-    Δ = score_sensitivity(problem, over)
+    Δ = score_sensitivity(problem)
     scale = 2 * Δ * math.log(over.vertex_count(problem.p)) / problem.n
     noise = scale / (available if pure else math.sqrt(8 * available))
-    steps = best_steps(2 * curvature(problem, over), noise, 1.0 if pure else 0.5, iterations)
+    steps = best_steps(2 * curvature(problem), noise, 1.0 if pure else 0.5, iterations)
     ε0 = available / steps.iterations if pure else math.sqrt(8 * available / steps.iterations)
     return Exponential(Δ, ε0 * (1 - 1e-12)), steps
 
@@ -101,8 +98,18 @@ def best_steps(fit: float, noise: float, power: float, iterations: int | None = 
     return Steps(steps, fit / (steps + 2) + noise * steps**power)
 
 
-def score_sensitivity(problem: Problem, over: VertexSet) -> float:
+def vertices_of(problem: Problem) -> VertexSet:
+    if not isinstance(problem.over, VertexSet):
+        raise InvalidInput(
+            f"The set must have vertices: L1Ball, Simplex or Polytope. Found {type(problem.over).__name__}. "
+            "Use frank_wolfe_general, or another set."
+        )
+    return problem.over
+
+
+def score_sensitivity(problem: Problem) -> float:
     """Δ: how far one neighbour moves the score of a vertex, rounding included."""
+    over = problem.over
     # of the sum ⟨s, g⟩, g itself being exact; where g is cut coordinate by coordinate ‖g‖ may be √p times as large
     terms = 1 if isinstance(over, L1Ball | Simplex) else problem.p**1.5
     rounding = problem.n * terms * _ROUNDING
@@ -110,14 +117,15 @@ def score_sensitivity(problem: Problem, over: VertexSet) -> float:
     return problem.budget.gradient(problem.slope_bound * _reach(problem)) * (1 + rounding) + ridge * rounding
 
 
-def curvature(problem: Problem, over: ConvexSet) -> float:
+def curvature(problem: Problem) -> float:
     """Γ of the average loss over C: sup ℓ''·⟨x, θ − θ′⟩², plus the ridge's."""
-    spread = 2 * _reach(problem) if problem.norm == "linf" else problem.row_bound * over.diameter_l2(problem.p)
-    return problem.loss.smoothness * spread**2 + problem.loss.ridge * over.diameter_l2(problem.p) ** 2
+    diameter = problem.over.diameter_l2(problem.p)
+    spread = 2 * _reach(problem) if problem.norm == "linf" else problem.row_bound * diameter
+    return problem.loss.smoothness * spread**2 + problem.loss.ridge * diameter**2
 
 
 def require_smooth(loss: Loss) -> None:
-    if isinstance(loss, Loss) and not loss.is_smooth:
+    if not loss.is_smooth:
         raise InvalidInput(
             f"The loss must be smooth for Frank–Wolfe. Found {type(loss).__name__}, which has kinks. "
             "Use SmoothedHinge or Huber, or mirror_descent."
@@ -130,12 +138,11 @@ def _reach(problem: Problem) -> float:
 
 
 @np.errstate(all="ignore")
-def descended(problem: Problem, picks: Sequence[Event], draw: Draw) -> Array:
+def descended(problem: Problem, picks: Picks, draw: Draw) -> Array:
     """θ after a step for each event that was paid for, perhaps before the bound on the slope was known."""
-    over, event, T = problem.over, picks[0], len(picks)
-    assert isinstance(over, VertexSet) and isinstance(event, Exponential)  # as planned
+    over, T = vertices_of(problem), len(picks)
     p, n, ridge = problem.p, problem.n, problem.loss.ridge
-    unit = score_sensitivity(problem, over) / event.sensitivity
+    unit = score_sensitivity(problem) / picks[0].sensitivity
     columns = sp.csc_array(problem.X) if sp.issparse(problem.X) else problem.X
     s = over.vertex(0, p)
     theta = s.dense(p)

@@ -44,7 +44,7 @@ class FrankWolfeGeneral:
         require_smooth(problem.loss)
         one = amount.fine_gaussian(problem.gradient_change, p)  # σ grows like √T
         scale = one.sigma * over.gaussian_width(p) / problem.n
-        T, bound = best_steps(2 * curvature(problem, over), scale, 0.5, self.iterations)
+        T, bound = best_steps(2 * curvature(problem), scale, 0.5, self.iterations)
         return Plan(self, (amount.fine_gaussian(problem.gradient_change, p, T),) * T, bound, T, None)
 
     def run(self, problem: Problem, plan: Plan[None], draw: Draw) -> Array:

@@ -24,7 +24,7 @@ from hedgerow.convex.sets import L1Ball
 from hedgerow.erm.problem import Problem
 from hedgerow.erm.rows import Norm
 from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
+from hedgerow.erm.solvers.frank_wolfe import Picks, descended, planned_steps
 from hedgerow.erm.solvers.sparse_refit import Refit, named_and_refitted, planned_refit
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -49,20 +49,21 @@ class Lasso:
     def over(self) -> L1Ball:
         return L1Ball(self.radius)
 
-    def plan(self, problem: Problem, amount: Amount) -> Plan[Refit | None]:
+    def plan(self, problem: Problem, amount: Amount) -> Plan[Refit | Picks]:
         again = not amount.budget.pure if self.refit is None else self.refit
         if again and amount.budget.pure:
             raise InvalidInput("delta must be above 0 to refit. Found 0. Give a delta, or refit=False.")
         if again:
-            refit = planned_refit(problem, self.over, amount, self.iterations)
+            refit = planned_refit(problem, amount, self.iterations)
             return Plan(self, refit.events, None, len(refit.picks), refit)
-        event, steps = planned_steps(problem, self.over, amount, self.iterations)
-        return Plan(self, (event,) * steps.iterations, steps.risk_bound, steps.iterations, None)
+        event, steps = planned_steps(problem, amount, self.iterations)
+        picks = (event,) * steps.iterations
+        return Plan(self, picks, steps.risk_bound, steps.iterations, picks)
 
-    def run(self, problem: Problem, plan: Plan[Refit | None], draw: Draw) -> Array:
-        if plan.details is None:
-            return descended(problem, plan.events, draw)
-        return named_and_refitted(problem, plan.details, draw)
+    def run(self, problem: Problem, plan: Plan[Refit | Picks], draw: Draw) -> Array:
+        if isinstance(plan.details, Refit):
+            return named_and_refitted(problem, plan.details, draw)
+        return descended(problem, plan.details, draw)
 
 
 lasso = public(Lasso, fixed=("loss", "over", "norm"), label_bound=1.0)

@@ -82,18 +82,21 @@ def potential_of(problem: Problem) -> Potential:
 def schedule_of(problem: Problem, potential: Potential, amount: Amount, iterations: int | None = None) -> Schedule:
     """Steps, weights and bound, from public facts alone."""
     one_step = amount.fine_gaussian(problem.gradient_change, problem.p).sigma / problem.n
-    row = row_dual_norm(problem, potential)
-    composite = isinstance(potential, Euclidean)
-    outside = 0.0 if composite else problem.loss.ridge
-    Q2 = potential.norm_radius_l2
-    terms = Terms(
-        spread=potential.range,
-        noise=one_step**2 * (potential.norm_width**2 + Q2**2),
-        smoothness=problem.loss.smoothness * row**2 + outside * Q2**2,
-        lipschitz=problem.slope_bound * row + problem.loss.ridge * Q2 * problem.over.radius_l2(problem.p),
-        ridge=problem.loss.ridge if composite else 0.0,
-    )
+    terms = terms_of(problem, potential, one_step**2 * (potential.norm_width**2 + potential.norm_radius_l2**2))
     return schedule(terms, MOST_STEPS, None if iterations is None else require_count("iterations", iterations))
+
+
+def terms_of(problem: Problem, potential: Potential, noise: float) -> Terms:
+    """What a schedule depends on, for noise B² of the gradient if there were one step only."""
+    row, Q2, ridge = row_dual_norm(problem, potential), potential.norm_radius_l2, problem.loss.ridge
+    composite = isinstance(potential, Euclidean)  # steps take care of the ridge; else it is part of the gradient
+    return Terms(
+        spread=potential.range,
+        noise=noise,
+        smoothness=problem.loss.smoothness * row**2 + (0.0 if composite else ridge) * Q2**2,
+        lipschitz=problem.slope_bound * row + ridge * Q2 * problem.over.radius_l2(problem.p),
+        ridge=ridge if composite else 0.0,
+    )
 
 
 def row_dual_norm(problem: Problem, potential: Potential) -> float:

@@ -25,11 +25,10 @@ from typing import ClassVar
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.convex.sets.potentials import Euclidean
 from hedgerow.erm.problem import Problem, require_count
 from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.descent import Schedule, Terms, descend, schedule
-from hedgerow.erm.solvers.mirror_descent import potential_of, row_dual_norm
+from hedgerow.erm.solvers.descent import Schedule, descend, schedule
+from hedgerow.erm.solvers.mirror_descent import potential_of, terms_of
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.amplification import sample_rate, subsampled_gaussian
 from hedgerow.privacy.events import COIN
@@ -54,7 +53,7 @@ class NoisySgd:
     name: ClassVar[str] = "noisy_sgd"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Sampled]:
-        Ψ, n, loss, L = potential_of(problem), problem.n, problem.loss, problem.lipschitz
+        Ψ, n, L = potential_of(problem), problem.n, problem.lipschitz
         size = require_count("batch", _USUAL_BATCH if self.batch is None else self.batch)
         heads = min(COIN, math.ceil(min(1.0, size / n) * COIN))
         q = sample_rate(heads)
@@ -63,17 +62,9 @@ class NoisySgd:
         event = subsampled_gaussian(
             ε, δ, problem.budget.neighbours, heads=heads, steps=T, sensitivity=L, values=problem.p
         )
-        row, Q2, σ = row_dual_norm(problem, Ψ), Ψ.norm_radius_l2, event.noise.sigma
+        Q2, σ = Ψ.norm_radius_l2, event.noise.sigma
         V = (Q2 * L) ** 2 / (q * n) + (σ / (q * n)) ** 2 * (Ψ.norm_width**2 + Q2**2)
-        composite = isinstance(Ψ, Euclidean)
-        terms = Terms(
-            spread=Ψ.range,
-            noise=V / T,
-            smoothness=loss.smoothness * row**2 + (0.0 if composite else loss.ridge) * Q2**2,
-            lipschitz=problem.slope_bound * row + loss.ridge * Q2 * problem.over.radius_l2(problem.p),
-            ridge=loss.ridge if composite else 0.0,
-        )
-        steps = schedule(terms, T, steps=T)
+        steps = schedule(terms_of(problem, Ψ, V / T), T, steps=T)
         return Plan(self, (event,), steps.bound, T, Sampled(q, steps))
 
     def run(self, problem: Problem, plan: Plan[Sampled], draw: Draw) -> Array:

@@ -21,17 +21,16 @@ import math
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.convex.sets import L1Ball
 from hedgerow.convex.sets.convex_set import shrink_to_sum
 from hedgerow.erm.problem import Problem
 from hedgerow.erm.solver import Draw
+from hedgerow.erm.solvers.frank_wolfe import Picks, planned_steps
 from hedgerow.erm.solvers.frank_wolfe import descended as frank_wolfe_steps
-from hedgerow.erm.solvers.frank_wolfe import planned_steps
 from hedgerow.erm.solvers.whitened_descent import MOST_FEATURES, Releases, held_residuals, label_event, label_size
 from hedgerow.erm.solvers.whitened_descent import descended as whitened_steps
 from hedgerow.erm.solvers.whitened_descent import planned as whitened_plan
 from hedgerow.privacy.allowance import Amount
-from hedgerow.privacy.events import Event, Exponential, Gaussian
+from hedgerow.privacy.events import Event, Gaussian
 
 SHARES = (0.02, 0.49, 0.49)  # of ρ: the labels' size, the selection, the coefficients
 STEPS = 32  # of whitened descent: the curvature of least squares is known, so few are enough
@@ -42,7 +41,7 @@ class Refit:
     """All noise, in the order in which it is drawn."""
 
     labels: Gaussian
-    picks: tuple[Exponential, ...]
+    picks: Picks
     most: int  # features, at most, that are fitted again
     coefficients: Releases
 
@@ -51,11 +50,11 @@ class Refit:
         return (self.labels, *self.picks, *self.coefficients.events)
 
 
-def planned_refit(problem: Problem, over: L1Ball, amount: Amount, iterations: int | None) -> Refit:
+def planned_refit(problem: Problem, amount: Amount, iterations: int | None) -> Refit:
     """Where δ > 0. Each of the three has its share of ρ."""
     labels, selection, coefficients = (amount.part(share * (1 - 1e-9)) for share in SHARES)
     bound = problem.label_bound
-    pick, steps = planned_steps(held_residuals(problem, bound), over, selection, iterations)
+    pick, steps = planned_steps(held_residuals(problem, bound), selection, iterations)
     most = min(steps.iterations + 1, problem.p, MOST_FEATURES)
     fitted = whitened_plan(problem, coefficients, most, bound, adapts=False, iterations=STEPS)
     return Refit(label_event(problem, labels), (pick,) * steps.iterations, most, fitted)
@@ -63,8 +62,7 @@ def planned_refit(problem: Problem, over: L1Ball, amount: Amount, iterations: in
 
 def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
     """Least squares over the ball, from what was paid for."""
-    over, bound = problem.over, problem.label_bound
-    assert isinstance(over, L1Ball)  # as planned
+    bound = problem.label_bound
     size = label_size(problem, bound, plan.labels, draw)
     chosen = frank_wolfe_steps(held_residuals(problem, min(2 * size.usual, bound)), plan.picks, draw)
     count = min(max(int(np.count_nonzero(chosen)), 1), plan.most)  # steps to and fro along one feature may cancel
@@ -75,7 +73,7 @@ def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
     on_S = dataclasses.replace(held_residuals(problem, width), X=X, p=count)
     found, metric = whitened_steps(on_S, dataclasses.replace(plan.coefficients, spread=size.usual), draw)
     theta = np.zeros_like(chosen)
-    theta[S] = nearest(found, metric.moments, over.radius)
+    theta[S] = nearest(found, metric.moments, problem.over.radius_l1(problem.p))
     return theta
 
 

@@ -75,7 +75,7 @@ class Releases:
     step: Gaussian
     steps: int
     spread: float
-    amount: Amount = dataclasses.field(compare=False)  # of which all of it is a share
+    amount: Amount = dataclasses.field(compare=False)  # what buys all of it
 
     @property
     def events(self) -> tuple[Gaussian, ...]:
