@@ -71,13 +71,13 @@ class Receipt(OneOnly):
             )
         return event
 
-    def released(self, draw: Callable[[], Drawn]) -> Drawn:
+    def released(self, draw: Callable[[], Drawn], private: bool) -> Drawn:
         """What came out, written down; or what came out before."""
         for earlier in self._read:
             return cast(Drawn, earlier.copy() if isinstance(earlier, np.ndarray) else earlier)
         drawn = draw()
         if self._keeps:
-            self._ledger.record(self, drawn)
+            self._ledger.record(self, drawn, private)
         return drawn
 
     def __repr__(self) -> str:
@@ -273,8 +273,8 @@ class Ledger(OneOnly, ABC):
             self._pending.clear()
             return rest
 
-    def record(self, receipt: Receipt, released: Any) -> None:
-        """Something that came out of the receipt's draws, from now on public."""
+    def record(self, receipt: Receipt, released: Any, private: bool = True) -> None:
+        """Something that came out of the receipt's draws, from now on public. Not ``private`` where they came from a seed."""
         with self.exclusively():
             entry = self._entries[receipt.number] if receipt.number < len(self._entries) else None
             if entry is None or entry.events is not receipt.events or len(entry.released) >= entry.releases:
@@ -284,7 +284,7 @@ class Ledger(OneOnly, ABC):
             if isinstance(released, np.ndarray):  # whoever drew it may change it
                 released = released.copy()
                 released.flags.writeable = False
-            self._entries[receipt.number] = replace(entry, released=(*entry.released, released))
+            self._entries[receipt.number] = replace(entry, released=(*entry.released, released), private=private)
             self._keep(self._entries[receipt.number])
 
     def note(self, question: Any, answer: Any) -> None:

@@ -89,7 +89,7 @@ class Noise:
     def add(self, value: float | NDArray[Any], receipt: Receipt) -> float | Array:
         """`value`, rounded to the grid of the receipt's next event, plus its noise: independent in every cell."""
         event: events.Laplace | events.Gaussian = self._redeemed(receipt, events.Laplace, events.Gaussian)
-        return receipt.released(lambda: self._noisy(value, event))
+        return receipt.released(lambda: self._noisy(value, event), self.private)
 
     def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
         self._require_home()
@@ -130,7 +130,7 @@ class Noise:
         event: events.Exponential = self._redeemed(receipt, events.Exponential)
         values = np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)
         chosen = self._largest_gumbel if values.size <= _FEW else self._staircase
-        return receipt.released(lambda: chosen(values, event))
+        return receipt.released(lambda: chosen(values, event), self.private)
 
     def _largest_gumbel(self, values: Array, event: events.Exponential) -> int:
         w = self._words(values.size)
@@ -205,7 +205,7 @@ class Noise:
             return int(self._comparison(scale) / unit)
 
         Δ = event.sensitivity
-        over = functools.partial(receipt.released, lambda: ABOVE)
+        over = functools.partial(receipt.released, lambda: ABOVE, self.private)
         return GuardRound(threshold + draw(τ, Δ), lambda: draw(ν, 2 * Δ), over)
 
     def _comparison(self, scale: float) -> float:
