@@ -156,7 +156,7 @@ def carried_out(
     solver = plan.solver
     receipt = allowance.charge(*plan.events, why=f"erm: {solver.name}", keep=False)
     theta = solver.run(problem, plan, Draw(noise, receipt, progress))
-    allowance.ledger.record(receipt, theta)
+    allowance.ledger.record(receipt, theta, noise.private)
     return Result(theta, plan.events, receipt.cost, plan.risk_bound, plan.iterations, solver.name)
 
 

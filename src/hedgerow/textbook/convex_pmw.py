@@ -269,7 +269,7 @@ class OnlineConvexPMW:
             config.plan, risk, over, counts, self._noise, receipt, self.ledger.budget, self._rows
         )
         factor = log_factor(config, risk, believed, theta)
-        self.ledger.record(receipt, factor)  # rather than the oracle's steps
+        self.ledger.record(receipt, factor, self._noise.private)  # rather than the oracle's steps
         self._learn(risk.attributes, factor)
         return ConvexAnswer(theta, "oracle", opening + receipt.cost)
 
