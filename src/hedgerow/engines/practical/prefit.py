@@ -55,6 +55,7 @@ FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
+SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
 ROUND_STEPS, FINAL_STEPS = 40, 300
 GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
@@ -117,6 +118,16 @@ class Prefit:
         found |= {(name,) for name in self._names} if least == 1 else set()
         return sorted(found, key=lambda s: (len(s), s))
 
+    def _count(self, sets: Sequence[Names]) -> None:
+        """Have the source count these tables, and keep them, in as few scans as memory allows."""
+        waiting: list[Names] = []
+        for names in sets:
+            if waiting and sum(map(self._universe.cells, [*waiting, names])) > SCAN_CELLS:
+                self._data.marginals(waiting)
+                waiting = []
+            waiting.append(names)
+        self._data.marginals(waiting)
+
     def _measure(self, names: Names, cost: float) -> None:
         part = self._allowance.carve(cost)
         event = part.marginal()
@@ -129,6 +140,7 @@ class Prefit:
         measured = sets if self._public_rows is not None else [(), *sets]
         demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
         found = []
+        self._count(measured)
         for s, part in zip(measured, demand, strict=True):
             event = residual_event(
                 Amount(self._budget, share * part / sum(demand)), universe.sizes(s), self._public_rows
@@ -155,6 +167,7 @@ class Prefit:
         demand = np.array([universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in names])
         demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
         parts = self._whole * demand / demand.sum()
+        self._count([(name,) for name in names])
         for name, part in zip(names, parts, strict=True):
             self._measure((name,), ONE_WAY_SHARE * float(part))
         noise = [_mean_absolute(Amount(self._budget, ONE_WAY_SHARE * float(p)).marginal()) for p in parts]
@@ -175,6 +188,7 @@ class Prefit:
         learned, universe = self.learned, self._universe
         tables = sorted(self._workload)
         demand = np.array([universe.cells(t) for t in tables], dtype=float) ** (2 / 3)
+        self._count(tables)
         for names, part in zip(tables, self._allowance.left * demand / demand.sum(), strict=True):
             self._measure(names, float(part))
         learned.refit(50)
@@ -232,6 +246,7 @@ class Prefit:
         beliefs = self._beliefs([candidates[i] for i in allowed])
         expected = [learned.rows * belief for belief in beliefs]
         discounts = [float(np.minimum(noise, SHRINKS * counts).sum()) for counts in expected]
+        self._count([candidates[i] for i in allowed])
         distances = [
             _distance(self._data.marginal(candidates[i]), counts) for i, counts in zip(allowed, expected, strict=True)
         ]
