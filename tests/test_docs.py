@@ -25,7 +25,8 @@ WITH_EXAMPLES = [page for page in PAGES if "```python" in page.read_text()]
 def test_the_examples_of_a_page_run_in_order_as_printed(page, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
-    people = {"age": rng.integers(17, 90, 4000), "sex": rng.choice(["F", "M"], 4000), "smoker": rng.random(4000) < 0.3}
+    n = 100_000
+    people = {"age": rng.integers(17, 90, n), "sex": rng.choice(["F", "M"], n), "smoker": rng.random(n) < 0.3}
     pd.DataFrame(people).to_csv("people.csv", index=False)  # the reader's own table
     names: dict[str, object] = {"thousands_of_queries": [hr.count(smoker=True, age=(a, a + 20)) for a in range(17, 70)]}
     with warnings.catch_warnings():

@@ -17,7 +17,7 @@ import hedgerow as hr
 from hedgerow import demo
 from hedgerow.bench import unsafe_answer, unsafe_error
 from hedgerow.data import Histogram, Table
-from hedgerow.engines.practical import prefit as selection
+from hedgerow.engines.practical import knowledge
 from hedgerow.questions.counts import BoundMean
 
 
@@ -290,7 +290,7 @@ def test_within_of_a_weighted_question_is_paid_once_and_reached(budget) -> None:
 
 
 def test_a_weighted_question_too_large_for_the_model_is_paid_once(monkeypatch) -> None:
-    monkeypatch.setattr(selection, "ROOM", 10)
+    monkeypatch.setattr(knowledge, "ROOM", 10)
     data = tiny(10**6, 5)
     session = hr.open(data, universe=TINY, budget=hr.Budget(1.0, 1e-6), reserve=0.5, seed=6)
     query = hr.linear(TINY.names, np.random.default_rng(7).random(TINY.shape))

@@ -191,9 +191,9 @@ def test_what_is_learned_of_n_between_two_measurements_changes_neither_the_value
             session = opened(
                 table(edge - 30, seed), budget=budget, workload=[hr.marginal("c")], guard=0.0, reserve=0.99, seed=seed
             )
-        before = unit(session._engine._rows.high)
+        before = unit(session._engine.knowledge.rows.high)
         session.ask(hr.minimize(loss, over), within=0.1)
-        crossed += before != unit(session._engine._rows.high)
+        crossed += before != unit(session._engine.knowledge.rows.high)
     assert crossed > 0
 
 

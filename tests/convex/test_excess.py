@@ -256,7 +256,7 @@ def test_sets_so_small_that_sums_only_round_differently_are_never_compared():
         loss = losses.Logistic(target="y", features=["a", "c", "d", "e"])
         answer = session.ask(hr.minimize(loss, over=L2Ball(size)))
         assert answer.source == "hypothesis" and answer.cost == 0
-    assert len(session.log) == before and not session._engine._progress.is_open
+    assert len(session.log) == before and not session._engine._watch.is_open
 
 
 def test_the_guards_value_of_neighbours_differs_by_at_most_a_row_at_every_scale():

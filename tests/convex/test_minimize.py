@@ -20,7 +20,7 @@ from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.data import Histogram, Table
 from hedgerow.demo import convex as demo_convex
 from hedgerow.engines.practical import convex as practical_convex
-from hedgerow.engines.practical.convex import Convex, excess_bound
+from hedgerow.engines.practical.convex import excess_bound
 from hedgerow.engines.practical.error_bars import Measurement
 from hedgerow.engines.practical.residuals import Overview
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
@@ -170,7 +170,7 @@ def test_the_distance_of_a_marginal_to_the_hypothesis_is_bounded(neighbours) -> 
         engine, stated = session._engine, 0
         for names in itertools.chain(*(itertools.combinations(SMALL.names, k) for k in (1, 2, 3))):
             believed = session.hypothesis.marginal(names)
-            bound = engine._bars.distance(names, believed, engine._rows)
+            bound = engine.knowledge.distance(names, believed)
             stated += bound < math.inf
             assert np.linalg.norm(data.marginal(names) / data.rows - believed) <= bound
         assert stated >= 4
@@ -211,7 +211,7 @@ def test_one_row_moves_the_excess_risk_by_no_more_than_is_billed(question, neigh
     single = [hr.marginal(name) for name in SMALL.names]
     budget = hr.Budget(1.0, 1e-6, neighbours)
     session = opened(Histogram(SMALL, counts), budget=budget, reserve=0.5, workload=single)
-    engine, bound = Convex(session._engine), question.on(SMALL)
+    engine, bound = session._engine._convex, question.on(SMALL)
     _, event = engine._check(bound, question.over.project(np.zeros(bound.risk.dimension)), 1.0)
     for _ in range(8):
         near = counts.copy()
@@ -284,7 +284,7 @@ def test_where_the_marginal_is_too_wide_a_private_oracle_answers(monkeypatch) ->
     data = large(10)
     session = ignorant(data)
     monkeypatch.setattr(practical_convex, "LARGEST_MODEL_CELLS", 10**6)
-    monkeypatch.setattr(practical_convex, "measurement_for", lambda budget, cost: Gaussian(math.sqrt(2), 1e9))
+    monkeypatch.setattr(practical_convex.Amount, "marginal", lambda amount: Gaussian(math.sqrt(2), 1e9))
     question = hr.minimize(SMOKER, BALL)
     free = session.ask(question)
     bought = session.ask(question, within=0.05)

@@ -13,6 +13,7 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow.data import Histogram
+from hedgerow.engines.practical import knowledge
 from hedgerow.engines.practical import prefit as selection
 from hedgerow.engines.practical.engine import planned_guard
 from hedgerow.engines.practical.error_bars import ErrorBars, Measurement, Rows
@@ -310,7 +311,7 @@ def test_linear_queries_of_one_value_attributes_need_no_bar() -> None:
 
 
 def test_a_measurement_too_large_for_the_model_still_answers_its_own_question(monkeypatch) -> None:
-    monkeypatch.setattr(selection, "ROOM", 10)
+    monkeypatch.setattr(knowledge, "ROOM", 10)
     data = Histogram(UNIVERSE, counts(16, 50_000))
     session = hr.open(data, universe=UNIVERSE, budget=hr.Budget(1, 1e-6), reserve=0.4, seed=17)
     query = hr.count(a=1, b={0, 2}, c={1, 3})

@@ -19,7 +19,7 @@ import hedgerow as hr
 from hedgerow import erm, losses
 from hedgerow.convex import sets
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import engine as practical
+from hedgerow.engines.practical import guard
 from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Exponential, Laplace
@@ -126,7 +126,8 @@ def a_bought_marginal():
 def a_guarded_question():
     opened = session(guard=0.2, workload=hr.marginals(1))
     assert opened._engine.guard is not None
-    opened._engine.guard = practical.Guard(opened._engine.guard.config, 1e-9, 0.2)  # asked whatever the bars say
+    watch = opened._engine._watch
+    watch.guard = guard.Guard(watch.guard.config, 1e-9, 0.2)  # asked whatever the bars say
     opened.ask(COUNT)
     return opened.ledger, lambda: opened.ask(hr.count(a=2, b=False))
 
@@ -364,12 +365,13 @@ def the_practical_guard_counts(take_turns: bool) -> None:
 
     def ask(order: np.ndarray) -> None:
         for i in order:
-            said.append(engine._is_wrong(queries[i]))
+            with account.exclusively():
+                said.append(engine._watch.is_above(engine._gap(queries[i])))
 
     together(*[lambda seed=seed: ask(np.random.default_rng(seed).integers(0, 64, 150)) for seed in range(4)])
     rounds = sum(isinstance(event, AboveThreshold) for event in account.events)
-    assert sum(said) == engine._progress.tops
-    assert rounds - engine._progress.is_open == sum(said) > 100
+    assert sum(said) == engine._watch._progress.tops
+    assert rounds - engine._watch.is_open == sum(said) > 100
 
 
 def answers_cost_what_was_spent(take_turns: bool) -> None:
@@ -397,7 +399,7 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
     ids=lambda holds: holds.__name__,
 )  # fmt: skip
 def test_threads_take_turns(holds, eager, monkeypatch) -> None:
-    monkeypatch.setattr(practical, "GUARD_ROUNDS", 3000)  # enough that races could be counted
+    monkeypatch.setattr(guard, "GUARD_ROUNDS", 3000)  # enough that races could be counted
     holds(take_turns=True)
     with pytest.raises(Exception):  # noqa: B017 — and it would not hold, or break, if they did not
         for _ in range(5):

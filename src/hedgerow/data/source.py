@@ -10,7 +10,7 @@ import hashlib
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -30,6 +30,18 @@ class DataSource(ABC):
         self.universe = universe
         self._cache: dict[Names, Counts] = {}
         self._caching = threading.Lock()
+
+    def __copy__(self) -> Self:
+        return self  # and so are all that look at it: the table is one
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_cache", "_caching")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _cache={}, _caching=threading.Lock())
 
     @property
     def rows(self) -> int:

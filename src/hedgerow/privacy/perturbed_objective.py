@@ -22,8 +22,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from scipy.optimize import brentq
-from scipy.special import log_ndtr
+import scipy  # which loads its parts when they are first named
 
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
@@ -77,7 +76,7 @@ def noise_scale(
         high *= 2
     while privacy_delta(epsilon, smoothness, lipschitz, weight, low, neighbours) <= delta:
         low /= 2
-    root = brentq(
+    root = scipy.optimize.brentq(
         lambda σ: privacy_delta(epsilon, smoothness, lipschitz, weight, σ, neighbours) - delta, low, high, rtol=1e-12
     )
     return float(root) * (1 + 1e-9)
@@ -103,4 +102,4 @@ def _two_sided(mu: float, epsilon: float) -> float:
         return 0.0 if epsilon >= 0 else -math.expm1(epsilon)
     if epsilon >= mu**2 / 2:
         return 2 * gaussian_delta(mu, epsilon)
-    return -math.expm1(epsilon + math.log(2) + float(log_ndtr(-mu)))
+    return -math.expm1(epsilon + math.log(2) + float(scipy.special.log_ndtr(-mu)))
