@@ -22,10 +22,10 @@ from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import dumps, from_json, inner, loads, register, thing, to_json
 from hedgerow.questions.wire_values import (
     Json,
-    read_list,
     read_number,
-    read_text,
+    read_pairs,
     read_value,
+    refuse,
     write_number,
     write_text,
     write_value,
@@ -46,11 +46,17 @@ def _write_answer(answer: Answer) -> dict[str, Json]:
 
 def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answer:
     found = thing("estimate", estimate, Estimate)
-    axes = [read_list("A pair", pair) for pair in read_list("labels", labels)]
-    named = tuple((read_text("A name", name), tuple(read_value(values))) for name, values in axes)
+    named = tuple((name, _read_labels(values)) for name, values in read_pairs("labels", labels))
     return Answer(
         thing("query", query, Query), found.value, found.error, found.source, read_number("cost", cost), named
     )
+
+
+def _read_labels(record: Json) -> tuple[Any, ...]:
+    labels = read_value(record)
+    if not isinstance(labels, tuple):
+        refuse("labels", "a tuple for every name", labels)
+    return labels
 
 
 register("answer", Answer, _write_answer, _read_answer)
