@@ -81,8 +81,9 @@ class Memory:
         return key in self._known
 
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
-        self._known[bound.key] = estimate
-        self._ledger.note(bound, estimate)
+        kept = _copied(estimate)  # whoever gets the answer may change it
+        self._known[bound.key] = kept
+        self._ledger.note(bound, kept)
         return estimate
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -101,7 +102,12 @@ class Memory:
         known = self._known.get(bound.key)
         if known is None or (within is not None and (known.error is None or known.error > within * (1 + 1e-9))):
             return None
-        return replace(known, source="repeat")
+        return replace(_copied(known), source="repeat")
+
+
+def _copied(estimate: Estimate) -> Estimate:
+    value = estimate.value
+    return replace(estimate, value=value.copy()) if isinstance(value, np.ndarray) else estimate
 
 
 class Session(OneOnly):

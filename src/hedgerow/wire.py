@@ -22,10 +22,10 @@ from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import dumps, from_json, inner, loads, register, thing, to_json
 from hedgerow.questions.wire_values import (
     Json,
-    read_list,
     read_number,
-    read_text,
+    read_pairs,
     read_value,
+    refuse,
     write_number,
     write_text,
     write_value,
@@ -46,11 +46,17 @@ def _write_answer(answer: Answer) -> dict[str, Json]:
 
 def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answer:
     found = thing("estimate", estimate, Estimate)
-    axes = [read_list("A pair", pair) for pair in read_list("labels", labels)]
-    named = tuple((read_text("A name", name), tuple(read_value(values))) for name, values in axes)
+    named = tuple((name, _read_labels(values)) for name, values in read_pairs("labels", labels))
     return Answer(
         thing("query", query, Query), found.value, found.error, found.source, read_number("cost", cost), named
     )
+
+
+def _read_labels(record: Json) -> tuple[Any, ...]:
+    labels = read_value(record)
+    if not isinstance(labels, tuple):
+        refuse("labels", "a tuple for every name", labels)
+    return labels
 
 
 register("answer", Answer, _write_answer, _read_answer)
@@ -73,12 +79,27 @@ register(
 )
 
 
+class Account:
+    """What a ledger is opened with: its budget, and the δ set aside for events that have one of their own."""
+
+    def __init__(self, budget: Budget, slack: float) -> None:
+        self.budget, self.slack = budget, slack
+
+
+register(
+    "account",
+    Account,
+    lambda account: {"budget": inner(account.budget), "slack": write_number("slack", account.slack)},
+    lambda budget, slack: Account(thing("budget", budget, Budget), read_number("slack", slack)),
+)
+
+
 def ledger_lines(ledger: Ledger) -> Iterator[str]:
-    """A ledger as lines of JSON: its budget, its entries, and the answers that were given.
+    """A ledger as lines of JSON: its budget and slack, its entries, and the answers that were given.
 
     A question that has no form, one with functions of the user's own, is left out: it is answered anew.
     """
-    yield dumps(ledger.budget)
+    yield dumps(Account(ledger.budget, ledger.set_aside))
     for entry in ledger.entries():
         yield dumps(entry)
     for bound, estimate in ledger.answers():
@@ -89,26 +110,28 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
 
 def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
     """The ledger that was written, to be taken up again: ``hr.open(…, ledger=ledger)``."""
-    budget: Budget | None = None
+    account: Account | None = None
     entries: list[Entry] = []
     answers: list[tuple[Bound[Any], Estimate]] = []
     for line in lines:
         found: object = loads(line)
         match found:
-            case Budget() if budget is None:
-                budget = found
-            case Entry() if budget is not None:
+            case Account() if account is None:
+                account = found
+            case Budget() if account is None:  # as ledgers without a slack were written before
+                account = Account(found, 0.0)
+            case Entry() if account is not None:
                 entries.append(found)
-            case Answered() if budget is not None:
+            case Answered() if account is not None:
                 answers.append((_bound(found.question, universe), found.estimate))
             case _:
                 raise InvalidInput(
-                    f"A line of a ledger must be its budget, the first, or an entry or an answer. Found {type(found).__name__}. "
+                    f"A line of a ledger must be its account, the first, or an entry or an answer. Found {type(found).__name__}. "
                     "Read the lines as they were written."
                 )
-    if budget is None:
-        raise InvalidInput("A ledger must begin with its budget. Found no line. Read the lines as they were written.")
-    return Accountant(budget, earlier=entries, answers=answers)
+    if account is None:
+        raise InvalidInput("A ledger must begin with its account. Found no line. Read the lines as they were written.")
+    return Accountant(account.budget, account.slack, entries, answers)
 
 
 def _question(bound: Bound[Any]) -> Linear | Query | None:

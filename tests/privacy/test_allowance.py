@@ -233,7 +233,7 @@ def test_a_little_less_noise_than_a_budget_buys_is_refused() -> None:
 
 
 def test_the_cost_of_less_noise_than_all_is_its_own_epsilon() -> None:
-    noise = Gaussian(1.0, 20.0)
+    noise = Gaussian(1.0, 20.0, 2.0**-16)  # fine enough for the formula of continuous noise
     cost = OneCall(APPROXIMATE).charge(noise).cost
     assert gaussian_delta(1 / 20, cost) <= 1e-6 < gaussian_delta(1 / 20, cost * 0.999)
 
@@ -241,7 +241,7 @@ def test_the_cost_of_less_noise_than_all_is_its_own_epsilon() -> None:
 def test_a_step_with_a_delta_is_paid_by_its_epsilon_and_delta() -> None:
     epsilon, delta = Allowance.of(APPROXIMATE).approximate()
     assert (epsilon, delta) == (1.0, 1e-6)
-    tilted = PerturbedObjective(epsilon, delta, 0.01, Gaussian(1.0, 20.0), Gaussian(0.1, 100.0))
+    tilted = PerturbedObjective(epsilon, delta, 0.01, Gaussian(1.0, 20.0, 2.0**-28), Gaussian(0.1, 100.0, 2.0**-14))
     assert Allowance.of(APPROXIMATE).charge(tilted).cost == epsilon
     for false in (dataclasses.replace(tilted, epsilon=1.01), dataclasses.replace(tilted, delta=1.01e-6)):
         with pytest.raises(errors.BudgetExceeded, match="cost must be at most epsilon = 1 and delta = 1e-06"):

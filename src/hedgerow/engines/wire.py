@@ -26,6 +26,7 @@ from hedgerow.questions.wire_values import (
     read_list,
     read_names,
     read_number,
+    read_pairs,
     read_text,
     read_value,
     read_whole,
@@ -150,14 +151,18 @@ def _read_entry(
     private: Json,
 ) -> Entry:
     facts = {}
-    for pair in read_list("about", about):
-        name, value = read_list("A pair", pair)
+    for name, value in read_pairs("about", about):
         is_query = kind_of(value) == kind_of(inner(_EVERYONE))
-        facts[read_text("A name", name)] = thing("query", value, Linear) if is_query else read_value(value)
+        facts[name] = thing("query", value, Linear) if is_query else read_value(value)
+    place, paid = read_whole("number", number), read_number("cost", cost)
+    if place < 0 or not paid >= 0:
+        refuse("number and cost", "at least 0", [place, paid])
+    if not read_list("events", events):
+        refuse("events", "what was charged, one at least", events)
     return Entry(
-        number=read_whole("number", number),
+        number=place,
         events=tuple(thing("event", event, Event) for event in read_list("events", events)),
-        cost=read_number("cost", cost),
+        cost=paid,
         why=read_text("why", why),
         about=facts,
         asked=None if asked is None else thing("asked", asked, Query),

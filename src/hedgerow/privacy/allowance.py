@@ -33,6 +33,7 @@ from hedgerow.privacy.ledger import FIT, Accountant, HasLedger, Ledger, Receipt
 Payer = Budget | Ledger | HasLedger
 
 _MARGIN = 1e-6  # share of ε and δ kept for the difference of the discrete Gaussian from the continuous one
+_CONTINUOUS = 1e-5  # of σ: on a coarser grid the analytic formula is not the noise's own
 _FINE = 1e-6  # share by which Δ is enlarged: half for rounding to the grid, half for that of clipped norms
 
 
@@ -146,7 +147,7 @@ class OneCall(Ledger):
         if self.entries():
             raise BudgetExceeded("A payment must be made once. Found a second. Charge all events of the call together.")
         ε, δ = self.budget.epsilon, self.budget.delta
-        if planned and not self.budget.pure and all(isinstance(event, Gaussian) for event in planned):
+        if planned and not self.budget.pure and all(map(_is_continuous, planned)):
             mu = math.sqrt(math.fsum(2 * event.rho * count for event, count in Counter(planned).items()))
             if gaussian_delta(mu, ε * (1 - _MARGIN)) <= δ * (1 - _MARGIN):
                 return min(ε, gaussian_epsilon(mu, δ * (1 - _MARGIN), ε) / (1 - _MARGIN))
@@ -160,6 +161,10 @@ class OneCall(Ledger):
         accountant = Accountant(self.budget, slack=math.fsum(event.delta for event in planned))
         accountant.charge(*planned)
         return accountant.spent_epsilon
+
+
+def _is_continuous(event: Event) -> bool:
+    return isinstance(event, Gaussian) and event.grid <= _CONTINUOUS * event.sigma
 
 
 @final

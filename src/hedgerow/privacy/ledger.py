@@ -28,12 +28,14 @@ import numpy as np
 from hedgerow import errors
 from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import Event
+from hedgerow.privacy.events import Event, Exponential, Gaussian, Laplace, Repeated
 from hedgerow.privacy.process import Home, OneOnly
 
 Drawn = TypeVar("Drawn")
 FIT = Fraction(1, 10**12)
 """Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
+WRITTEN_DOWN = (Laplace, Gaussian, Exponential, Repeated)
+"""Events of which all that is released is what was drawn, so that it can be read again."""
 
 _issued = object()  # what a ledger shows when it makes a receipt
 
@@ -121,6 +123,11 @@ class Entry:
         """Whether all that was paid for came out before the ledger was left. What is not kept is not waited for."""
         return not self.kept or len(self.released) == self.releases
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether a receipt can give all of it again. A round, a sample, what was not kept or not drawn here would be new."""
+        return self.kept and self.is_complete and all(isinstance(event, WRITTEN_DOWN) for event in self.events)
+
 
 @dataclass
 class Bill:
@@ -141,7 +148,8 @@ class Ledger(OneOnly, ABC):
 
     ``earlier``: the entries of a ledger that is taken up again. They are spent. While the mechanism that made them goes the
     same way again, each charge is the next of them, and its receipt gives what came out then; what is left is for
-    ``engine.resume``. An entry whose release was not written down is lost, and charged again: too much, never too little.
+    ``engine.resume``. An entry of which not all that came out was written down is lost, and charged again: too much, never
+    too little.
 
     There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
     """
@@ -167,7 +175,17 @@ class Ledger(OneOnly, ABC):
         self._bills: list[tuple[Bill, Any]] = []
         self._answers = list(answers)
         for entry in earlier:
+            if not all(map(math.isfinite, map(budget.cost, entry.events))):
+                raise errors.InvalidInput(
+                    f"An earlier entry must have a cost in {budget.currency}. Found {entry.events!r}. Take it up with its budget."
+                )
             self._count(entry)
+        if self._failing > self._slack * (1 + FIT):  # the rest of δ converts to ρ, and would be promised twice
+            raise errors.InvalidInput(
+                f"slack must be at least the delta of the earlier entries, {float(self._failing):.4g}. Found {slack!r}. "
+                "Pass the slack that the ledger had."
+            )
+        self._taken_up = tuple(earlier)
         self._pending = collections.deque(earlier)
 
     @property
@@ -186,6 +204,11 @@ class Ledger(OneOnly, ABC):
     def slack(self) -> float:
         """What is left of the δ set aside."""
         return max(0.0, float(self._slack - self._failing))
+
+    @property
+    def set_aside(self) -> float:
+        """The δ set aside, spent or not: what ``slack`` was."""
+        return float(self._slack)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -256,15 +279,30 @@ class Ledger(OneOnly, ABC):
     def _earlier(self, planned: tuple[Event, ...]) -> Entry | None:
         """The entry that this charge was when the session ran before; None for a new one."""
         while self._pending:
-            entry = self._pending.popleft()
+            entry = self._pending[0]
             if entry.events != planned:
+                self._require_fitted_then(planned)
+                self._pending = collections.deque(self._taken_up)  # whoever opens it next begins at the first
                 raise errors.InvalidInput(
                     f"A ledger must be taken up by a session that is opened as before. Found a charge of {entry.events!r} "
                     f"where {planned!r} comes now. Open it with the same universe, workload and options."
                 )
-            if entry.is_complete:
+            self._pending.popleft()
+            if entry.is_readable:
                 return entry
         return None
+
+    def _require_fitted_then(self, planned: tuple[Event, ...]) -> None:
+        """A charge that was refused left no entry: it is refused again."""
+        before = self._taken_up[: len(self._taken_up) - len(self._pending)]
+        costs = (
+            Fraction(self.budget.cost(event)) for events in (*(e.events for e in before), planned) for event in events
+        )
+        if sum(costs, Fraction(0)) > self._total * (1 + FIT):
+            raise errors.BudgetExceeded(
+                f"cost must be at most what was left in {self.budget.currency} when the session ran before. Found more, and it "
+                "was refused then. Go on with what is known."
+            )
 
     def rest(self) -> tuple[Entry, ...]:
         """The earlier entries that were not met again so far. From now on every charge is a new one."""
@@ -284,7 +322,9 @@ class Ledger(OneOnly, ABC):
             if isinstance(released, np.ndarray):  # whoever drew it may change it
                 released = released.copy()
                 released.flags.writeable = False
-            self._entries[receipt.number] = replace(entry, released=(*entry.released, released), private=private)
+            self._entries[receipt.number] = replace(
+                entry, released=(*entry.released, released), private=entry.private and private
+            )
             self._keep(self._entries[receipt.number])
 
     def note(self, question: Any, answer: Any) -> None:

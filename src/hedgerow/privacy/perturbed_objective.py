@@ -30,6 +30,8 @@ from hedgerow.privacy.events import PerturbedObjective
 
 _SHARE = 0.01  # of ε and δ, for the noise that hides how near the minimum was
 _MARGIN = 1e-6  # of ε and δ, for noise on a grid
+_TILT_GRID = 2.0**-32  # of σ at most: the density that the proof is about is a continuous one,
+_HIDE_GRID = 1e-3  # and of Δ: rounding to it is part of the distance that is hidden
 
 
 def for_the_tilt(epsilon: float, delta: float) -> tuple[float, float]:
@@ -54,6 +56,13 @@ def require_private(event: PerturbedObjective, neighbours: str) -> None:
     tilted = privacy_delta(ε, event.curvature, lipschitz, 1.0, event.tilt.sigma, neighbours) <= δ
     ε, δ = for_hiding(event.epsilon, event.delta)
     hidden = gaussian_delta(event.hide.sensitivity / event.hide.sigma, ε) <= δ
+    if not (
+        event.tilt.grid <= event.tilt.sigma * _TILT_GRID and event.hide.grid <= event.hide.sensitivity * _HIDE_GRID
+    ):
+        raise InvalidInput(
+            f"grids of a perturbed objective must be at most {_TILT_GRID:.3g} of the tilt's sigma and {_HIDE_GRID:g} of the "
+            f"distance that is hidden. Found {event.tilt.grid:.4g} and {event.hide.grid:.4g}. Draw on finer grids."
+        )
     if not (tilted and hidden):
         raise InvalidInput(
             "epsilon and delta of a perturbed objective must be what its two draws have. Found less, "

@@ -240,6 +240,18 @@ def read_list(role: str, record: Json) -> list[Json]:
     return record
 
 
+def read_pairs(role: str, record: Json) -> list[tuple[str, Json]]:
+    """Names, each once, with what belongs to them."""
+    pairs = []
+    for pair in read_list(role, record):
+        if type(pair) is not list or len(pair) != 2:
+            refuse(role, "a list of pairs", pair)
+        pairs.append((read_text("A name", pair[0]), pair[1]))
+    if len(dict(pairs)) != len(pairs):
+        refuse(role, "of different names", [name for name, _ in pairs])
+    return pairs
+
+
 def write_names(role: str, names: Sequence[Any]) -> list[Json]:
     return [write_text(role, name) for name in names]
 
