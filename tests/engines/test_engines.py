@@ -255,6 +255,18 @@ def test_a_ledger_is_not_taken_up_by_a_session_that_is_opened_otherwise() -> Non
         practical(hr.Budget(2.0, 1e-6), ledger=taken_up(first.ledger))
 
 
+@pytest.mark.parametrize(
+    "about", [{}, {"attributes": ("a", "z")}, {"attributes": ("b",)}, {"query": "count"}], ids=lambda about: str(about)
+)
+def test_an_entry_that_cannot_have_been_written_is_refused(about) -> None:
+    first = practical(BUDGETS["replace approximate"])
+    said(first, QUESTIONS[3], within=0.01)
+    *entries, last = first.ledger.entries()
+    assert last.why == "measured table"
+    with pytest.raises(hr.InvalidInput, match="must be of the session's universe"):
+        practical(first.budget, ledger=taken_up(first.ledger, [*entries, replace(last, about=about)]))
+
+
 @pytest.mark.parametrize("rows", [2_000_000, 20_000_000])
 @pytest.mark.parametrize("name", ["replace approximate", "replace pure"])
 def test_a_large_reserve_on_a_large_table_leaves_the_guard_out(name, rows) -> None:

@@ -21,6 +21,7 @@ from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, final
 
 import numpy as np
@@ -261,7 +262,7 @@ class Ledger(OneOnly, ABC):
             if entry is None:
                 cost = self._admitted(planned, costs)
                 asked = self._bills[-1][1] if self._bills else None
-                entry = Entry(len(self._entries), planned, cost, why, dict(about or {}), asked, keep)
+                entry = Entry(len(self._entries), planned, cost, why, MappingProxyType(dict(about or {})), asked, keep)
                 self._count(entry)  # from here on an interrupt counts too much, never too little
                 self._keep(entry)
             receipt = Receipt(_issued, self, entry)

@@ -12,7 +12,7 @@ from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.knowledge import LARGEST_NOISE, Knowledge
 from hedgerow.engines.practical.measurement import Measurement
-from hedgerow.errors import BudgetExceeded
+from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry, Ledger, Receipt
@@ -79,12 +79,21 @@ class Purchases:
             if entry.why == NUMBER:  # its share of β is used, whether or not it came out
                 self._known.bars.add_number()
             elif entry.why in (TABLE, QUERY) and entry.is_complete and isinstance(event, Laplace | Gaussian):
-                (drawn,) = entry.released
-                if entry.why == QUERY:
-                    self._known.learn(_of_query(entry.about["query"], drawn, event))
-                else:
-                    names = tuple(entry.about["attributes"])
-                    self._known.learn(Measurement(names, np.asarray(drawn, dtype=float), event))
+                self._known.learn(self._measured(entry, event))
+
+    def _measured(self, entry: Entry, event: Laplace | Gaussian) -> Measurement:
+        """What the entry says was measured, if that can be: whoever could write into a ledger could write anything."""
+        universe, (drawn,) = self._data.universe, entry.released
+        query, names = entry.about.get("query"), tuple(entry.about.get("attributes", ()))
+        if isinstance(query, Linear) and set(query.attributes) <= set(universe.names):
+            if universe.sizes(query.attributes) == query.shape and np.ndim(drawn) == 0:
+                return _of_query(query, drawn, event)
+        elif set(names) <= set(universe.names) and np.shape(drawn) == universe.sizes(names):
+            return Measurement(names, np.asarray(drawn, dtype=float), event)
+        raise InvalidInput(
+            f"A measurement in a ledger must be of the session's universe. Found another in entry {entry.number}. "
+            "Open it with the ledger and the universe that it was written with."
+        )
 
     def _buy_rows(self, within: float, event: Laplace | Gaussian) -> None:
         """Where n is private and known too badly for a bar of ``within``, buy it too: if what follows is affordable."""
