@@ -1,0 +1,2 @@
+from hedgerow.errata.erratum import Noted
+NOTED: tuple[Noted, ...] = ()
