@@ -20,7 +20,7 @@ from hedgerow.textbook import bounds, pmw
     printed="α ≥ 32 log|X|(log|Q| + log(32 log|X|/(α²β)))/(εα²‖x‖₁) … with this value we get T = 2α",
     wrong=(
         "The proof's 9c with c = 4 log|X|/α² is 36 (which the book has two displays later). With 32 the threshold of Algorithm "
-        "6 is 2¼α, and answers from the hypothesis are within 3¼α, not 3α. Here |X| = 2¹⁰, |Q| = 10⁶, β = .05, α = .1, ε = 1."
+        "6 is 2¼α, noise is within 1⅛α, and answers from the hypothesis are within 3⅜α, not 3α. Here |X| = 2¹⁰, |Q| = 10⁶, β = .05, α = .1, ε = 1."
     ),
     instead="36",
     module="hedgerow.textbook.bounds",
@@ -122,7 +122,15 @@ NOTED = (
         "Lemma 4.3",
         "“any collection of linear queries” needs |Q| > 2, as the proof says; and log|Q|/α² must be rounded up to whole rows.",
     ),
-    Noted(DWORK_ROTH, "Proof of Theorem 4.5", "“By Theorem 4.2” should be Proposition 4.4, and “yields (4.4)” should be (4.2)."),
-    Noted(DWORK_ROTH, "Proof of Lemma 4.12", "The sixth line follows by ≥, the “first inequality” of the text, and is printed with =."),
+    Noted(
+        DWORK_ROTH,
+        "Proof of Theorem 4.5",
+        "“By Theorem 4.2” should be Proposition 4.4, and “yields (4.4)” should be (4.2).",
+    ),
+    Noted(
+        DWORK_ROTH,
+        "Proof of Lemma 4.12",
+        "The sixth line follows by ≥, the “first inequality” of the text, and is printed with =.",
+    ),
     Noted(DWORK_ROTH, "Algorithm 6, δ > 0", "k is not defined; Theorem 4.15 has |Q| there, and there are 2|Q| tests."),
 )

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+from hedgerow.errors import InvalidInput
+
 ULLMAN = "Ullman, Private Multiplicative Weights Beyond Linear Queries"
 WANG = "Wang, Lecture 12: Releasing Multiple Linear Queries Privately II"
 FISH = "Fish, Reyzin & Rubinstein, Sampling Without Compromising Accuracy in Adaptive Data Analysis"
@@ -26,9 +28,13 @@ class Finding:
     limit: float
     rule: Literal["at most", "at least"] = "at most"
 
+    def __post_init__(self) -> None:
+        if math.isnan(self.number) or math.isnan(self.limit):
+            raise InvalidInput(f"A finding must have a number and a limit. Found none for {self.what!r}. Compute them.")
+
     @property
     def holds(self) -> bool:
-        """But for rounding; never for a number that is none."""
+        """But for rounding."""
         slack = 1e-9 * abs(self.limit) or 1e-12
         return self.number <= self.limit + slack if self.rule == "at most" else self.number >= self.limit - slack
 

@@ -24,9 +24,7 @@ def randomised_response_delta(epsilon: float, each: float, times: int, leak: flo
 
 def _log_binomial(n: int, p: float) -> Array:
     k = np.arange(n + 1)
-    return np.asarray(
-        gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p)
-    )
+    return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p))
 
 
 def _hockey_stick(epsilon: float, log_p: Array, log_q: Array) -> float:

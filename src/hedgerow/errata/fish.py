@@ -33,7 +33,9 @@ def linear_amplification() -> tuple[Finding, Finding]:
     printed = epsilon * n / (4 * sample * math.sqrt(2 * k * math.log(1 / delta)))
     ours = math.log1p(n / sample * math.expm1(allowed))
 
-    def loss(inner: float) -> float:  # at an answer beyond both means, where the row is in the sample with probability ℓ/n
+    def loss(
+        inner: float,
+    ) -> float:  # at an answer beyond both means, where the row is in the sample with probability ℓ/n
         return math.log1p(sample / n * math.expm1(inner))
 
     what = "privacy loss of a query, against what k of them may cost"
@@ -102,7 +104,7 @@ def sample_size() -> tuple[Finding, Finding]:
         "The projection onto Θ, which the proofs of Theorems 14 and 21 use (Π). Without it iterates leave Θ, where nothing is "
         "known of the gradient. L(x) = x on Θ = [0, 1], η_t = D/(G√t) with D = G = 1, a hundred steps from 1."
     ),
-    instead="x_t := Π_Θ(x_{t−1} − η_t∇̃L)",
+    instead="x_t := Π_Θ(x_{t−1} − η_t∇̃L). The sets project; Algorithm 4 itself is not yet in the package",
     module="hedgerow.convex.sets",
 )
 def no_projection() -> tuple[Finding, Finding]:
@@ -131,7 +133,7 @@ def no_projection() -> tuple[Finding, Finding]:
     wrong=(
         "Given a history, S is no longer i.i.d., and Lemma 18 does not apply. With probability δ = α/4 the mechanism publishes S "
         "in its first answer (else it says ½ always): (0, α/4)-private. After a publication the analyst asks for the share of S, "
-        "answered exactly; else for a constant ½. α = .1, ten rows of a million equally likely ones."
+        "answered exactly; else for a constant ½. α = .1, ten rows from a million equally likely values."
     ),
     instead="the same without the conditioning",
     module=NOT_YET,
@@ -146,7 +148,11 @@ def conditioned_transfer() -> tuple[Finding, Finding]:
 
 
 NOTED = (
-    Noted(FISH, "Proof of Theorem 5, part 2", "|q(S_ℓ) + q(S)| should be a difference; “is ε-private” should be (ε, δ)-private."),
+    Noted(
+        FISH,
+        "Proof of Theorem 5, part 2",
+        "|q(S_ℓ) + q(S)| should be a difference; “is ε-private” should be (ε, δ)-private.",
+    ),
     Noted(
         FISH,
         "Corollaries 15 and 16",

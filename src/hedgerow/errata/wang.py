@@ -27,7 +27,9 @@ from hedgerow.textbook import multiplicative_weights as experts
 )
 def halving_logarithm() -> tuple[Finding, Finding]:
     number = np.arange(8)
-    advice = np.array([(number >> bit) & 1 == 0 for bit in range(3)])  # a tie, which the algorithm breaks towards "down"
+    advice = np.array(
+        [(number >> bit) & 1 == 0 for bit in range(3)]
+    )  # a tie, which the algorithm breaks towards "down"
     mistakes = experts.halving(advice, np.ones(3, dtype=bool)).mistakes
     what = "mistakes of Algorithm 1 among 8 experts, one of them perfect"
     return Finding(what, mistakes, math.log(8)), Finding(what, mistakes, experts.halving_mistakes(8))
@@ -95,7 +97,9 @@ def restricted_choice() -> tuple[Finding, Finding]:
     queries, p = np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([0.5, 0.5])
 
     def chosen(zeros: int, restricted: bool) -> Array:
-        scores = n * np.abs(queries @ (p - np.array([zeros, n - zeros]) / n))  # in rows: one row moves them by 1 at most
+        scores = n * np.abs(
+            queries @ (p - np.array([zeros, n - zeros]) / n)
+        )  # in rows: one row moves them by 1 at most
         weights = np.exp(scores / Exponential(1.0, epsilon).scale)
         if restricted:
             weights = np.where(scores > alpha * n, weights, 0.0)
@@ -111,11 +115,17 @@ def restricted_choice() -> tuple[Finding, Finding]:
 
 
 NOTED = (
-    Noted(WANG, "the introduction", "“the error will be n = O(…)” repeats the sample complexity; the error is the α it is solved for."),
+    Noted(
+        WANG,
+        "the introduction",
+        "“the error will be n = O(…)” repeats the sample complexity; the error is the α it is solved for.",
+    ),
     Noted(WANG, "(12.3)", "1 − ℓᵗ·pᵗ lacks γ, which (12.4) has."),
     Noted(WANG, "(12.6)", "The middle sum (ℓᵢᵗ)² lacks γ², which the last term has."),
     Noted(WANG, "(12.7)", "γ²T² should be γ²T; (12.8) follows from that and not from what is printed."),
     Noted(
-        WANG, "§12.2.2, accuracy", "The exponential mechanism errs by O(log k/(ε₀n)), not O(log|D|/(ε₀n)): it chooses among k queries."
+        WANG,
+        "§12.2.2, accuracy",
+        "The exponential mechanism errs by O(log k/(ε₀n)), not O(log|D|/(ε₀n)): it chooses among k queries.",
     ),
 )
