@@ -17,6 +17,7 @@ TALWAR = "Talwar, Thakurta & Zhang, Private Empirical Risk Minimization Beyond t
 DOCUMENTS = (ULLMAN, WANG, FISH, DWORK_ROTH, TALWAR)
 
 NOT_YET = "not yet in the package"
+A_PROOF = "a step of a proof, for which there is no code"
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class Erratum:
 
     @property
     def in_the_package(self) -> bool:
-        return self.module != NOT_YET
+        return self.module not in (NOT_YET, A_PROOF)
 
 
 @dataclass(frozen=True)

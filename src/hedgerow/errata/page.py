@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hedgerow.errata.erratum import NOT_YET, Erratum, Finding, Noted
+from hedgerow.errata.erratum import A_PROOF, NOT_YET, Erratum, Finding, Noted
 from hedgerow.errors import NotPrivateWarning
 
 INTRODUCTION = """\
@@ -73,10 +73,11 @@ def _summary(ran: list[Ran]) -> str:
     for one in ran:
         e = one.erratum
         lines.append(f"| [{e.name}](#{e.name}) | {e.place} | {one.printed} | {one.ours} |")
-    missing = sum(not one.erratum.in_the_package for one in ran)
+    apart = {where: sum(one.erratum.module == where for one in ran) for where in (NOT_YET, A_PROOF)}
+    counts = " and ".join(f"{count} about what is {where}" for where, count in apart.items())
     lines += [
         "",
-        f"{len(ran)} errata; {missing} of them concern what is {NOT_YET}, and carry the corrected formula themselves.",
+        f"{len(ran)} errata, of which {counts}: these carry the corrected formula in the demonstration itself.",
     ]
     return "\n".join(lines) + "\n"
 

@@ -128,8 +128,8 @@ def any_subgradient() -> tuple[Finding, Finding]:
         "twice what the theorem's corollary asks for at (ε/2, δ/2). Where ε is large the claim itself is false, exactly: T = "
         "1000 calls of an (ε₀, δ₀)-private randomised response at ε = 30, δ = 10⁻⁶. (Up to ε = 10 the slack of the theorem hides it.)"
     ),
-    instead="the ledger divides what is left in ρ",
-    module="hedgerow.privacy.ledger",
+    instead="what there is, in ρ, is divided among the calls",
+    module="hedgerow.privacy.budget",
 )
 def oracle_epsilon() -> tuple[Finding, Finding]:
     epsilon, delta, T = 30.0, 1e-6, 1000

@@ -43,7 +43,7 @@ def halving_logarithm() -> tuple[Finding, Finding]:
     wrong=(
         "The proof uses ln(1 − x) ≥ −x − x² on |x| ≤ ½, so it needs γ ≤ ½, that is T ≥ 4 ln N. In fewer than ln N rounds γ is "
         "above 1, weights turn negative, and the 'distribution' need not be bounded. N = 100, T = 2: losses of 1 for 66 "
-        "experts, 0 for the others, then the sign of what is played."
+        "experts and 0 for the others, then 1 where more than the average is played and −1 where less."
     ),
     instead="T ≥ 4 ln N is required; shorter games are refused",
     module="hedgerow.textbook.multiplicative_weights",
