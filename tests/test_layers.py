@@ -36,8 +36,8 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"cli"},
 ]
 SEES_ONLY = {"erm": {"privacy", "convex"}, "sql": {"questions"}, "ledgers": {"privacy"}}  # and the helpers
-BESIDE = {"audit", "bench"}  # they see everything, and are seen by the demo alone, whose table is public
-SEES_BESIDE = {"demo", "hedgerow"} | BESIDE
+BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
+SEES_BESIDE = {"demo": {"bench"}, "hedgerow": {"audit", "bench"}, "cli": {"errata"}}  # the demo's table is public
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 
 # What others' libraries document under a private name, or have under no other.
@@ -87,7 +87,7 @@ def upward_imports(root: Path) -> list[str]:
         mine = room_of(module)
         for other in sorted(others):
             room = room_of(other)
-            if room == mine or mine in BESIDE or (room in BESIDE and mine in SEES_BESIDE):
+            if room == mine or mine in BESIDE or room in SEES_BESIDE.get(mine, set()):
                 continue
             lower = HEIGHT.get(room, len(LAYERS)) < HEIGHT.get(mine, -1)
             if not lower or not (room in HELPERS or room in SEES_ONLY.get(mine, {room})):
@@ -188,11 +188,19 @@ def tree(folder: Path, **files: str) -> Path:
         ("erm__problem", "from hedgerow.data import Table"),
         ("sql__parse", "from hedgerow.privacy import noise"),
         ("engines__theory", "from hedgerow import bench"),
+        ("demo__show", "from hedgerow.errata import ERRATA"),
         ("unheard_of", "from hedgerow.privacy import noise"),
     ],
 )
 def test_an_import_that_points_up_is_found(where: str, text: str, tmp_path: Path) -> None:
-    beside = {"privacy__noise": "", "data__table": "", "data____init__": "", "bench": "", "__init__": ""}
+    beside = {
+        "privacy__noise": "",
+        "data__table": "",
+        "data____init__": "",
+        "bench": "",
+        "__init__": "",
+        "errata____init__": "",
+    }
     assert len(upward_imports(tree(tmp_path, **{**beside, where: text}))) == 1
 
 
@@ -201,6 +209,7 @@ def test_an_import_that_points_down_is_not_found(tmp_path: Path) -> None:
         tmp_path, errors="", privacy__noise="from hedgerow.errors import InvalidInput", bench="import hedgerow",
         erm__auto="from hedgerow.privacy import noise\nfrom .problem import Problem", erm__problem="", __init__="",
         demo__show="from hedgerow.bench import unsafe_answer\nimport numpy",
+        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.errata import page",
     )  # fmt: skip
     assert upward_imports(root) == []
 

@@ -1,4 +1,4 @@
-"""The command line: the demo, and synthetic data from a file in one command."""
+"""The command line: the demo, synthetic data from a file in one command, and the errata of the papers."""
 
 from __future__ import annotations
 
@@ -61,3 +61,15 @@ def release(
         typer.echo(str(refused), err=True)
         raise typer.Exit(2) from None
     typer.echo(f"wrote {out}")
+
+
+@app.command()
+def errata(
+    name: Annotated[str | None, typer.Argument(help="One of them; all if left out.")] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the page of all of them.")] = False,
+    page: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("docs/errata.md"),
+) -> None:
+    """Show the errors of the papers: each demonstration fails on the printed formula and passes on ours."""
+    from hedgerow.errata.report import report
+
+    raise typer.Exit(report(name, page if write else None))

@@ -1,0 +1,94 @@
+"""What an erratum is: a place in a document, what is printed there, and a number that tells it from what we do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from hedgerow.errors import InvalidInput
+
+ULLMAN = "Ullman, Private Multiplicative Weights Beyond Linear Queries"
+WANG = "Wang, Lecture 12: Releasing Multiple Linear Queries Privately II"
+FISH = "Fish, Reyzin & Rubinstein, Sampling Without Compromising Accuracy in Adaptive Data Analysis"
+DWORK_ROTH = "Dwork & Roth, The Algorithmic Foundations of Differential Privacy, chapter 4"
+TALWAR = "Talwar, Thakurta & Zhang, Private Empirical Risk Minimization Beyond the Worst Case"
+DOCUMENTS = (ULLMAN, WANG, FISH, DWORK_ROTH, TALWAR)
+
+NOT_YET = "not yet in the package"
+A_PROOF = "a step of a proof, for which there is no code"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A number, and the limit that the claim sets it."""
+
+    what: str
+    number: float
+    limit: float
+    rule: Literal["at most", "at least"] = "at most"
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.number) or math.isnan(self.limit):
+            raise InvalidInput(f"A finding must have a number and a limit. Found none for {self.what!r}. Compute them.")
+
+    @property
+    def holds(self) -> bool:
+        """But for rounding."""
+        slack = 1e-9 * abs(self.limit) or 1e-12
+        return self.number <= self.limit + slack if self.rule == "at most" else self.number >= self.limit - slack
+
+    def __str__(self) -> str:
+        outcome = "holds" if self.holds else "fails"
+        return f"{outcome}: {shown(self.number)}, {self.rule} {shown(self.limit)}"
+
+
+def shown(number: float) -> str:
+    """Four digits, which are the same on every machine."""
+    return "∞" if number == math.inf else f"{number:.4g}"
+
+
+Demonstration = Callable[[], tuple[Finding, Finding]]
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """One error of a document, with the demonstration that fails on what is printed and passes on what we do."""
+
+    name: str
+    document: str
+    place: str
+    printed: str
+    wrong: str
+    instead: str
+    module: str
+    demonstrate: Demonstration
+
+    @property
+    def in_the_package(self) -> bool:
+        return self.module not in (NOT_YET, A_PROOF)
+
+
+@dataclass(frozen=True)
+class Noted:
+    """An error that has no number to show it by: a slip of the pen, or one we could not show."""
+
+    document: str
+    place: str
+    note: str
+
+
+REGISTER: list[Erratum] = []
+
+
+def erratum(
+    name: str, *, document: str, place: str, printed: str, wrong: str, instead: str, module: str
+) -> Callable[[Demonstration], Demonstration]:
+    """Registers the function below it as the demonstration of an erratum."""
+
+    def registered(demonstrate: Demonstration) -> Demonstration:
+        REGISTER.append(Erratum(name, document, place, printed, wrong, instead, module, demonstrate))
+        return demonstrate
+
+    return registered

@@ -1,0 +1,162 @@
+"""[F] Sampling in adaptive data analysis."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy
+
+from hedgerow.convex.sets import Box
+from hedgerow.errata.erratum import FISH, NOT_YET, Finding, Noted, erratum
+
+
+@erratum(
+    "fish-linear-amplification",
+    document=FISH,
+    place="Algorithm 1, ε′, and the proof of Theorem 5",
+    printed="ε′ = εn/(4ℓ√(2k log(1/δ))), and a single query is (2ℓε′/n)-private",
+    wrong=(
+        "log(1 + (ℓ/n)(e^ε′ − 1)) ≤ 2ℓε′/n needs ε′ ≤ 1, and ε′ grows with n, which the theorem only bounds from below. Theorem "
+        "5's own parameters at α = .1, β = .05, k = 1000, with two hundred times the least n: ε′ is 9.4. The loss is exact: a "
+        "table of zeros against one with a single 1."
+    ),
+    instead="ε′ = log(1 + (n/ℓ)(e^ε″ − 1)) for the ε″ that a query may cost",
+    module=NOT_YET,
+)
+def linear_amplification() -> tuple[Finding, Finding]:
+    alpha, beta, k = 0.1, 0.05, 1000
+    epsilon, delta = alpha / 64, alpha * beta / 32
+    sample = 2 * math.log(4 * k / beta) / alpha**2
+    n = 200 * 4 * math.sqrt(2 * k * math.log(1 / delta)) * math.log(2 * k / beta) / (alpha * epsilon)
+    allowed = epsilon / (2 * math.sqrt(2 * k * math.log(1 / delta)))
+    printed = epsilon * n / (4 * sample * math.sqrt(2 * k * math.log(1 / delta)))
+    ours = math.log1p(n / sample * math.expm1(allowed))
+
+    def loss(
+        inner: float,
+    ) -> float:  # at an answer beyond both means, where the row is in the sample with probability ℓ/n
+        return math.log1p(sample / n * math.expm1(inner))
+
+    what = "privacy loss of a query, against what k of them may cost"
+    return Finding(what, loss(printed), allowed), Finding(what, loss(ours), allowed)
+
+
+@erratum(
+    "fish-with-replacement",
+    document=FISH,
+    place="Proposition 7",
+    printed="Sampling ℓ points with replacement before an ε-private P is log(1 + (1 − (1 − 1/n)^ℓ)(e^ε − 1))-private",
+    wrong=(
+        "A row that is drawn j times moves the sample in j places, and costs jε. n = ℓ = 2, {1, 0} against {0, 0}, the mean with "
+        "Laplace noise of scale 1/(ℓε), ε = 1: the ratio of densities above 1 is ((1 + e)/2)²."
+    ),
+    instead="ℓ·log(1 + (e^ε − 1)/n)",
+    module=NOT_YET,
+)
+def with_replacement() -> tuple[Finding, Finding]:
+    n = size = 2
+    epsilon = 1.0
+    answers = np.linspace(-3.0, 4.0, 1401)
+    times = np.arange(size + 1)
+    drawn = np.array([math.comb(size, int(j)) * (1 / n) ** j * (1 - 1 / n) ** (size - j) for j in times])
+    one = (drawn[:, None] * np.exp(-size * epsilon * np.abs(answers - times[:, None] / size))).sum(axis=0)
+    loss = float(np.abs(np.log(one) + size * epsilon * np.abs(answers)).max())
+    printed = math.log1p((1 - (1 - 1 / n) ** size) * math.expm1(epsilon))
+    what = "privacy loss of the noisy mean"
+    return Finding(what, loss, printed), Finding(what, loss, size * math.log1p(math.expm1(epsilon) / n))
+
+
+@erratum(
+    "fish-sample-size",
+    document=FISH,
+    place="Theorem 5",
+    printed="ℓ = 2 log(4k/β)/α²; M is (α, β)-accurate on the distribution",
+    wrong=(
+        "This ℓ gives (α, β)-accuracy on the sample. Theorem 4, which is applied to it, needs (α/8, αβ/16). At α = .1, β = .05, k "
+        "= 1000 and q true of half of the rows: the probability that the mean of the subsample alone is off by more than α/8."
+    ),
+    instead="ℓ = 2 log(4k/β′)/α′² at α′ = α/8, β′ = αβ/16: about ninety times as many",
+    module=NOT_YET,
+)
+def sample_size() -> tuple[Finding, Finding]:
+    alpha, beta, k = 0.1, 0.05, 1000
+    inner, failure = alpha / 8, alpha * beta / 16
+
+    def outside(size: float) -> float:
+        m = math.ceil(size)
+        low = scipy.stats.binom.cdf(math.ceil(m * (0.5 - inner)) - 1, m, 0.5)
+        return float(low + scipy.stats.binom.sf(math.floor(m * (0.5 + inner)), m, 0.5))
+
+    what = "probability that one query's subsample is off by more than α/8, against αβ/16"
+    return (
+        Finding(what, outside(2 * math.log(4 * k / beta) / alpha**2), failure),
+        Finding(what, outside(2 * math.log(4 * k / failure) / inner**2), failure),
+    )
+
+
+@erratum(
+    "fish-no-projection",
+    document=FISH,
+    place="Algorithm 4, the update",
+    printed="x_t := x_{t−1} − η∇̃L(S, x_{t−1})",
+    wrong=(
+        "The projection onto Θ, which the proofs of Theorems 14 and 21 use (Π). Without it iterates leave Θ, where nothing is "
+        "known of the gradient. L(x) = x on Θ = [0, 1], η_t = D/(G√t) with D = G = 1, a hundred steps from 1."
+    ),
+    instead="x_t := Π_Θ(x_{t−1} − η_t∇̃L). The sets project; Algorithm 4 itself is not yet in the package",
+    module="hedgerow.convex.sets",
+)
+def no_projection() -> tuple[Finding, Finding]:
+    over = Box(0.0, 1.0)
+
+    def average(projected: bool) -> float:
+        x, total = np.array([1.0]), 0.0
+        for t in range(1, 101):
+            x = x - 1.0 / math.sqrt(t)
+            x = over.project(x) if projected else x
+            total += float(x[0])
+        return total / 100
+
+    def distance(x: float) -> float:
+        return abs(x - float(over.project(np.array([x]))[0]))
+
+    what = "distance of the returned average from Θ"
+    return Finding(what, distance(average(False)), 0.0), Finding(what, distance(average(True)), 0.0)
+
+
+@erratum(
+    "fish-conditioned-transfer",
+    document=FISH,
+    place="Proposition 20 (and Theorem 8)",
+    printed="Consider any possibility for the simulation … up to the first t − 1 rounds … E_{t−1}[|q_i(D) − a_i|] ≤ α",
+    wrong=(
+        "Given a history, S is no longer i.i.d., and Lemma 18 does not apply. With probability δ = α/4 the mechanism publishes S "
+        "in its first answer (else it says ½ always): (0, α/4)-private. After a publication the analyst asks for the share of S, "
+        "answered exactly; else for a constant ½. α = .1, ten rows from a million equally likely values."
+    ),
+    instead="the same without the conditioning",
+    module=NOT_YET,
+)
+def conditioned_transfer() -> tuple[Finding, Finding]:
+    alpha, rows, cells = 0.1, 10, 10**6
+    published = 1 - rows / cells  # |q(D) − a|: at most n of the cells are in S, and q(S) = a = 1
+    return (
+        Finding("E|q(D) − a| given that S was published", published, alpha),
+        Finding("E|q(D) − a| over all histories", alpha / 4 * published, alpha),
+    )
+
+
+NOTED = (
+    Noted(
+        FISH,
+        "Proof of Theorem 5, part 2",
+        "|q(S_ℓ) + q(S)| should be a difference; “is ε-private” should be (ε, δ)-private.",
+    ),
+    Noted(
+        FISH,
+        "Corollaries 15 and 16",
+        "Choosing the best run by the exponential mechanism needs a bounded loss (at most D·G will do), and scores of subsamples. "
+        "We have no demonstration: it is a missing assumption, not a formula.",
+    ),
+)
