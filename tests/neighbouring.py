@@ -46,7 +46,7 @@ class Case:
     def transcripts(self) -> Iterator[tuple[Transcript, Transcript]]:
         make = self.ledger or (lambda: Accountant(self.budget))
         for seed in range(self.seeds):
-            for table, others in itertools.groupby(self.pairs, key=lambda pair: id(pair[0])):
+            for _, others in itertools.groupby(self.pairs, key=lambda pair: id(pair[0])):
                 pairs = list(others)
                 guard = None if self.guard is None else self.guard()
                 noise = Recorder(seed, guard=guard, scripted=self.scripted)
@@ -137,7 +137,8 @@ def moved(one: Transcript, other: Transcript, budget: Budget) -> Iterator[tuple[
     for a, b in zip(one.draws, other.draws, strict=True):
         if a.kind not in ("open", "sample"):
             entry = one.entries[a.number]
-            yield entry.why, _root(distance(a, b) / allowed(a, entry, budget), a)
+            of_n = " of n" if entry.about.get("attributes") == () else ""
+            yield entry.why + of_n, _root(distance(a, b) / allowed(a, entry, budget), a)
 
 
 def _root(value: Fraction, drawn: Drawn) -> float:
