@@ -64,10 +64,10 @@ def hold(case: Case) -> None:
         for why, share in moved(one, other, case.budget):
             reached[why] = max(reached.get(why, 0.0), share)
         sites |= {drawn.site for drawn in one.draws if drawn.kind != "compare"}
-    assert sites == case.sites
+    assert sites == case.sites, f"drawn elsewhere, or not: {sorted(sites ^ case.sites)}; moved: {reached}"
     short = {why: share for why, share in reached.items() if share < case.reach.get(why, 0.9)}
     assert not short, f"too much noise, or too weak a search: {short}"
-    assert case.reach.keys() <= reached.keys()
+    assert case.reach.keys() <= reached.keys(), f"moved: {reached}"
 
 
 def faults(one: Transcript, other: Transcript, budget: Budget) -> list[str]:
