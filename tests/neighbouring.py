@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from recorder import Drawn, Recorder, Transcript, transcribed
+from recorder import Drawn, Recorder, Script, Transcript, transcribed
 
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import AboveThreshold, Event, Gaussian, Laplace
+from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
 
 BUDGETS = {
@@ -30,7 +30,8 @@ class Case:
     """A mechanism and where it is held to its sensitivities.
 
     ``run(table, ledger, noise)`` gives all that it tells. ``pairs``: neighbours. ``sites``: the functions in which it draws.
-    ``reach``: the share of its sensitivity that each kind of entry, by its ``why``, attains on some pair; 0.9 unless said.
+    ``reach``: the share of its sensitivity that what is drawn attains on some pair, by the ``why`` of its charge and by each
+    of its sites: 0.9 unless said. What is named here must be drawn.
     """
 
     run: Callable[[Any, Ledger, Recorder], Any]
@@ -39,7 +40,7 @@ class Case:
     sites: frozenset[str]
     reach: dict[str, float] = dataclasses.field(default_factory=dict)
     guard: Callable[[], Iterator[bool]] | None = None
-    scripted: Callable[[Event, Any, Any], Any] | None = None
+    scripted: Script | None = None
     ledger: Callable[[], Ledger] | None = None
     seeds: int = 1
 
@@ -51,23 +52,25 @@ class Case:
                 guard = None if self.guard is None else self.guard()
                 noise = Recorder(seed, guard=guard, scripted=self.scripted)
                 one = transcribed(self.run, pairs[0][0], make(), noise)
+                assert not unbalanced(one), "; ".join(unbalanced(one))
                 for _, other in pairs:
                     yield one, transcribed(self.run, other, make(), Recorder(seed, history=one.draws))
 
 
 def hold(case: Case) -> None:
     """Fails where anything is wrong, and where the pairs have no power to show it."""
-    reached: dict[str, float] = {}
+    reached: dict[tuple[str, str], float] = {}
     sites: set[str] = set()
     for one, other in case.transcripts():
-        assert faults(one, other, case.budget) == []
-        for why, share in moved(one, other, case.budget):
-            reached[why] = max(reached.get(why, 0.0), share)
+        found = faults(one, other, case.budget)
+        assert not found, "; ".join(found)
+        for drawn, share in moved(one, other, case.budget):
+            reached[drawn] = max(reached.get(drawn, 0.0), share)
         sites |= {drawn.site for drawn in one.draws if drawn.kind != "compare"}
     assert sites == case.sites, f"drawn elsewhere, or not: {sorted(sites ^ case.sites)}; moved: {reached}"
-    short = {why: share for why, share in reached.items() if share < case.reach.get(why, 0.9)}
+    short = {drawn: share for drawn, share in reached.items() if share < case.reach.get(drawn[0], 0.9)}
     assert not short, f"too much noise, or too weak a search: {short}"
-    assert case.reach.keys() <= reached.keys(), f"moved: {reached}"
+    assert case.reach.keys() <= {why for why, _ in reached}, f"moved: {reached}"
 
 
 def faults(one: Transcript, other: Transcript, budget: Budget) -> list[str]:
@@ -132,13 +135,13 @@ def allowed(drawn: Drawn, entry: Entry, budget: Budget) -> Fraction:
     return Δ * Δ if isinstance(drawn.event, Gaussian) else Δ
 
 
-def moved(one: Transcript, other: Transcript, budget: Budget) -> Iterator[tuple[str, float]]:
-    """Which share of its sensitivity each draw moved by, under the reason of its charge."""
+def moved(one: Transcript, other: Transcript, budget: Budget) -> Iterator[tuple[tuple[str, str], float]]:
+    """Which share of its sensitivity each draw moved by, under why it was charged and where it was drawn."""
     for a, b in zip(one.draws, other.draws, strict=True):
         if a.kind not in ("open", "sample"):
             entry = one.entries[a.number]
             of_n = " of n" if entry.about.get("attributes") == () else ""
-            yield entry.why + of_n, _root(distance(a, b) / allowed(a, entry, budget), a)
+            yield (entry.why + of_n, a.site), _root(distance(a, b) / allowed(a, entry, budget), a)
 
 
 def _root(value: Fraction, drawn: Drawn) -> float:

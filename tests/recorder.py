@@ -21,6 +21,9 @@ from hedgerow.privacy.guard_round import GuardRound
 from hedgerow.privacy.ledger import Entry, Ledger, Receipt
 from hedgerow.privacy.noise import Seeded
 
+Script = Callable[[str, Event, Any, Any], Any]
+"""What a draw says: of where it is made, its event, the private value, and what a seed would have given."""
+
 BETWEEN = (__name__, "hedgerow.erm.solver", "contextlib")  # modules that only hand a draw on
 
 
@@ -53,8 +56,8 @@ class Transcript:
 class Recorder(Seeded):
     """Says what ``history`` says, draw by draw; without one, what a seed gives.
 
-    ``guard``: what the guard's comparisons say, in turn, where there is no history: ⊤ or ⊥. ``scripted``: what a draw of
-    released values says, of its event, what it was asked for and what a seed would have given.
+    ``guard``: what the guard's comparisons say, in turn, where there is no history: ⊤ or ⊥. ``scripted``: what values
+    and choices are said to be.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Recorder(Seeded):
         seed: int = 0,
         history: Sequence[Drawn] | None = None,
         guard: Iterator[bool] | None = None,
-        scripted: Callable[[Event, Any, Any], Any] | None = None,
+        scripted: Script | None = None,
     ) -> None:
         super().__init__(seed)
         self.draws: list[Drawn] = []
@@ -92,7 +95,7 @@ class Recorder(Seeded):
 
         def draw() -> Any:
             noisy = Seeded._noisy(self, value, event)
-            return noisy if self._scripted is None else self._scripted(event, value, noisy)
+            return noisy if self._scripted is None else self._scripted(_site(), event, value, noisy)
 
         return self._kept("add", receipt, event, [Fraction(s) * Fraction(event.grid) for s in steps.tolist()], draw)
 
@@ -102,7 +105,7 @@ class Recorder(Seeded):
 
         def draw() -> int:
             chosen = self._largest_gumbel(values, event)
-            return chosen if self._scripted is None else self._scripted(event, values, chosen)
+            return chosen if self._scripted is None else self._scripted(_site(), event, values, chosen)
 
         return int(self._kept("choose", receipt, event, values.tolist(), draw))
 

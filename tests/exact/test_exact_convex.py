@@ -96,7 +96,7 @@ def offline(family: str, budget: Budget) -> Case:
         found = convex_offline.release(config, workload, Histogram(Y, counts), ledger, noise, mistaken())
         return found.hypothesis.marginal(Y.names), found.answers, found.updates, found.stopped
 
-    def unsatisfied(event: Any, value: Any, drawn: Any) -> Any:
+    def unsatisfied(site: str, event: Any, value: Any, drawn: Any) -> Any:
         """The first errors are found too large, so that it learns on every table."""
         return event.grid * round(ROWS / event.grid) if event == config.measurement and next(turn) < 2 else drawn
 

@@ -54,7 +54,7 @@ def told(session: Session, answers: Any = ()) -> Any:
     return answers, free, measured, everything, session.rows, session.spent, session.spent_epsilon, session.log
 
 
-def opposite(event: Any, value: Any, drawn: Any) -> Any:
+def opposite(site: str, event: Any, value: Any, drawn: Any) -> Any:
     """The table of y alone, back to front or, where it is centred, with its sign changed; all else as it is."""
     if isinstance(event, Exponential) or np.shape(value) != ((2,) if event.grid == 1 else (1,)):
         return drawn

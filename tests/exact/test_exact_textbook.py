@@ -113,7 +113,7 @@ def offline(budget: Budget) -> Case:
         found = mwem.release(config, questions(), Histogram(U, counts), ledger, noise)
         return found.hypothesis.marginal(U.names), found.measurements, found.updates, found.stopped
 
-    def in_turn(event: Any, asked: Any, drawn: Any) -> Any:
+    def in_turn(site: str, event: Any, asked: Any, drawn: Any) -> Any:
         """Every query is chosen at some time."""
         return next(order) % asked.size if isinstance(event, Exponential) else drawn
 
