@@ -51,7 +51,7 @@ def mostly(share: float) -> np.ndarray:
 
 def pairs(budget: Budget) -> list[tuple[np.ndarray, np.ndarray]]:
     """A table of ones, where θ = −1 is as wrong as can be; and one that is balanced, where a ridged minimum is inside."""
-    move = (2, 0) if budget.neighbours == "replace" else (2, None)
+    move = (2, 1) if budget.neighbours == "replace" else (2, None)
     return [(table, shifted(table, *move)) for table in (mostly(1.0), mostly(0.5))]
 
 
@@ -97,9 +97,12 @@ def offline(family: str, budget: Budget) -> Case:
         return found.hypothesis.marginal(Y.names), found.answers, found.updates, found.stopped
 
     def unsatisfied(site: str, event: Any, value: Any, drawn: Any) -> Any:
-        """The first errors are found too large, so that it learns on every table."""
+        """Losses are chosen in turn, and the first errors are found too large, so that it learns on every table."""
+        if event == config.choice:
+            return next(chosen)
         return event.grid * round(ROWS / event.grid) if event == config.measurement and next(turn) < 2 else drawn
 
+    chosen = itertools.cycle([0, 1, 0])
     turn = itertools.cycle(range(3))
     sites = frozenset({"textbook.convex_offline:_released", SITES[family]})
     why = {f"convex offline: {what}": 0.9 for what in ("choice", "error", "oracle")}
