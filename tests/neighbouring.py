@@ -29,7 +29,8 @@ BUDGETS = {
 class Case:
     """A mechanism and where it is held to its sensitivities.
 
-    ``run(table, ledger, noise)`` gives all that it tells. ``pairs``: neighbours. ``sites``: the functions in which it draws.
+    ``run(table, ledger, noise)`` gives all that it tells. ``pairs``: neighbours. ``far``: another table of as many rows, of
+    which with the same history nobody would know the difference. ``sites``: the functions in which it draws.
     ``reach``: the share of its sensitivity that what is drawn attains on some pair, by the ``why`` of its charge and by each
     of its sites: 0.9 unless said. What is named here must be drawn.
     """
@@ -37,24 +38,25 @@ class Case:
     run: Callable[[Any, Ledger, Recorder], Any]
     budget: Budget
     pairs: Sequence[tuple[Any, Any]]
+    far: Any
     sites: frozenset[str]
     reach: dict[str, float] = dataclasses.field(default_factory=dict)
     guard: Callable[[], Iterator[bool]] | None = None
     scripted: Script | None = None
     ledger: Callable[[], Ledger] | None = None
-    seeds: int = 1
 
     def transcripts(self) -> Iterator[tuple[Transcript, Transcript]]:
-        make = self.ledger or (lambda: Accountant(self.budget))
-        for seed in range(self.seeds):
-            for _, others in itertools.groupby(self.pairs, key=lambda pair: id(pair[0])):
-                pairs = list(others)
-                guard = None if self.guard is None else self.guard()
-                noise = Recorder(seed, guard=guard, scripted=self.scripted)
-                one = transcribed(self.run, pairs[0][0], make(), noise)
-                assert not unbalanced(one), "; ".join(unbalanced(one))
-                for _, other in pairs:
-                    yield one, transcribed(self.run, other, make(), Recorder(seed, history=one.draws))
+        for _, others in itertools.groupby(self.pairs, key=lambda pair: id(pair[0])):
+            pairs = list(others)
+            one = self.transcript(pairs[0][0])
+            assert not unbalanced(one), "; ".join(unbalanced(one))
+            for _, other in pairs:
+                yield one, self.transcript(other, one.draws)
+
+    def transcript(self, table: Any, history: Sequence[Drawn] | None = None) -> Transcript:
+        ledger = Accountant(self.budget) if self.ledger is None else self.ledger()
+        guard = None if self.guard is None else self.guard()
+        return transcribed(self.run, table, ledger, Recorder(0, history, guard, self.scripted))
 
 
 def hold(case: Case) -> None:
@@ -67,6 +69,8 @@ def hold(case: Case) -> None:
         for drawn, share in moved(one, other, case.budget):
             reached[drawn] = max(reached.get(drawn, 0.0), share)
         sites |= {drawn.site for drawn in one.draws if drawn.kind != "compare"}
+    found = different(one, case.transcript(case.far, one.draws))
+    assert not found, "; ".join(found)
     assert sites == case.sites, f"drawn elsewhere, or not: {sorted(sites ^ case.sites)}; moved: {reached}"
     short = {drawn: share for drawn, share in reached.items() if share < case.reach.get(drawn[0], 0.9)}
     assert not short, f"too much noise, or too weak a search: {short}"
@@ -74,18 +78,25 @@ def hold(case: Case) -> None:
 
 
 def faults(one: Transcript, other: Transcript, budget: Budget) -> list[str]:
-    """All that is wrong with two runs whose released history is the same."""
-    found = [*unbalanced(one), *unbalanced(other)]
+    """All that is wrong with the runs of two neighbours whose released history is the same."""
+    found = [*unbalanced(one), *unbalanced(other), *different(one, other)]
+    for a, b in zip(one.draws, other.draws, strict=False):
+        if len(a.raw) == len(b.raw) and distance(a, b) > allowed(a, one.entries[a.number], budget):
+            found.append(f"too far apart at {a.site}: {_root(distance(a, b), a):.12g} where {a.event!r}")
+    return found
+
+
+def different(one: Transcript, other: Transcript) -> list[str]:
+    """What tells two tables apart, whatever they hold, besides what was released."""
+    found = []
     bills = [[(e.number, e.events, e.cost, e.why, e.kept) for e in run.entries] for run in (one, other)]
     if bills[0] != bills[1]:
         found.append("a neighbour is charged otherwise")
     if len(one.draws) != len(other.draws):
-        return [*found, "a neighbour draws more, or less"]
-    for a, b in zip(one.draws, other.draws, strict=True):
+        found.append("a neighbour draws more, or less")
+    for a, b in zip(one.draws, other.draws, strict=False):
         if (a.kind, a.number, a.event, a.scales, len(a.raw)) != (b.kind, b.number, b.event, b.scales, len(b.raw)):
             found.append(f"a neighbour draws something else at {a.site}")
-        elif distance(a, b) > allowed(a, one.entries[a.number], budget):
-            found.append(f"too far apart at {a.site}: {_root(distance(a, b), a):.12g} where {a.event!r}")
     if bits(one.outcome) != bits(other.outcome):
         found.append("what is told depends on more than was released")
     if bits([entry.released for entry in one.entries]) != bits([entry.released for entry in other.entries]):
@@ -190,3 +201,8 @@ def tables(counts: np.ndarray, budget: Budget, most: int = 8) -> list[tuple[np.n
     return [
         (counts, shifted(counts, s, t)) for s, t in dict.fromkeys(moves[: most // 2] + moves[-(most - most // 2) :])
     ]
+
+
+def reversed_table(counts: np.ndarray) -> np.ndarray:
+    """As many rows, elsewhere."""
+    return counts.reshape(-1)[::-1].reshape(counts.shape).copy()

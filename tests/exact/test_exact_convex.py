@@ -82,7 +82,9 @@ def online(family: str, budget: Budget) -> Case:
         return answers, mechanism.hypothesis.marginal(Y.names), mechanism.updates
 
     sites = frozenset({GUARD, SITES[family]})
-    return Case(run, budget, pairs(budget), sites, {"guard round": 0.9, convex_pmw.LEARNED: 0.9}, guard=often)
+    return Case(
+        run, budget, pairs(budget), mostly(0.2), sites, {"guard round": 0.9, convex_pmw.LEARNED: 0.9}, guard=often
+    )
 
 
 def offline(family: str, budget: Budget) -> Case:
@@ -106,7 +108,7 @@ def offline(family: str, budget: Budget) -> Case:
     turn = itertools.cycle(range(3))
     sites = frozenset({"textbook.convex_offline:_released", SITES[family]})
     why = {f"convex offline: {what}": 0.9 for what in ("choice", "error", "oracle")}
-    return Case(run, budget, pairs(budget), sites, why, scripted=unsatisfied)
+    return Case(run, budget, pairs(budget), mostly(0.2), sites, why, scripted=unsatisfied)
 
 
 def theory(budget: Budget) -> Case:
@@ -125,7 +127,7 @@ def theory(budget: Budget) -> Case:
     sites = {GUARD, "textbook.pmw:OnlinePMW.ask", SITES["NoisyGradientDescent"]}
     if budget.neighbours == "add-remove":
         sites |= {"engines.theory:calibrated"}
-    return Case(run, budget, pairs(budget), frozenset(sites), guard=lambda: itertools.repeat(True))
+    return Case(run, budget, pairs(budget), mostly(0.2), frozenset(sites), guard=lambda: itertools.repeat(True))
 
 
 CASES: dict[str, Callable[[], Case]] = {

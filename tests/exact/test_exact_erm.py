@@ -73,8 +73,10 @@ def solved(name: str, budget: Budget, sites: set[str], **given: Any) -> Case:
         return getattr(erm, name)(*table, budget=ledger, noise=noise, **guess, **given)
 
     ledger = (lambda: Accountant(budget)) if budget.pure else (lambda: Accountant(budget, slack=SLACK))
+    X, y = rows([([0.3, 0.3, -0.3], 2.0)])
+    elsewhere = -X[::-1] + 0.1, y[::-1]
     found = frozenset(f"erm.solvers.{site}" for site in sites)
-    return Case(run, budget, pairs(budget), found, ledger=ledger, scripted=small() if whitens else None)
+    return Case(run, budget, pairs(budget), elsewhere, found, ledger=ledger, scripted=small() if whitens else None)
 
 
 WHITENED = {f"whitened_descent:{name}" for name in ("metric_of", "descended", "label_size")}

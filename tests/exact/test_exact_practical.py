@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from neighbouring import BUDGETS, Case, hold, shifted, tables
+from neighbouring import BUDGETS, Case, hold, reversed_table, shifted, tables
 
 import hedgerow as hr
 from hedgerow import losses
@@ -69,7 +69,7 @@ def prefit(budget: Budget, everything: bool = False, rows: int = 3000) -> Case:
 
     direct = everything and rows > 3000
     sites = {MEASURE} | (set() if direct else {CHOOSE}) | (set() if budget.pure or everything else {OVERVIEW})
-    return Case(run, budget, tables(people(rows), budget, 6), frozenset(sites))
+    return Case(run, budget, tables(people(rows), budget, 6), reversed_table(people(rows)), frozenset(sites))
 
 
 def purchases(budget: Budget) -> Case:
@@ -93,7 +93,7 @@ def purchases(budget: Budget) -> Case:
     why = {"measured table": 0.9, "measured query": 0.9}
     if budget.neighbours == "add-remove":
         why["measured table of n"] = 0.9
-    return Case(run, budget, tables(people(3000), budget, 6), frozenset(sites), why)
+    return Case(run, budget, tables(people(3000), budget, 6), reversed_table(people(3000)), frozenset(sites), why)
 
 
 def guarded(budget: Budget) -> Case:
@@ -116,6 +116,7 @@ def guarded(budget: Budget) -> Case:
         run,
         budget,
         tables(people(10**6), budget, 6),
+        reversed_table(people(10**6)),
         frozenset(sites),
         why,
         guard=lambda: itertools.cycle([False, True]),
@@ -145,7 +146,15 @@ def convex(
     )  # x is largest, and y is or not
     moves = [(high, low)] if budget.neighbours == "replace" else [(high, None), (low, None)]
     pairs = [(table, shifted(table, *move)) for move in moves]
-    return Case(run, budget, pairs, frozenset(found), guard=lambda: itertools.repeat(True), scripted=opposite)
+    return Case(
+        run,
+        budget,
+        pairs,
+        reversed_table(table),
+        frozenset(found),
+        guard=lambda: itertools.repeat(True),
+        scripted=opposite,
+    )
 
 
 def checked(budget: Budget) -> Case:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from neighbouring import BUDGETS, Case, hold, tables
+from neighbouring import BUDGETS, Case, hold, reversed_table, tables
 
 from hedgerow.data import Histogram
 from hedgerow.engines.release import released
@@ -69,12 +69,15 @@ def compared(config: Callable[[Budget], sparse_vector.SparseVector], budget: Bud
         ):
             value = float(np.vdot(weights, counts.reshape(-1)))
             outcome, progress = sparse_vector.step(config(budget), progress, value, ledger, noise)
+            assert (outcome.gap is not None) == (config(budget).gap and outcome.above)
             told.append(outcome)
         return told
 
     sites = {GUARD} | ({MEASURED} if config(budget).measurement else set())
     reach = {"sparse vector: measurement": 0.9} if config(budget).measurement else {}
-    return Case(run, budget, tables(skewed(U, 60), budget), frozenset(sites), reach, guard=often)
+    return Case(
+        run, budget, tables(skewed(U, 60), budget), reversed_table(skewed(U, 60)), frozenset(sites), reach, guard=often
+    )
 
 
 def _plain(budget: Budget) -> sparse_vector.SparseVector:
@@ -92,8 +95,7 @@ def _numeric(budget: Budget, gap: bool = False) -> sparse_vector.SparseVector:
 # Private multiplicative weights
 
 
-def online(budget: Budget) -> Case:
-    rows = 10**7
+def online(budget: Budget, rows: int = 10**7) -> Case:
     config = pmw.configure(budget, cells=U.size, scale=rows, queries=100, beta=0.05, alpha=0.05)
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
@@ -102,7 +104,15 @@ def online(budget: Budget) -> Case:
         return answers, mechanism.hypothesis.marginal(U.names), mechanism.updates
 
     sites = frozenset({GUARD, "textbook.pmw:OnlinePMW.ask"})
-    return Case(run, budget, tables(skewed(U, rows), budget), sites, {pmw.MEASURED: 0.9}, guard=often)
+    return Case(
+        run,
+        budget,
+        tables(skewed(U, rows), budget),
+        reversed_table(skewed(U, rows)),
+        sites,
+        {pmw.MEASURED: 0.9},
+        guard=often,
+    )
 
 
 def offline(budget: Budget) -> Case:
@@ -119,7 +129,9 @@ def offline(budget: Budget) -> Case:
 
     order = itertools.count()
     sites, why = frozenset({"textbook.mwem:_released"}), {"mwem: choice": 0.9, "mwem: measurement": 0.9}
-    return Case(run, budget, tables(skewed(U, rows), budget), sites, why, scripted=in_turn)
+    return Case(
+        run, budget, tables(skewed(U, rows), budget), reversed_table(skewed(U, rows)), sites, why, scripted=in_turn
+    )
 
 
 def smallest(budget: Budget) -> Case:
@@ -127,7 +139,7 @@ def smallest(budget: Budget) -> Case:
         return small_db.release(questions(BITS), Histogram(BITS, counts), ledger, noise, size=3)
 
     sites, why = frozenset({"textbook.small_db:release"}), {"small_db: choice": 0.9}
-    return Case(run, budget, tables(skewed(BITS, 40), budget), sites, why)
+    return Case(run, budget, tables(skewed(BITS, 40), budget), reversed_table(skewed(BITS, 40)), sites, why)
 
 
 # The engines that are made of them
@@ -146,7 +158,15 @@ def theory(budget: Budget) -> Case:
     sites, why = {GUARD, "textbook.pmw:OnlinePMW.ask"}, {pmw.MEASURED: 0.9}
     if budget.neighbours == "add-remove":
         sites, why = sites | {"engines.theory:calibrated"}, why | {"theory: number of rows": 0.9}
-    return Case(run, budget, tables(skewed(U, 10**8), budget), frozenset(sites), why, guard=often)
+    return Case(
+        run,
+        budget,
+        tables(skewed(U, 10**8), budget),
+        reversed_table(skewed(U, 10**8)),
+        frozenset(sites),
+        why,
+        guard=often,
+    )
 
 
 def offline_engine(budget: Budget) -> Case:
@@ -159,7 +179,7 @@ def offline_engine(budget: Budget) -> Case:
         return [session.ask(q) for q in asked], session.hypothesis.marginal(U.names), session.spent
 
     sites, why = frozenset({"textbook.mwem:_released"}), {"mwem: choice": 0.9, "mwem: measurement": 0.9}
-    return Case(run, budget, tables(skewed(U, 10**6), budget, 4), sites, why)
+    return Case(run, budget, tables(skewed(U, 10**6), budget, 4), reversed_table(skewed(U, 10**6)), sites, why)
 
 
 CASES: dict[str, Callable[[], Case]] = {
@@ -170,6 +190,9 @@ CASES: dict[str, Callable[[], Case]] = {
         for k, b in BUDGETS.items()
     },
     **{f"pmw, {k}": functools.partial(online, b) for k, b in BUDGETS.items()},
+    **{
+        f"pmw of very many rows, {k}": functools.partial(online, b, 2**49 - 1) for k, b in BUDGETS.items() if not b.pure
+    },
     **{f"mwem, {k}": functools.partial(offline, b) for k, b in BUDGETS.items()},
     **{f"small_db, {k}": functools.partial(smallest, b) for k, b in REPLACED.items()},
     **{f"theory engine, {k}": functools.partial(theory, b) for k, b in BUDGETS.items()},
