@@ -1,0 +1,224 @@
+"""Every solver of empirical risk minimisation held to its sensitivities (``neighbouring``).
+
+Huber's loss of a label that no score comes near has the slope ∓1 wherever θ is, so one row pulls as hard as a row can, and one
+that is replaced pulls the other way. The row that changes is the last: samples of the others then stay as they are.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from neighbouring import BUDGETS, Case, hold, unbalanced
+from preparing import prepared
+from recorder import Recorder, Script, transcribed
+
+from hedgerow import erm, losses
+from hedgerow.convex import sets
+from hedgerow.erm.solvers import SOLVERS, minimum
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Exponential
+from hedgerow.privacy.ledger import Accountant, Ledger
+
+FAR = 50.0
+SLACK = 4e-7  # of δ, for what has one of its own
+HUBER: dict[str, Any] = {"loss": losses.Huber(), "label_bound": FAR}
+RIDGED: dict[str, Any] = {"loss": losses.Huber(ridge=0.5), "label_bound": FAR}
+BALL, FREE = sets.L2Ball(1.0), None
+APPROXIMATE = {budget.neighbours: budget for budget in BUDGETS.values() if not budget.pure}
+Rows = tuple[np.ndarray, np.ndarray]
+
+
+def rows(last: list[tuple[list[float], float]]) -> Rows:
+    """Some small rows, and those at the end."""
+    few = np.array([[0.1, 0.2, 0.0], [0.0, -0.3, 0.1], [0.2, 0.0, 0.1], [0.0, 0.1, -0.1]] * 10)
+    X = np.vstack([few, *(np.array([x]) for x, _ in last)])
+    return X, np.append(np.tile([0.1, -0.2], len(few) // 2), [y for _, y in last])
+
+
+def pairs(budget: Budget) -> list[tuple[Rows, Rows]]:
+    """A row that pulls, and one that pulls the other way or across; or that is not there."""
+    along, corner, edge = [1.0, 0.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0]
+    tables = [rows([(x, FAR)]) for x in (along, corner, edge)]
+    if budget.neighbours == "add-remove":
+        return [(table, rows([])) for table in tables]
+    across = [rows([([0.0, 1.0, 0.0], FAR)]), rows([([0.0, 0.0, 0.0], 0.0)]), rows([([1.0, -1.0, 0.0], FAR)])]
+    back = [rows([(x, -FAR)]) for x in (along, corner, edge)]
+    return [(table, other) for table, *others in zip(tables, across, back, strict=True) for other in others]
+
+
+def small() -> Script:
+    """Labels and moments are told to be nothing, so that rows are held at much less than they have; two features are named."""
+    turns = itertools.cycle([0, 1])
+
+    def scripted(site: str, event: Any, value: Any, drawn: Any) -> Any:
+        if isinstance(event, Exponential):
+            return next(turns)
+        return np.zeros_like(drawn) if site.endswith(("label_size", "metric_of")) else drawn
+
+    return scripted
+
+
+def solved(name: str, budget: Budget, sites: set[str], **given: Any) -> Case:
+    whitens = any("whitened" in site for site in sites)
+    budget = Budget(100.0, 1e-3, budget.neighbours) if whitens else budget  # so that no noise hides a long row
+
+    def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
+        guess = {} if budget.neighbours == "replace" else {"rows": 41}
+        return getattr(erm, name)(*table, budget=ledger, noise=noise, **guess, **given)
+
+    ledger = (lambda: Accountant(budget)) if budget.pure else (lambda: Accountant(budget, slack=SLACK))
+    X, y = rows([([0.3, 0.3, -0.3], 2.0)])
+    elsewhere = -X[::-1] + 0.1, y[::-1]
+    found = frozenset(f"erm.solvers.{site}" for site in sites)
+    return Case(run, budget, pairs(budget), elsewhere, found, ledger=ledger, scripted=small() if whitens else None)
+
+
+WHITENED = {f"whitened_descent:{name}" for name in ("metric_of", "descended", "label_size")}
+SOLVED: dict[str, tuple[str, set[str], dict[str, Any]]] = {
+    "mirror_descent": (
+        "mirror_descent",
+        {"mirror_descent:MirrorDescent.run.gradient"},
+        {**HUBER, "over": BALL, "iterations": 3},
+    ),
+    "mirror_descent, l1": (
+        "mirror_descent",
+        {"mirror_descent:MirrorDescent.run.gradient"},
+        {**HUBER, "over": sets.L1Ball(1.0), "norm": "linf", "iterations": 3},
+    ),
+    "noisy_sgd": (
+        "noisy_sgd",
+        {"noisy_sgd:NoisySgd.run.gradient"},
+        {**HUBER, "over": BALL, "batch": 20, "epochs": 3.0},
+    ),
+    "frank_wolfe": ("frank_wolfe", {"frank_wolfe:descended"}, {**HUBER, "over": sets.L1Ball(1.0), "iterations": 3}),
+    "frank_wolfe, vertices": (
+        "frank_wolfe",
+        {"frank_wolfe:descended"},
+        {
+            **RIDGED,
+            "over": sets.Polytope(np.vstack([np.eye(3), -np.ones((1, 3)) / math.sqrt(3)])),
+            "norm": "l2",
+            "iterations": 3,
+        },
+    ),
+    "frank_wolfe_general": (
+        "frank_wolfe_general",
+        {"frank_wolfe_general:FrankWolfeGeneral.run"},
+        {**HUBER, "over": BALL, "iterations": 3},
+    ),
+    "output_perturbation": ("output_perturbation", {"output_perturbation:_noisy_minimum"}, {**RIDGED, "over": BALL}),
+    "regularised_output_perturbation": (
+        "regularised_output_perturbation",
+        {"output_perturbation:_noisy_minimum"},
+        {**HUBER},
+    ),
+    "whitened_descent": ("whitened_descent", WHITENED - {"whitened_descent:label_size"}, {**HUBER, "iterations": 3}),
+    "whitened_descent, labels": (
+        "whitened_descent",
+        WHITENED,
+        {"loss": losses.Squared(), "label_bound": FAR, "iterations": 3},
+    ),
+    "lasso": ("lasso", {*WHITENED, "frank_wolfe:descended"}, {"label_bound": FAR, "iterations": 3}),
+    "lasso without refit": ("lasso", {"frank_wolfe:descended"}, {"label_bound": FAR, "iterations": 3, "refit": False}),
+}
+PURE = ("frank_wolfe", "frank_wolfe, vertices", "lasso without refit")
+
+CASES: dict[str, Callable[[], Case]] = {
+    f"{name}, {kind}": functools.partial(solved, solver, budget, sites, **given)
+    for name, (solver, sites, given) in SOLVED.items()
+    for kind, budget in BUDGETS.items()
+    if name in PURE or not budget.pure
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str) -> None:
+    hold(CASES[name]())
+
+
+def test_every_solver_is_held_to_its_sensitivities() -> None:
+    assert {solver for solver, *_ in SOLVED.values()} | {"objective_perturbation"} == set(SOLVERS)
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_a_row_that_is_not_in_a_sample_moves_no_sum(kind: str) -> None:
+    seen = set()
+    for one, other in CASES[f"noisy_sgd, {kind}, approximate"]().transcripts():
+        for before, a, b in zip(one.draws, one.draws[1:], other.draws[1:], strict=False):
+            if before.kind == "sample":
+                sampled = int(before.raw[0]) - 1 in before.out
+                seen.add((sampled, a.raw != b.raw))
+    assert seen == {(True, True), (False, False)}
+
+
+# A tilted objective: what it tells is its minimum, of which the tilt is a function. Two tables that have one minimum have tilts
+# that are no farther apart than their gradients there, and all that is left to hide is how near to it each was found.
+
+
+def tilted(budget: Budget, table: Rows, minimum_: np.ndarray | None) -> tuple[Any, np.ndarray]:
+    """A run whose exact minimum is the one given, and its tilt."""
+    given = {**HUBER, "over": FREE}
+    guess = {} if budget.neighbours == "replace" else {"rows": 41}
+    tilts: list[np.ndarray] = []
+
+    def scripted(site: str, event: Any, value: Any, drawn: Any) -> Any:
+        if tilts or minimum_ is None:
+            tilts.append(drawn)
+            return drawn
+        problem = prepared(*table, given["loss"], sets.Unconstrained(), budget, label_bound=FAR, **guess)
+        X, Λ = problem.X * problem.unit, weight(budget, event)
+        slopes = given["loss"].derivative(X @ minimum_, problem.y)
+        sums = np.array([math.fsum(column) for column in (X * slopes[:, None]).T])
+        tilts.append(np.rint(-(sums + Λ * minimum_) / event.grid) * event.grid)
+        return tilts[0]
+
+    def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
+        return erm.objective_perturbation(*table, budget=ledger, noise=noise, **guess, **given)
+
+    found = transcribed(run, table, Accountant(budget, slack=SLACK), Recorder(0, scripted=scripted))
+    return found, tilts[0]
+
+
+def weight(budget: Budget, tilt: Any) -> float:
+    """Λ, from the event: curvature is λ/Λ, and Huber's λ is 1 for rows of length 1."""
+    run, _ = tilted(budget, rows([]), None)
+    (event,) = run.entries[0].events
+    assert event.tilt == tilt
+    return 1 / event.curvature
+
+
+def found_minima(budget: Budget) -> tuple[float, float, float]:
+    """Shares of their sensitivities: how far the tilts move, how far the minima, and how far these are from the true one."""
+    tilts, minima, off = [], [], []
+    for first, second in pairs(budget):
+        for minimum_ in (np.array([0.1, -0.2, 0.3]), np.array([-40.0, 30.0, 5.0])):
+            (one, b1), (other, b2) = (tilted(budget, table, minimum_) for table in (first, second))
+            assert [unbalanced(run) for run in (one, other)] == [[], []]
+            assert one.entries[0].events == other.entries[0].events
+            (event,) = one.entries[0].events
+            tilts.append(float(np.linalg.norm(b1 - b2)) / event.tilt.sensitivity)
+            m1, m2 = (np.array([float(x) for x in run.draws[1].raw]) for run in (one, other))
+            minima.append(float(np.linalg.norm(m1 - m2)) / event.hide.sensitivity)
+            off += [float(np.linalg.norm(m - minimum_)) / event.hide.sensitivity for m in (m1, m2)]
+    return max(tilts), max(minima), max(off)
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_tables_with_one_tilted_minimum_have_tilts_and_computed_minima_as_near_as_the_event_says(kind: str) -> None:
+    tilts, minima, off = found_minima(APPROXIMATE[kind])
+    assert 0.9 <= tilts <= 1 + 1e-9
+    assert minima <= 1 and off <= 0.5
+
+
+@pytest.mark.parametrize("kind", APPROXIMATE)
+def test_minima_that_were_not_found_are_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(minimum, "_NEWTON_STEPS", 1)
+    true = minimum._proven
+    monkeypatch.setattr(minimum, "_proven", lambda *given: (true(*given)[0], 0.0))
+    assert found_minima(APPROXIMATE[kind])[2] > 0.5

@@ -1,0 +1,189 @@
+"""The practical profile from its opening to its last purchase, held to its sensitivities (``neighbouring``).
+
+What is released can be scripted: where a test needs a hypothesis that is wrong, it is told the opposite of what was measured.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from neighbouring import BUDGETS, Case, hold, reversed_table, shifted, tables
+
+import hedgerow as hr
+from hedgerow import losses
+from hedgerow.data import Histogram
+from hedgerow.engines.practical.engine import prefitted
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Exponential
+from hedgerow.session import Session
+
+U = hr.Universe.from_sizes({"y": 2, "a": 3, "b": 3})
+WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
+PRACTICAL, GUARD = "engines.practical", "textbook.sparse_vector:_ready"
+MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_overview", "_choose"))
+TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
+NUMBER, ORACLE = (f"{PRACTICAL}.convex:Convex.{name}" for name in ("_measured", "_oracle"))
+SINGLE = [hr.marginal(name) for name in U.names]
+
+
+def people(rows: int, universe: hr.Universe = U) -> np.ndarray:
+    """Most of them have all values at their largest; all cells are taken."""
+    counts = (np.arange(universe.size) * 7) % 5 + 1
+    counts[-1] += rows - counts.sum()
+    return counts.reshape(universe.shape)
+
+
+def opened(counts: np.ndarray, ledger: Any, noise: Any, **options: Any) -> Session:
+    data = Histogram(U if counts.shape == U.shape else WIDE, counts)
+    given = {"workload": None, "queries": 100, "beta": 0.05, "guard": 0.0, "reserve": 0.0, **options}
+    return Session(data, ledger, noise, prefitted(data, ledger, noise, **given))
+
+
+def told(session: Session, answers: Any = ()) -> Any:
+    """All that anybody hears."""
+    engine = session._engine
+    free = [session.ask(q) for q in (hr.count(y=1, a={0, 2}), hr.marginal("a", "b"), hr.mean("y"))]
+    measured = [(m.attributes, m.values, m.event) for m in engine.measurements]
+    everything = session.hypothesis.marginal(session.universe.names)
+    return answers, free, measured, everything, session.rows, session.spent, session.spent_epsilon, session.log
+
+
+def opposite(site: str, event: Any, value: Any, drawn: Any) -> Any:
+    """The table of y alone, back to front or, where it is centred, with its sign changed; all else as it is."""
+    if isinstance(event, Exponential) or np.shape(value) != ((2,) if event.grid == 1 else (1,)):
+        return drawn
+    return np.flip(drawn).copy() if event.grid == 1 else -drawn
+
+
+def prefit(budget: Budget, everything: bool = False, rows: int = 3000) -> Case:
+    """Every option of the opening: an overview or one-way tables, choices and rounds, or the whole workload at once."""
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        return told(opened(counts, ledger, noise, everything=everything))
+
+    direct = everything and rows > 3000
+    sites = {MEASURE} | (set() if direct else {CHOOSE}) | (set() if budget.pure or everything else {OVERVIEW})
+    return Case(run, budget, tables(people(rows), budget, 6), reversed_table(people(rows)), frozenset(sites))
+
+
+def purchases(budget: Budget) -> Case:
+    """A table, a query whose table would cost more, one of any weights, a mean, and n where it is private."""
+    weights = np.where(np.indices(U.shape).sum(axis=0) % 2 == 0, 1.0, 0.0)
+    mixed = weights.copy()
+    mixed[0, 0] = 0.3
+    asked = [
+        (hr.marginal("y", "a"), 0.12),
+        (hr.linear(U.names, weights), 0.1),
+        (hr.linear(U.names, mixed), 0.09),
+        (hr.mean("a", where=hr.count(y=1)), 0.2),
+        (hr.count(a=1), 0.05),
+    ]
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        session = opened(counts, ledger, noise, workload=SINGLE[:1], reserve=0.9)
+        return told(session, [session.ask(query, within=within) for query, within in asked])
+
+    sites = {MEASURE if budget.pure else OVERVIEW, TABLE, QUERY}
+    why = {"measured table": 0.9, "measured query": 0.9}
+    if budget.neighbours == "add-remove":
+        why["measured table of n"] = 0.9
+    return Case(run, budget, tables(people(3000), budget, 6), reversed_table(people(3000)), frozenset(sites), why)
+
+
+def guarded(budget: Budget) -> Case:
+    """Counts that no table bounds: right, wrong and learned, and wrong again."""
+    parity = np.indices(U.shape).sum(axis=0) % 2 + 0.0
+    asked = [
+        hr.linear(U.names, table)
+        for table in (parity, 1 - parity * 0.99, parity[::-1], 1.0 * (parity[0] > 0) + 0 * parity)
+    ]
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        session = opened(counts, ledger, noise, workload=SINGLE, guard=0.1, reserve=0.5)
+        return told(session, [session.ask(query) for query in asked])
+
+    sites = {MEASURE if budget.pure else OVERVIEW, GUARD, QUERY}
+    if budget == BUDGETS["add-remove, pure"]:  # where n is bought first
+        sites |= {TABLE}
+    why = {"guard round": 0.9, "measured query": 0.9}
+    return Case(
+        run,
+        budget,
+        tables(people(10**6), budget, 6),
+        reversed_table(people(10**6)),
+        frozenset(sites),
+        why,
+        guard=lambda: itertools.cycle([False, True]),
+    )
+
+
+# Convex questions. Within a ball of a tenth |⟨θ, x⟩ − y| is linear, so that rows attain its constants; most rows have the
+# largest x and y, so that the best θ is as far as can be from that of a hypothesis which believes the smallest y.
+
+LINE = hr.minimize(losses.Absolute(target="y", features=["a", "b"]), hr.L2Ball(0.1))
+
+
+def convex(
+    budget: Budget, within: float | None, rows: int, sites: set[str], universe: hr.Universe = U, **options: Any
+) -> Case:
+    """Asked of a hypothesis that believes the opposite."""
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        session = opened(counts, ledger, noise, workload=SINGLE, **options)
+        return told(session, session.ask(LINE, within=within))
+
+    found = sites | {MEASURE if budget.pure else OVERVIEW}
+    table, high, low = (
+        people(rows, universe),
+        universe.size - 1,
+        universe.size // 2 - 1,
+    )  # x is largest, and y is or not
+    moves = [(high, low)] if budget.neighbours == "replace" else [(high, None), (low, None)]
+    pairs = [(table, shifted(table, *move)) for move in moves]
+    return Case(
+        run,
+        budget,
+        pairs,
+        reversed_table(table),
+        frozenset(found),
+        guard=lambda: itertools.repeat(True),
+        scripted=opposite,
+    )
+
+
+def checked(budget: Budget) -> Case:
+    """The excess risk is measured, is too large, and the table teaches."""
+    return convex(budget, 0.05, 20_000, {NUMBER, TABLE}, reserve=0.5)
+
+
+def descended(budget: Budget) -> Case:
+    """… where its noise would drown the table, so that θ is found by descent, and one query teaches."""
+    small = replace(budget, epsilon=0.6)
+    return convex(small, 0.3, 1000, {NUMBER, ORACLE, QUERY}, WIDE, reserve=0.04)
+
+
+def watched(budget: Budget) -> Case:
+    return convex(budget, None, 20_000, {GUARD, TABLE}, guard=0.3, reserve=0.39)
+
+
+CASES: dict[str, Callable[[], Case]] = {
+    **{f"prefit, {k}": functools.partial(prefit, b) for k, b in BUDGETS.items()},
+    **{f"release, {k}": functools.partial(prefit, b, True, 10**5) for k, b in BUDGETS.items()},
+    **{f"release with much noise, {k}": functools.partial(prefit, b, True, 100) for k, b in BUDGETS.items()},
+    **{f"within, {k}": functools.partial(purchases, b) for k, b in BUDGETS.items()},
+    **{f"guard, {k}": functools.partial(guarded, b) for k, b in BUDGETS.items()},
+    **{f"excess risk, {k}": functools.partial(checked, b) for k, b in BUDGETS.items()},
+    **{f"descent, {k}": functools.partial(descended, b) for k, b in BUDGETS.items()},
+    **{f"guarded excess risk, {k}": functools.partial(watched, b) for k, b in BUDGETS.items()},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str) -> None:
+    hold(CASES[name]())
