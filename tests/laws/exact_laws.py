@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 from scipy import special, stats
@@ -80,6 +79,18 @@ def draws_needed(right: np.ndarray, wrong: np.ndarray) -> int:
     return count
 
 
+COARSE = np.array([0.1, 0.3, 0.5, 0.7, 0.9])  # ends for few draws, which tell a scale from its half and its double
+ROUGHLY = (0.5, 2.0)
+
+
+@functools.cache
+def needed_roughly(kind: type) -> int:
+    """How many draws tell each of ROUGHLY from the right scale, by the coarse bins."""
+    law, right = (stats.laplace if kind is Laplace else stats.norm), np.diff(np.concatenate([[0.0], COARSE, [1.0]]))
+    bins = [np.diff(np.concatenate([[0.0], law.cdf(law.ppf(COARSE) / times), [1.0]])) for times in ROUGHLY]
+    return max(draws_needed(right, wrong) for wrong in bins)
+
+
 @functools.cache
 def needed_for_scales(kind: type) -> int:
     """How many draws tell each of SCALES from the right one."""
@@ -93,8 +104,9 @@ def p_value(counts: np.ndarray, right: np.ndarray) -> float:
     return float(stats.chi2.sf(((counts - total * right) ** 2 / (total * right)).sum(), right.size - 1))
 
 
-def is_uniform(u: np.ndarray) -> bool:
-    return p_value(np.bincount(np.searchsorted(ENDS, u), minlength=ENDS.size + 1), RIGHT) > FALSE_FAIL
+def is_uniform(u: np.ndarray, ends: np.ndarray = ENDS) -> bool:
+    right = np.diff(np.concatenate([[0.0], ends, [1.0]]))
+    return p_value(np.bincount(np.searchsorted(ends, u), minlength=right.size), right) > FALSE_FAIL
 
 
 PAIRS = 5  # bins a side, in tests of two uniforms against each other
@@ -110,8 +122,3 @@ PAIRS_NEEDED = draws_needed(
     np.full(PAIRS**2, PAIRS**-2),  # against a fifth of the pairs being equal
     0.8 * np.full(PAIRS**2, PAIRS**-2) + 0.2 * np.eye(PAIRS).ravel() / PAIRS,
 )
-
-
-def exceeds(counts: Callable[[float], float], width: float, allowed: float) -> bool:
-    """Whether a bound on the failures of a width is above what is allowed, beyond rounding."""
-    return counts(width) > allowed * (1 + 1e-6)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow.engines.practical.residuals import _contrasts, coordinates
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace, PoissonSample, comparison_grid
 from hedgerow.privacy.noise import Noise, Seeded
 
@@ -81,3 +82,19 @@ class RecordedSeeded(_Recording, Seeded):
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
         self.record = Record()
+
+
+def measured_noises(engine: Any, data: Any) -> list[tuple[Laplace | Gaussian, np.ndarray]]:
+    """What the practical engine published of each marginal, minus what the data say: its noise, on the event's grid."""
+    found = []
+    for measurement in engine.measurements:
+        values, true, event = measurement.values, data.marginal(measurement.attributes), measurement.event
+        if measurement.query is not None:
+            continue
+        if measurement.residual:  # in coordinates, which are what was rounded to the grid
+            true = coordinates(true, event.grid)
+            for axis, m in enumerate(data.universe.sizes(measurement.attributes)):
+                values = np.moveaxis(np.tensordot(_contrasts(m), values, axes=(1, axis)), 0, axis)
+            values = np.rint(values / event.grid) * event.grid  # of what the change of basis added
+        found.append((event, values - true))
+    return found

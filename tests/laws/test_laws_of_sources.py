@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import math
 import subprocess
@@ -29,9 +28,11 @@ from exact_laws import (
 )
 from paying import paid
 from people import SMALL, frame
+from recording import measured_noises
 from scipy import special, stats
 
 import hedgerow as hr
+from hedgerow.data import Table
 from hedgerow.privacy import noise
 from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.events import COIN, Exponential, Gaussian, Laplace
@@ -279,45 +280,18 @@ def test_two_processes_never_draw_the_same() -> None:
 # A session without a seed
 
 
-@functools.cache
-def opening_noises(how: str, seed: int | None) -> list[tuple[Gaussian, np.ndarray]]:
-    """The noises of all that a session, a release or an ERM call has drawn at its opening, from its ledger's entries."""
-    from hedgerow.data import Table
-    from hedgerow.engines.practical.residuals import coordinates
-
-    table = Table(frame(), SMALL)
-    given = {"universe": SMALL, "budget": hr.Budget(1.0, 1e-6), **({} if seed is None else {"seed": seed})}
-    session = hr.open(table, **given) if how == "open" else hr.release(table, **given)
-    found = []
-    for measurement in session._engine.measurements:
-        true, event = table.marginal(measurement.attributes), measurement.event
-        if measurement.residual:
-            from hedgerow.engines.practical.residuals import _contrasts
-
-            values = measurement.values
-            for axis, m in enumerate(true.shape):
-                values = np.moveaxis(np.tensordot(_contrasts(m), values, axes=(1, axis)), 0, axis)
-            noises = np.rint((values - coordinates(true, event.grid)) / event.grid) * event.grid
-        else:
-            noises = measurement.values - true
-        found.append((event, noises))
-    return found
-
-
-@pytest.mark.parametrize("how", ["open", "release"])
+@pytest.mark.parametrize("how", [hr.open, hr.release], ids=["open", "release"])
 def test_a_session_without_a_seed_draws_what_no_other_session_drew(how) -> None:
-    def draws(seed):
-        return [tuple(np.ravel(noises).tolist()) for _, noises in opening_noises(how, seed)]
+    """Of tables of four cells and noise of a standard deviation above 10: equal ones have a chance below 10^-6."""
+    table = Table(frame(2000), SMALL)
 
-    from_seeds = [set(draws(seed)) for seed in (0, 1)]
-    first = draws(None)
-    opening_noises.cache_clear()
-    second = draws(None)
-    # tables of at least four cells with noise of a standard deviation above 10: equal ones have a chance below 10^-6
-    for other in (*from_seeds, set(second)):
-        assert len([d for d in first if len(d) >= 4 and d in other]) == 0
-    assert any(len(d) >= 4 for d in first)
-    opening_noises.cache_clear()
+    def draws(**seed) -> set[tuple[float, ...]]:
+        session = how(table, universe=SMALL, budget=hr.Budget(1.0, 1e-6), **seed)
+        return {tuple(z.ravel().tolist()) for _, z in measured_noises(session._engine, table) if z.size >= 4}
+
+    first, others = draws(), (draws(), draws(seed=0), draws(seed=1))
+    assert first and all(first.isdisjoint(other) for other in others)
+    assert draws(seed=0) == others[1]
 
 
 def test_a_call_of_erm_without_a_seed_draws_what_no_other_call_drew() -> None:
