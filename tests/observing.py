@@ -154,18 +154,20 @@ def _streams(into: list[str]) -> Iterator[None]:
         stream.flush()
     with tempfile.TemporaryFile() as file:
         kept = {number: os.dup(number) for number in (1, 2)}
-        with contextlib.redirect_stdout(open(1, "w", closefd=False)) as out:  # noqa: SIM115
-            with contextlib.redirect_stderr(open(2, "w", closefd=False)) as err:  # noqa: SIM115
-                for number in kept:
-                    os.dup2(file.fileno(), number)
-                try:
-                    yield
-                finally:
-                    out.flush()
-                    err.flush()
-                    for number, copy in kept.items():
-                        os.dup2(copy, number)
-                        os.close(copy)
+        with (
+            contextlib.redirect_stdout(open(1, "w", closefd=False)) as out,
+            contextlib.redirect_stderr(open(2, "w", closefd=False)) as err,
+        ):
+            for number in kept:
+                os.dup2(file.fileno(), number)
+            try:
+                yield
+            finally:
+                out.flush()
+                err.flush()
+                for number, copy in kept.items():
+                    os.dup2(copy, number)
+                    os.close(copy)
         file.seek(0)
         printed = file.read()
         if printed:

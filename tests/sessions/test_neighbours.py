@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import dataclasses
+import itertools
 import logging
 import sys
 import warnings
@@ -49,7 +50,8 @@ def rows_of(n: int, seed: int, last: Row) -> list[Row]:
     """n rows that follow from the seed, the last of them given."""
     rng = np.random.default_rng(seed)
     a, b, c = rng.integers(0, 4, n), rng.random(n) < 0.3, rng.choice(["x", "y", "z"], n)
-    return [*zip(a.tolist(), b.tolist(), c.tolist(), strict=True)][:-1] + [last]
+    others = [*zip(a.tolist(), b.tolist(), c.tolist(), strict=True)][:-1]
+    return [*others, last]
 
 
 def as_histogram(rows: list[Row], folder: Path) -> Any:
@@ -71,7 +73,7 @@ def many(copies: int) -> Callable[[list[Row], Path], Any]:
 
 def as_frame(rows: list[Row], folder: Path) -> Any:
     """Each column of the type that pandas makes of its values, which one row may change."""
-    columns = dict(zip("abc", map(list, zip(*rows, strict=True)), strict=True)) if rows else dict.fromkeys("abc", [])
+    columns = dict(zip("abc", map(list, zip(*rows, strict=True)), strict=True))
     try:
         return pd.DataFrame(columns)
     except Exception:
@@ -577,5 +579,5 @@ def test_the_analyst_gets_answers_of_every_kind(tmp_path) -> None:
     case, history = CASES["practical"], History()
     seen = seen_of(case, neighbours_of(case, 60, 0, PLAIN, PLAIN)[0], history, tmp_path)
     acts = [line for line in seen.lines if line.startswith(("— ", "gave ", "raised "))]
-    answered = {name[2:] for name, then in zip(acts, acts[1:], strict=False) if then.startswith("gave ")}
+    answered = {name[2:] for name, then in itertools.pairwise(acts) if then.startswith("gave ")}
     assert answered >= set(ACTS) - {"refused", "bad_question", "bad_batch"}
