@@ -428,7 +428,7 @@ def test_any_neighbours_look_alike(data, case, tmp_path) -> None:
 
 
 @pytest.mark.audit
-@settings(max_examples=400, deadline=None, suppress_health_check=QUIET)
+@settings(max_examples=150, deadline=None, suppress_health_check=QUIET)
 @given(data=st.data(), case=cases(acts=12))
 def test_any_neighbours_look_alike_at_length(data, case, tmp_path) -> None:
     alike(data, case, tmp_path)
