@@ -187,24 +187,37 @@ def first_difference(one: Transcript, other: Transcript) -> str:
 
 
 class History:
-    """What was drawn, in order, and from what; then read once more by ``again``."""
+    """What was drawn, in order, and from what; then read once more by ``again``.
 
-    def __init__(self, drawn: list[tuple[str, Any]] | None = None) -> None:
+    Any outcome that can happen is a history: ``tops`` makes every so many-th comparison ⊤, and ``wild`` every so many-th release far
+    off, so that ways which are seldom taken are taken.
+    """
+
+    def __init__(self, drawn: list[tuple[str, Any]] | None = None, tops: int = 0, wild: int = 0) -> None:
         self.drawn: list[tuple[str, Any]] = []
         self._earlier = None if drawn is None else iter(drawn)
+        self._tops, self._wild = tops, wild
 
     def again(self) -> History:
         return History(self.drawn)
 
     def next(self, what: str, draw: Callable[[], Any]) -> Any:
         if self._earlier is None:
-            found = draw()
+            found = self._unlikely(what, draw())
         else:
             then, found = next(self._earlier, ("nothing", None))
             if then != what:
                 raise Diverged(f"drew {what} where the other drew {then}")
         self.drawn.append((what, found))
         return found.copy() if isinstance(found, np.ndarray) else found
+
+    def _unlikely(self, what: str, found: Any) -> Any:
+        turn = len(self.drawn) + 1
+        if what == "comparison":
+            return 0 if found is None and self._tops and turn % self._tops == 0 else found
+        if isinstance(found, float | np.ndarray) and self._wild and turn % self._wild == 0:
+            return found * -1000.0  # still on the grid
+        return found
 
 
 class Conditioned(Noise):

@@ -305,6 +305,8 @@ class Case:
     epsilon: float = 40.0  # so that a table of a few rows has something to say
     options: tuple[tuple[str, Any], ...] = ()
     release: bool = False
+    tops: int = 0
+    wild: int = 0
     acts: tuple[str, ...] = tuple(ACTS)
 
     @property
@@ -341,7 +343,7 @@ def seen_of(case: Case, rows: list[Row], history: History, folder: Path, reopen:
 
 def leak(case: Case, table: list[Row], neighbour: list[Row], folder: Path) -> str:
     """The first thing that differs between sessions on neighbours with the same history; empty where nothing does."""
-    history = History()
+    history = History(tops=case.tops, wild=case.wild)
     first = seen_of(case, table, history, folder)
     return first_difference(first, seen_of(case, neighbour, history.again(), folder))
 
@@ -360,8 +362,10 @@ CASES = {
     "practical, add-remove": Case(neighbours="add-remove", options=RESERVE),
     "practical, pure": Case(delta=0.0, options=RESERVE),
     "practical, pure, add-remove": Case(delta=0.0, neighbours="add-remove", options=RESERVE),
-    "guarded": Case(options=GUARD),
-    "guarded, add-remove": Case(neighbours="add-remove", options=GUARD),
+    "guarded": Case(options=GUARD, epsilon=5.0, tops=2),
+    "guarded, add-remove": Case(neighbours="add-remove", options=GUARD, tops=3),
+    "wild noise": Case(options=RESERVE, wild=3),
+    "wild noise, add-remove": Case(neighbours="add-remove", options=RESERVE, wild=2),
     "theory": Case("huge", options=THEORY),
     "theory, add-remove": Case("huge", neighbours="add-remove", options=THEORY),
     "theory, pure": Case("huge", delta=0.0, options=(("profile", "theory"), ("queries", 50))),
@@ -403,6 +407,8 @@ def cases(acts: int) -> st.SearchStrategy[Case]:
         delta=st.sampled_from([0.0, 1e-6]),
         epsilon=st.sampled_from([0.5, 5.0, 40.0]),
         options=practical.map(lambda chosen: tuple(chosen.items())),
+        tops=st.sampled_from([0, 1, 3]),
+        wild=st.sampled_from([0, 0, 2, 5]),
         acts=st.lists(st.sampled_from(ACTS), min_size=1, max_size=acts).map(tuple),
     )
 
