@@ -189,8 +189,8 @@ def first_difference(one: Transcript, other: Transcript) -> str:
 class History:
     """What was drawn, in order, and from what; then read once more by ``again``.
 
-    Any outcome that can happen is a history: ``tops`` makes every so many-th comparison ⊤, and ``wild`` every so many-th release far
-    off, so that ways which are seldom taken are taken.
+    Any outcome that can happen is a history: ``tops`` makes every so many-th comparison ⊤ and no other, and ``wild`` every
+    so many-th release far off, so that ways which are seldom taken are taken.
     """
 
     def __init__(self, drawn: list[tuple[str, Any]] | None = None, tops: int = 0, wild: int = 0) -> None:
@@ -203,7 +203,7 @@ class History:
 
     def next(self, what: str, draw: Callable[[], Any]) -> Any:
         if self._earlier is None:
-            found = self._unlikely(what, draw())
+            found = self._drawn(what, draw)
         else:
             then, found = next(self._earlier, ("nothing", None))
             if then != what:
@@ -211,11 +211,12 @@ class History:
         self.drawn.append((what, found))
         return found.copy() if isinstance(found, np.ndarray) else found
 
-    def _unlikely(self, what: str, found: Any) -> Any:
-        turn = len(self.drawn) + 1
-        if what == "comparison":
-            return 0 if found is None and self._tops and turn % self._tops == 0 else found
-        if isinstance(found, float | np.ndarray) and self._wild and turn % self._wild == 0:
+    def _drawn(self, what: str, draw: Callable[[], Any]) -> Any:
+        if what == "comparison" and self._tops:
+            turn = sum(what == then for then, _ in self.drawn) + 1
+            return 0 if turn % self._tops == 0 else None
+        found = draw()
+        if isinstance(found, float | np.ndarray) and self._wild and (len(self.drawn) + 1) % self._wild == 0:
             return found * -1000.0  # still on the grid
         return found
 

@@ -355,6 +355,8 @@ def neighbours_of(case: Case, n: int, seed: int, one: Row, other: Row) -> tuple[
 
 PLAIN = (0, True, "x")
 GUARD = (("guard", 0.2), ("reserve", 0.3), ("queries", 50))
+WATCHED = (("workload", [hr.marginal("a")]), *GUARD)  # so that there is something to find
+STREAM = ("batch", "counts", "convex", "counts", "counts", "convex", "batch", "bad_batch", "look", "wire")
 THEORY = (("profile", "theory"), ("queries", 50), ("workload", [CONVEX[0], CONVEX[7]]), ("vouched", [OWN]))
 RESERVE = (("reserve", 0.5), ("vouched", [OWN]))
 CASES = {
@@ -362,8 +364,9 @@ CASES = {
     "practical, add-remove": Case(neighbours="add-remove", options=RESERVE),
     "practical, pure": Case(delta=0.0, options=RESERVE),
     "practical, pure, add-remove": Case(delta=0.0, neighbours="add-remove", options=RESERVE),
-    "guarded": Case(options=GUARD, epsilon=5.0, tops=2),
-    "guarded, add-remove": Case(neighbours="add-remove", options=GUARD, tops=3),
+    "guarded": Case("large", epsilon=5.0, options=WATCHED, tops=2, acts=STREAM),
+    "guarded, with few rows": Case(epsilon=2.0, options=WATCHED, tops=2, acts=STREAM),
+    "guarded, add-remove": Case("large", "add-remove", epsilon=5.0, options=WATCHED, tops=2, acts=STREAM),
     "wild noise": Case(options=RESERVE, wild=3),
     "wild noise, add-remove": Case(neighbours="add-remove", options=RESERVE, wild=2),
     "theory": Case("huge", options=THEORY),
@@ -578,6 +581,15 @@ def test_a_planted_leak_is_found(planted, tmp_path, monkeypatch) -> None:
 
 def test_where_none_is_planted_none_is_found(tmp_path) -> None:
     assert leak(CONTROL, [*everyone_else(), (1, True, "y")], everyone_else(), tmp_path) == ""
+
+
+@pytest.mark.parametrize("name", ["guarded", "guarded, with few rows", "guarded, add-remove", "theory"])
+def test_a_guard_finds_the_hypothesis_right_and_wrong(name, tmp_path) -> None:
+    case = CASES[name]
+    history = History(tops=case.tops)
+    seen_of(case, neighbours_of(case, 60, 0, PLAIN, PLAIN)[0], history, tmp_path)
+    above = {outcome is not None for what, outcome in history.drawn if what == "comparison"}
+    assert above == {True, False}
 
 
 def test_the_analyst_gets_answers_of_every_kind(tmp_path) -> None:
