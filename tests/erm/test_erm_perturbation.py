@@ -14,7 +14,7 @@ from hedgerow.convex import sets
 from hedgerow.erm.solvers.minimum import minimum, rounding
 from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
-from hedgerow.privacy import events
+from hedgerow.privacy import events, perturbed_objective
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
 from hedgerow.privacy.ledger import Accountant
@@ -231,3 +231,10 @@ def test_an_objective_planned_for_rows_that_go_does_not_pass_for_rows_that_are_r
     honest = replace(event, tilt=replace(event.tilt, sensitivity=2 * event.tilt.sensitivity))
     with pytest.raises(errors.InvalidInput, match="must be what its two draws have"):
         Budget(1.0, 1e-6).cost(honest)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (5.0, 1e-3)])
+def test_the_parts_of_a_perturbed_objective_add_up_to_its_claim(epsilon, delta) -> None:
+    parts = [perturbed_objective.for_the_tilt(epsilon, delta), perturbed_objective.for_hiding(epsilon, delta)]
+    for claimed, part in zip((epsilon, delta), zip(*parts, strict=True), strict=True):
+        assert 0.999 * claimed < sum(part) < claimed
