@@ -340,7 +340,7 @@ ledger(
 ledger(
     "L04", "ledger.py", "threads do not take turns",
     "        return self._turn\n", "        return _Turn()\n",
-    LEDGERS + "threads_together_spend_what_there_is_and_no_more", PROCESSES + "threads_take_turns",
+    LEDGERS + "threads_together_spend_what_there_is_and_no_more",
 )  # fmt: skip
 ledger(
     "L05", "ledger.py", "a charge within a charge, as a signal's handler makes it, sees the old sum",
@@ -494,7 +494,7 @@ ledger(
     "L33", "process.py", "an account goes into a pickle, and comes back unspent",
     "def __reduce__(self) -> str | tuple[Any, ...]:\n",
     "def __reduce__(self) -> str | tuple[Any, ...]:\n        return type(self), (self.budget,)\n",
-    PROCESSES + "nothing_that_spends_can_be_pickled",
+    LEDGERS + "a_copy_of_a_ledger_is_the_ledger_and_there_is_no_pickle",
 )  # fmt: skip
 
 # Noise

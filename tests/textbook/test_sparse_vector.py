@@ -406,3 +406,15 @@ def test_a_sparse_vector_taken_up_has_the_tops_it_had():
     assert sparse_vector.resumed(config, accountant.entries()) == Progress(tops=2)
     other = SparseVector(5.0, guard_round(1.0), rounds=3)
     assert sparse_vector.resumed(other, accountant.entries()) == Progress(tops=0)
+
+
+@pytest.mark.parametrize("rounds", [1, 30])
+@pytest.mark.parametrize("queries", [1, 10_000])
+@pytest.mark.parametrize("beta", [0.2, 1e-4])
+def test_within_the_promised_width_all_noise_of_all_rounds_and_values_stays_but_for_beta(rounds, queries, beta):
+    """|τ| ≤ A in every round and ν ≤ B for every value, A + B = w, at ε = Δ = 1: the union of all that could be worse."""
+    width, ratio = sparse_vector.comparison_weight(rounds, queries, beta)
+    first, second = 1 / (1 + ratio), ratio / (1 + ratio)
+    A = np.linspace(0, width, 10_001)
+    failing = rounds * np.exp(-A * first) + queries / 2 * np.exp(-(width - A) * second / 2)
+    assert failing.min() <= beta * (1 + 1e-6)
