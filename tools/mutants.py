@@ -18,9 +18,11 @@ Seeded results (tests/transcripts.py) notice nearly every change and do not say 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,11 @@ sys.path.insert(0, str(ROOT / "tests" / "mutants"))
 from catalogue import MUTANTS, NOT_WRITTEN  # noqa: E402
 from mutant import Mutant  # noqa: E402
 
+SERVER = multiprocessing.get_context("forkserver")
+SERVER.set_forkserver_preload(
+    ["numpy", "scipy.special", "scipy.optimize", "scipy.sparse", "scipy.stats", "pandas", "pyarrow", "duckdb", "numba"]
+    + ["hypothesis", "pytest"]
+)
 CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
 OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
 
@@ -77,29 +84,33 @@ def changed(mutant: Mutant, text: str) -> str:
 
 def pytest(src: Path, tests: Sequence[str], limit: float, jobs: int = 1) -> tuple[int | None, str]:
     """Its status, None when out of time, and what it printed."""
-    nodes = [f"tests/{test}" for test in tests]
+    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
+        process = SERVER.Process(target=_pytest, args=(str(src), tuple(tests), jobs, scratch))
+        process.start()
+        process.join(limit)
+        settled = process.exitcode is not None
+        if not settled:
+            os.killpg(process.pid or 0, signal.SIGKILL)  # with whatever the tests have started
+            process.join()
+        printed = Path(scratch, "printed")
+        return process.exitcode if settled else None, printed.read_text(errors="replace") if printed.exists() else ""
+
+
+def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str) -> None:
+    """In a process of its own, that has what is heavy to import already."""
+    os.setsid()
+    with open(Path(scratch, "printed"), "w") as printed:
+        os.dup2(printed.fileno(), 1)
+        os.dup2(printed.fileno(), 2)
+    os.environ["PYTHONPATH"] = src  # for what the tests start
+    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = scratch  # what fails here must not be tried again elsewhere
+    sys.path.insert(0, src)
+    os.chdir(ROOT)
+    import pytest
+
     quick = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=no", "-m", ""]
     shared = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else ["-p", "no:xdist"]
-    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(src),
-            "OMP_NUM_THREADS": "1",
-            "NUMBA_CACHE_DIR": "",  # beside the sources, so in the copy
-            "HYPOTHESIS_STORAGE_DIRECTORY": scratch,  # what fails here must not be tried again elsewhere
-        }
-        command = [sys.executable, "-m", "pytest", *quick, *shared, *nodes]
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )  # fmt: skip
-        try:
-            printed, _ = process.communicate(timeout=limit)
-            return process.returncode, printed
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, 9)  # tests may have started processes of their own
-            process.communicate()
-            return None, ""
+    sys.exit(pytest.main([*quick, *shared, *(f"tests/{test}" for test in tests)]))
 
 
 def judged(mutant: Mutant, limit: float) -> Verdict:
@@ -185,6 +196,7 @@ def main() -> int:
         for m in chosen:
             print(f"{m.id}  {m.area:10} {m.file}: {m.note}")
         return 0
+    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches of compiled code beside the sources, so in the copy
     running = [m for m in chosen if not m.equivalent]
     require_sound(running, 10 * given.limit, given.jobs)
     verdicts: dict[str, Verdict] = {m.id: Verdict(m, "equivalent", "", 0.0) for m in chosen if m.equivalent}
