@@ -50,7 +50,7 @@ data(
 data(
     "D08", "coding.py", "compiled code loses the sign of a number",
     "wholes[row] = -whole if negative else whole", "wholes[row] = whole",
-    OPENING + "a_number_is_the_same_from_its_text_in_any_spelling",
+    CONTRACT + "negative_numbers_in_texts_keep_their_sign",
 )  # fmt: skip
 data(
     "D09", "coding.py", "a text that only begins with digits is a number",
@@ -66,7 +66,6 @@ data(
     "D11", "table.py", "what an engine says of a row is shown",
     "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
     "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
-    OPENING + "what_an_engine_says_about_a_row_is_nowhere_in_the_refusal",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
 data(
@@ -82,8 +81,6 @@ data(
 data(
     "D14", "table.py", "of rows in one cell of a large table one is counted",
     "np.add.at(counts, place, 1)", "counts[place] += 1",
-    SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives",
-    SOURCES + "a_large_table_is_counted_batch_by_batch",
     CONTRACT + "rows_that_share_a_cell_of_a_table_larger_than_a_batch_are_all_counted",
 )  # fmt: skip
 data(
@@ -115,7 +112,6 @@ data(
 data(
     "D20", "csv_file.py", "a file that begins with a mark has no first column",
     "block, beginning = block.removeprefix(codecs.BOM_UTF8), False", "beginning = False",
-    OPENING + "a_session_opens_on_a_declared_dialect", OPENING + "the_same_table_has_the_same_cells_from_every_source",
     CONTRACT + "the_mark_that_may_begin_a_file_is_no_part_of_a_name",
 )  # fmt: skip
 data(
@@ -156,7 +152,6 @@ data(
 data(
     "D28", "exact_counts.py", "weights are not rounded, and sums carry rounding that depends on the data",
     "return Linear.from_table(universe, query.attributes, np.floor(query.table / grid + 0.5) * grid)", "return query",
-    EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
     CONTRACT + "a_weighted_question_is_counted_in_multiples_of_its_grid",
 )  # fmt: skip
 data(

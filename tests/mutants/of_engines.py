@@ -32,19 +32,19 @@ practical(
     "R03", "prefit.py", "how the budget is spread follows the exact counts, for nothing",
     "change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())",
     "change = float(np.abs(self._data.marginal(names) - self.learned.rows * believed).sum())",
-    PRACTICAL + "a_prefit_reads_no_count_that_it_does_not_pay_for",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
     "R04", "prefit.py", "a prefit learns from bare marginals",
     'values = self._noise.add(self._data.marginal(names), part.charge(event, why="prefit: marginal"))',
     'part.charge(event, why="prefit: marginal")\n        values = self._data.marginal(names)',
-    PRACTICAL + "whatever_is_learned_is_what_came_out_of_the_ledger",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
     "R05", "prefit.py", "a prefit learns from bare residuals",
     "drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), receipt), dtype=float)",
     "drawn = np.asarray(coordinates(self._data.marginal(s), event.grid), dtype=float)",
-    PRACTICAL + "whatever_is_learned_is_what_came_out_of_the_ledger",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
     "R06", "prefit.py", "scores carry rounding that depends on the data",
@@ -54,29 +54,28 @@ practical(
 practical(
     "R07", "prefit.py", "what rounding adds to the sensitivity of a residual is not paid for",
     "rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))", "rounding = 0.0",
-    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
-    PRACTICAL + "the_noise_of_a_residual_pays_for_its_rounding",
+    RELEASE + "the_noise_of_a_residual_pays_for_its_rounding",
 )  # fmt: skip
 practical(
     "R08", "purchases.py", "within= buys a whole table at a single count's sensitivity",
     "return Gaussian(budget.linear() if alone else budget.marginal_l2(), scale)", "return Gaussian(budget.linear(), scale)",
-    PRACTICAL + "a_table_is_bought_with_the_noise_of_a_table",
+    RELEASE + "a_table_is_bought_with_the_noise_of_a_table",
 )  # fmt: skip
 practical(
     "R09", "purchases.py", "within= buys a whole table at a single count's sensitivity, where δ = 0",
     "return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)", "return Laplace(budget.linear(), scale)",
-    PRACTICAL + "a_table_is_bought_with_the_noise_of_a_table",
+    RELEASE + "a_table_is_bought_with_the_noise_of_a_table",
 )  # fmt: skip
 practical(
     "R10", "purchases.py", "within= releases bare tables",
     "drawn = self._noise.add(self._data.marginal(names), receipt)", "drawn = self._data.marginal(names)",
-    PRACTICAL + "whatever_is_learned_is_what_came_out_of_the_ledger",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
     "R11", "purchases.py", "within= releases bare counts",
     "value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), receipt)",
     "value = exact.counted(counted, self._data.marginal(counted.attributes), step)",
-    PRACTICAL + "whatever_is_learned_is_what_came_out_of_the_ledger",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
     "R12", "purchases.py", "a question too large to count is charged before it is refused",
@@ -86,8 +85,7 @@ practical(
 practical(
     "R13", "engine.py", "the guard's value moves by two rows where one changes",
     "return abs(exact.counted(", "return 2 * abs(exact.counted(",
-    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
-    PRACTICAL + "the_guards_value_is_the_gap_in_rows",
+    RELEASE + "the_guards_value_is_the_gap_in_rows",
 )  # fmt: skip
 practical(
     "R14", "engine.py", "n is shown though it is private",
@@ -112,7 +110,7 @@ practical(
 practical(
     "R18", "engine.py", "a session taken up has all its guard's rounds again",
     "            self._watch.resume(entries)\n", "            pass\n",
-    RELEASE + "a_guard_taken_up_has_the_rounds_that_it_had_left",
+    RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
 )  # fmt: skip
 practical(
     "R19", "knowledge.py", "what was measured does not narrow the bar it was bought for",
@@ -137,7 +135,7 @@ practical(
 practical(
     "R23", "guard.py", "a guard that is used up is asked again",
     "if self._progress.tops >= self.guard.config.rounds:", "if False:",
-    RELEASE + "a_guard_that_is_used_up_is_off",
+    RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
 )  # fmt: skip
 practical(
     "R24", "measurement.py", "Laplace noise counts for half its variance",
@@ -157,18 +155,18 @@ practical(
 practical(
     "R27", "convex.py", "a measured err has half its noise",
     "return excess, kind(excess.sensitivity(grid), scale, grid)", "return excess, kind(excess.sensitivity(grid) / 2, scale, grid)",
-    RELEASE + "a_measured_excess_is_billed_for_all_that_a_row_moves_it",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
     "R28", "convex.py", "a measured err has no noise",
     "noisy = float(self._noise.add(excess.value(self._data.marginal(query.attributes), event.grid), receipt))",
     "noisy = float(excess.value(self._data.marginal(query.attributes), event.grid))",
-    RELEASE + "no_receipt_of_a_convex_question_has_a_draw_left",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
     "R29", "convex.py", "a session's oracle has no noise",
     "noisy = np.asarray(self._noise.add(sums.at(theta, counts), receipt))", "noisy = np.asarray(sums.at(theta, counts))",
-    RELEASE + "no_receipt_of_a_convex_question_has_a_draw_left",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 practical(
     "R30", "convex.py", "a user's functions see what was found on the data",
@@ -178,7 +176,7 @@ practical(
 practical(
     "R31", "convex.py", "the steps of a session's oracle are for a ℓ2 sensitivity where ℓ1 is billed",
     "l1, l2 = math.sqrt(p) * l2 + p * grid, l2 + math.sqrt(p) * grid", "l1, l2 = l2, l2",
-    RELEASE + "a_session_s_oracle_pays_for_the_norm_that_its_noise_is_for",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 
 fit = Writer("practical", "model/")
@@ -351,7 +349,6 @@ bars(
 bars(
     "B31", "engine.py", "a bar in rows leaves out what is not known of n",
     "return off * float(np.max(value)) + self.knowledge.rows.high * error", "return self.knowledge.rows.estimate * error",
-    SESSION + "bars_hold_as_fractions_and_in_rows_whatever_is_known_of_n",
     BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
 )  # fmt: skip
 bars(
@@ -382,7 +379,7 @@ bars(
 bars(
     "B37", "convex.py", "the bar of a measured err leaves out its noise",
     "return (max(noisy, 0.0) + width + excess.below) / self._known.rows.low", "return (max(noisy, 0.0) + excess.below) / self._known.rows.low",
-    RELEASE + "the_bar_of_a_measured_excess_has_its_noise_in_it",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 bars(
     "B38", "convex.py", "the bar below the guard leaves out what the solver may have left",

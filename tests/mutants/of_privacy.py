@@ -117,7 +117,7 @@ events(
 events(
     "A19", "budget.py", "the sensitivity of a residual lacks √2",
     "return math.sqrt(2 * (own - least))", "return math.sqrt(own - least)",
-    BUDGET + "brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivities",
+    "engines/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
 )  # fmt: skip
 events(
     "A20", "budget.py", "bounded sums and gradients have half their sensitivity under replace",
@@ -127,7 +127,7 @@ events(
 events(
     "A21", "budget.py", "a budget without a δ pays for events that have one",
     "if self.pure and event.delta > 0:", "if False:",
-    BUDGET + "the_cost_is_read_in_the_currency", ALLOWANCE + "a_pure_budget_pays_for_pure_events_alone",
+    BUDGET + "a_budget_without_a_delta_cannot_price_an_event_that_has_one",
 )  # fmt: skip
 events(
     "A22", "budget.py", "subsampled noise is believed whatever ε it claims",
@@ -157,12 +157,12 @@ events(
 events(
     "A27", "conversion.py", "exported Laplace noise under-counts what is drawn",
     "return dp.LaplaceDpEvent(1 / _dominating_laplace(event.epsilon))", "return dp.LaplaceDpEvent(1 / event.epsilon)",
-    CONVERSION + "the_exported_laplace_dominates_every_epsilon_dp_mechanism",
+    CONVERSION + "what_is_exported_loses_no_less_than_what_is_drawn",
 )  # fmt: skip
 events(
     "A28", "conversion.py", "subsampled noise is accounted for half of its steps",
     ".compose(sampled, steps).get_epsilon(delta))", ".compose(sampled, max(1, steps // 2)).get_epsilon(delta))",
-    AMPLIFICATION + "with_every_row_in_every_sample_the_noise_is_that_of_composed_gaussians",
+    AMPLIFICATION + "steps_that_all_have_every_row_lose_what_one_gaussian_of_their_sum_does",
 )  # fmt: skip
 events(
     "A29", "conversion.py", "subsampled noise is accounted at half its rate",
@@ -197,7 +197,7 @@ events(
 events(
     "A35", "amplification.py", "subsampled noise may be on a grid that its proof does not cover",
     "if not noise.grid <= noise.sensitivity * _FINE:", "if False:",
-    AMPLIFICATION + "its_noise_is_so_fine_that_rounding_is_within_the_margin",
+    AMPLIFICATION + "noise_on_a_grid_that_the_proof_does_not_cover_is_refused",
 )  # fmt: skip
 events(
     "A36", "amplification.py", "the rate of a sample is taken to be half of what it is",
@@ -207,7 +207,7 @@ events(
 events(
     "A37", "perturbed_objective.py", "the Jacobian of a perturbed objective is not paid for",
     "left, s = epsilon - math.log1p(smoothness / weight), lipschitz / sigma", "left, s = epsilon, lipschitz / sigma",
-    PERTURBATION + "the_certified_delta_covers_the_true_one_of_a_curved_loss_in_one_dimension",
+    PERTURBATION + "the_jacobian_takes_its_part_of_epsilon",
 )  # fmt: skip
 events(
     "A38", "perturbed_objective.py", "a replaced row's gradient counts as that of one that goes",
@@ -228,7 +228,7 @@ events(
 events(
     "A41", "perturbed_objective.py", "the loss of a tilt is taken on one side only",
     "return 2 * gaussian_delta(mu, epsilon)", "return gaussian_delta(mu, epsilon)",
-    PERTURBATION + "the_certified_delta_covers_the_true_one_of_a_curved_loss_in_one_dimension",
+    PERTURBATION + "the_delta_of_a_tilt_is_that_of_both_its_sides",
 )  # fmt: skip
 
 # Allowances
