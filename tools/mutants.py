@@ -43,10 +43,8 @@ from catalogue import MUTANTS, NOT_WRITTEN  # noqa: E402
 from mutant import Mutant  # noqa: E402
 
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(
-    ["numpy", "scipy.special", "scipy.optimize", "scipy.sparse", "scipy.stats", "pandas", "pyarrow", "duckdb", "numba"]
-    + ["hypothesis", "pytest"]
-)
+HEAVY = "numpy scipy.special scipy.optimize scipy.sparse scipy.stats pandas pyarrow duckdb numba hypothesis pytest"
+SERVER.set_forkserver_preload(HEAVY.split())
 CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
 OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
 
@@ -69,7 +67,10 @@ def copied(mutant: Mutant | None = None) -> Iterator[Path]:
             text = file.read_text()
             file.write_text(changed(mutant, text))
             compiles = "@compiled(" in text
-            for cache in [*file.parent.glob(f"__pycache__/{file.stem}.*"), *(src.rglob("*.nb[ci]") if compiles else ())]:
+            for cache in [
+                *file.parent.glob(f"__pycache__/{file.stem}.*"),
+                *(src.rglob("*.nb[ci]") if compiles else ()),
+            ]:
                 cache.unlink(missing_ok=True)
         yield src
 
@@ -146,9 +147,7 @@ def report(verdicts: Sequence[Verdict]) -> str:
         found = [v.outcome for v in counted if v.mutant.area == area]
         lines.append(f"| {area} | " + " | ".join(str(found.count(o)) for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |")
     total = [v.outcome for v in counted]
-    lines.append(
-        "| **all** | " + " | ".join(f"**{total.count(o)}**" for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |"
-    )
+    lines.append("| **all** | " + " | ".join(f"**{total.count(o)}**" for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |")
     for outcome in (SURVIVED, NOT_SETTLED):
         left = [v for v in counted if v.outcome == outcome]
         lines += ["", f"## {outcome.capitalize()}", ""]
@@ -157,7 +156,9 @@ def report(verdicts: Sequence[Verdict]) -> str:
 
 
 def document(verdicts: Sequence[Verdict]) -> str:
-    equivalent = [f"- {v.mutant.id} (`{v.mutant.file}`): {v.mutant.equivalent}" for v in verdicts if v.mutant.equivalent]
+    equivalent = [
+        f"- {v.mutant.id} (`{v.mutant.file}`): {v.mutant.equivalent}" for v in verdicts if v.mutant.equivalent
+    ]
     return "\n".join(
         [
             "# Mutants",
@@ -196,7 +197,7 @@ def main() -> int:
         for m in chosen:
             print(f"{m.id}  {m.area:10} {m.file}: {m.note}")
         return 0
-    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches of compiled code beside the sources, so in the copy
+    os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches are beside the sources, so in the copy
     running = [m for m in chosen if not m.equivalent]
     require_sound(running, 10 * given.limit, given.jobs)
     verdicts: dict[str, Verdict] = {m.id: Verdict(m, "equivalent", "", 0.0) for m in chosen if m.equivalent}

@@ -471,7 +471,7 @@ ledger(
     "L29", "ledger.py", "events are said to be affordable one by one that are not together",
     "self._admitted(planned, [self.budget.cost(event) for event in planned])",
     "self._admitted(planned[:1], [self.budget.cost(event) for event in planned[:1]])",
-    LEDGERS + "what_is_afforded_can_be_charged_and_what_is_not_cannot",
+    LEDGERS + "events_charged_together_pass_together_or_not_at_all",
 )  # fmt: skip
 ledger(
     "L30", "process.py", "a fork that has the number of its parent spends the account again",
@@ -504,17 +504,17 @@ noise(
     "N01", "noise.py", "few values on a fine grid are released nearly bare",
     "measurement = _opendp(isinstance(event, events.Laplace), spread / event.grid)",
     "measurement = _opendp(isinstance(event, events.Laplace), spread)",
-    NOISE + "small_vectors_come_from_opendp_and_follow_the_same_law",
+    NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
 )  # fmt: skip
 noise(
     "N02", "noise.py", "many values with Laplace noise on a fine grid are released nearly bare",
     "functools.partial(self._laplace, event.scale / event.grid)", "functools.partial(self._laplace, event.scale)",
-    NOISE + "large_vectors_follow_the_exact_discrete_law",
+    NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
 )  # fmt: skip
 noise(
     "N03", "noise.py", "many values with Gaussian noise on a fine grid are released nearly bare",
     "functools.partial(self._gaussian, event.sigma / event.grid)", "functools.partial(self._gaussian, event.sigma)",
-    NOISE + "large_vectors_follow_the_exact_discrete_law",
+    NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
 )  # fmt: skip
 noise(
     "N04", "noise.py", "the discrete Gaussian is narrower than it says",

@@ -658,7 +658,7 @@ def test_a_step_has_the_length_that_the_bound_on_updates_is_proved_for(step):
     η = convex_pmw.step_size(α, S, step)
     if step == "paper":
         assert η == pytest.approx(math.sqrt(math.log(cells) / T) / S, rel=1e-3)
-        assert T == pytest.approx(64 * S**2 * math.log(cells) / α**2, rel=1e-3)
+        assert pytest.approx(64 * S**2 * math.log(cells) / α**2, rel=1e-3) == T
     else:
         gained = η * α / 4 - η**2 * S**2 / 2
         assert gained == pytest.approx((α / 4) ** 2 / (2 * S**2)) == pytest.approx(math.log(cells) / T, rel=1e-3)

@@ -149,7 +149,11 @@ def test_an_error_of_three_alpha_does_not_stop_it_and_one_of_alpha_does():
 def test_all_choices_and_measurements_are_right_to_within_alpha_but_for_beta(budget):
     """¾α and ¼α; the promise of 3α is these and the 2α at which it stops. A choice is off by t with probability k·e^(−εt/2Δ)."""
     config = configured(budget)
-    w, T, noise = config.alpha * mwem.rows_needed(budget, 0.05, 0.05, len(WORKLOAD), UNIVERSE.size) - 2, config.rounds, config.measurement
+    w, T, noise = (
+        config.alpha * mwem.rows_needed(budget, 0.05, 0.05, len(WORKLOAD), UNIVERSE.size) - 2,
+        config.rounds,
+        config.measurement,
+    )
     chosen = T * len(WORKLOAD) * np.exp(-config.choice.epsilon * 0.75 * w / 2)
     spread = w / 4
     measured = T * np.exp(-spread / noise.scale) if budget.pure else 2 * T * np.exp(-(spread**2) / (2 * noise.sigma**2))

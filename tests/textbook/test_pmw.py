@@ -326,9 +326,7 @@ def test_all_measurements_stay_within_alpha_but_for_a_third_of_beta(budget):
     config = configured(budget, scale=10**8)
     width = pmw.rows_needed(budget, config.alpha, 0.05, 200, UNIVERSE.size) * config.alpha - 2
     noise, c = config.measurement, config.rounds
-    failing = (
-        c * np.exp(-width / noise.scale) if budget.pure else 2 * c * np.exp(-(width**2) / (2 * noise.sigma**2))
-    )
+    failing = c * np.exp(-width / noise.scale) if budget.pure else 2 * c * np.exp(-(width**2) / (2 * noise.sigma**2))
     assert failing <= 0.05 / 3 * (1 + 1e-9)
     assert config.threshold + config.alpha * config.scale == pytest.approx(config.error * config.scale)
 

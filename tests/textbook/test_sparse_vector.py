@@ -328,9 +328,9 @@ def test_a_threshold_is_not_compared_with_after_its_top_however_its_progress_was
     kept, threshold = again(opened), opened.round._threshold
     _, after = step(config, opened, 1e6, accountant, noise)
     assert after.tops == 1
-    for paid in (2, 3, 4):  # used again, it opens a round of its own, which it pays for
+    for rounds in (2, 3, 4):  # used again, it opens a round of its own, which it pays for
         outcome, later = step(config, kept, -1e6, accountant, noise)
-        assert (outcome.above, outcome.cost, len(accountant.events)) == (False, 0.5, paid)
+        assert (outcome.above, outcome.cost, len(accountant.events)) == (False, 0.5, rounds)
         assert later.round._threshold != threshold
     with pytest.raises(BudgetExceeded):
         step(config, kept, -1e6, accountant, noise)
