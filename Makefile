@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: setup demo test lint stops audit bench docs clean
+.PHONY: setup demo test lint stops audit mutants bench docs clean
 
 setup: $(READY)
 
@@ -30,6 +30,9 @@ stops: setup           ## how many modules a question goes through
 
 audit: setup           ## empirical privacy: long distinguishing tests
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
+
+mutants: setup         ## small harmful changes, each of which the tests must notice
+	$(BIN)/python tools/mutants.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py

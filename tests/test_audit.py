@@ -275,3 +275,10 @@ def test_a_whole_mechanism_is_not_refuted_and_a_claim_of_a_tenth_of_its_loss_is(
 @pytest.mark.parametrize("run", [run_pmw, run_mwem, run_small_db])
 def test_a_whole_mechanism_passes_a_long_audit_with_the_operating_systems_randomness(run, epsilon):
     assert audited_mechanism(run, epsilon, 8_000, Noise()) <= epsilon
+
+
+def test_the_bound_of_an_audit_is_that_of_clopper_and_pearson_at_a_quarter_of_its_error():
+    """All of 100 runs against none: p ≥ e^(1/100) and q ≤ 1 − e^(1/100), each but for e, a quarter of 1 − confidence."""
+    found = audit.epsilon_lower_bound(lambda: 0, lambda: 1, 200, confidence=0.99)
+    p = (0.01 / 4) ** (1 / 100)
+    assert found == pytest.approx(math.log(p / (1 - p)), rel=1e-9)

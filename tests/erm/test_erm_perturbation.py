@@ -14,7 +14,7 @@ from hedgerow.convex import sets
 from hedgerow.erm.solvers.minimum import minimum, rounding
 from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
-from hedgerow.privacy import events
+from hedgerow.privacy import events, perturbed_objective
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu
 from hedgerow.privacy.ledger import Accountant
@@ -231,3 +231,28 @@ def test_an_objective_planned_for_rows_that_go_does_not_pass_for_rows_that_are_r
     honest = replace(event, tilt=replace(event.tilt, sensitivity=2 * event.tilt.sensitivity))
     with pytest.raises(errors.InvalidInput, match="must be what its two draws have"):
         Budget(1.0, 1e-6).cost(honest)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (5.0, 1e-3)])
+def test_the_parts_of_a_perturbed_objective_add_up_to_its_claim(epsilon, delta) -> None:
+    parts = [perturbed_objective.for_the_tilt(epsilon, delta), perturbed_objective.for_hiding(epsilon, delta)]
+    for claimed, part in zip((epsilon, delta), zip(*parts, strict=True), strict=True):
+        assert 0.999 * claimed < sum(part) < claimed
+
+
+@pytest.mark.parametrize("mu", [0.1, 0.7, 3.0])
+@pytest.mark.parametrize("epsilon", [-0.2, 0.05, 1.0, 4.0])
+def test_the_delta_of_a_tilt_is_that_of_both_its_sides(mu, epsilon) -> None:
+    """E max(0, 1 − exp(ε − μ|N| − μ²/2)), by adding it up."""
+    z = np.linspace(-40, 40, 800_001)
+    density = np.exp(-(z**2) / 2) / math.sqrt(2 * math.pi)
+    exact = (np.maximum(0.0, -np.expm1(epsilon - mu * np.abs(z) - mu**2 / 2)) * density).sum() * (z[1] - z[0])
+    assert perturbed_objective._two_sided(mu, epsilon) == pytest.approx(exact, rel=1e-4, abs=1e-12)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_jacobian_takes_its_part_of_epsilon(neighbours) -> None:
+    """A row of curvature λ on a weight Λ changes densities by 1 + λ/Λ, as ln(1 + λ/Λ) less of ε would."""
+    for part in (0.1, 0.5):
+        curved = privacy_delta(1.0, math.expm1(part), 1.0, 1.0, 3.0, neighbours)
+        assert curved == pytest.approx(privacy_delta(1.0 - part, 1e-18, 1.0, 1.0, 3.0, neighbours), rel=1e-9)

@@ -11,7 +11,7 @@ from hedgerow import errors
 from hedgerow.privacy.allowance import OneCall
 from hedgerow.privacy.amplification import require_private, sample_rate, subsampled_gaussian
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.conversion import subsampled_epsilon
+from hedgerow.privacy.conversion import gaussian_epsilon, subsampled_epsilon
 from hedgerow.privacy.events import COIN, PoissonSample, SubsampledGaussian, grid_at_most
 from hedgerow.privacy.ledger import Accountant
 
@@ -113,3 +113,18 @@ def test_rates_are_of_exact_coins() -> None:
     for heads in (0, COIN + 1, 0.5, -1):
         with pytest.raises(errors.InvalidInput):
             PoissonSample(heads)
+
+
+@pytest.mark.parametrize("steps", [1, 16, 100])
+def test_steps_that_all_have_every_row_lose_what_one_gaussian_of_their_sum_does(steps) -> None:
+    """T releases of Δ/σ = 1/z are one of √T/z: the Rényi bound is no less than its exact ε, and by little more."""
+    z, delta = 4 * math.sqrt(steps), 1e-6
+    exact = gaussian_epsilon(1 / 4, delta, 10.0)
+    assert exact <= subsampled_epsilon(z, delta, 1.0, steps) <= 1.15 * exact
+
+
+def test_noise_on_a_grid_that_the_proof_does_not_cover_is_refused() -> None:
+    event = made("half the rows", "replace")
+    coarse = dataclasses.replace(event.noise, grid=grid_at_most(event.noise.sensitivity / 1000))
+    with pytest.raises(errors.InvalidInput, match="grid of subsampled noise"):
+        Budget(2 * event.epsilon, 2 * event.delta).cost(dataclasses.replace(event, noise=coarse))

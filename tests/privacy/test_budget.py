@@ -10,7 +10,7 @@ import pytest
 
 from hedgerow import errors
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import AboveThreshold, Exponential, Laplace
+from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Exponential, Laplace
 
 
 @pytest.mark.parametrize("ε", [0, -1, math.nan, math.inf, -math.inf, "1", True, None])
@@ -111,3 +111,8 @@ def test_the_cost_is_read_in_the_currency() -> None:
     for event in (Laplace(1, 10), Exponential(2, 0.1), AboveThreshold(1, 0.1, 0.2)):
         assert Budget(1, 0).cost(event) == event.epsilon
         assert Budget(1, 1e-9).cost(event) == event.rho
+
+
+def test_a_budget_without_a_delta_cannot_price_an_event_that_has_one() -> None:
+    assert Budget(1, 0).cost(ApproximateDP(0.1, 1e-9)) == math.inf
+    assert Budget(1, 1e-6).cost(ApproximateDP(0.1, 1e-9)) < math.inf

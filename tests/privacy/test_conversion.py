@@ -13,7 +13,7 @@ from dp_accounting import pld, rdp
 from scipy import optimize, stats
 
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.conversion import _dominating_laplace
+from hedgerow.privacy.conversion import _dominating_laplace, dp_events
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 
@@ -148,3 +148,10 @@ def test_neither_heavy_library_is_imported_before_it_is_needed() -> None:
         "assert 'dp_accounting' in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("event", [Laplace(1, 1), Laplace(1, 5), Laplace(2, 1, 0.25)])
+def test_what_is_exported_loses_no_less_than_what_is_drawn(event) -> None:
+    """At the order next to 1, where ρ is met by the noise itself: see test_events."""
+    exported = rdp.RdpAccountant([1.0 + 1e-6]).compose(dp_events({event: 1})).rdp[0]
+    assert exported >= event.rho * (1 - 1e-6)

@@ -12,7 +12,18 @@ import pytest
 
 from hedgerow import errors
 from hedgerow.privacy import events
-from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Event, Exponential, Gaussian, Laplace
+from hedgerow.privacy.events import (
+    AboveThreshold,
+    ApproximateDP,
+    Event,
+    Exponential,
+    Gaussian,
+    Laplace,
+    PerturbedObjective,
+    PoissonSample,
+    Repeated,
+    SubsampledGaussian,
+)
 
 EXAMPLES = [
     Laplace(2.0, 30.1, grid=0.25),
@@ -223,3 +234,20 @@ def test_an_approximate_event_is_billed_as_epsilon_dp_outside_its_delta(ε) -> N
     assert ApproximateDP(ε, 1e-6).rho == AboveThreshold(1, ε / 2, ε / 2).rho
     with pytest.raises(errors.InvalidInput, match="delta must be below 1"):
         ApproximateDP(ε, 1.0)
+
+
+@pytest.mark.parametrize("ε", [0.05, 1.0, 4.0])
+def test_an_event_with_a_proof_of_its_own_is_billed_as_epsilon_dp_outside_its_delta(ε) -> None:
+    noise = Gaussian(1.0, 10.0)
+    sampled = SubsampledGaussian(ε, 1e-6, 7, PoissonSample(2**30), noise)
+    tilted = PerturbedObjective(ε, 1e-6, 0.1, noise, noise)
+    assert sampled.rho == tilted.rho == ApproximateDP(ε, 1e-6).rho
+    assert sampled.delta == tilted.delta == 1e-6
+
+
+@pytest.mark.parametrize("event", [Laplace(2.0, 30.0), Gaussian(1.0, 12.0)])
+def test_releases_billed_together_cost_the_sum_of_each(event) -> None:
+    together = Repeated(event, 7)
+    assert together.rho == pytest.approx(math.fsum(part.rho for part in together.draws), rel=1e-15)
+    assert together.epsilon == pytest.approx(math.fsum(part.epsilon for part in together.draws), rel=1e-15)
+    assert list(together.draws) == 7 * [event]

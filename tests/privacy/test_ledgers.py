@@ -389,6 +389,24 @@ def test_a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again(
 
 
 @lasting
+def test_an_entry_of_which_only_a_part_came_out_is_lost_and_paid_again(opened) -> None:
+    first, noise, pair = opened(PURE), Noise(), (laplace(0.1), laplace(0.2))
+    noise.add(1.0, first.charge(*pair))  # and before the second draw the process ended
+    again = opened(PURE, earlier=first.entries())
+    receipt = again.charge(*pair)
+    assert receipt.number == 1 and again.spent == pytest.approx(0.6)
+
+
+@lasting
+def test_a_receipt_taken_up_gives_each_of_its_releases_in_turn(opened) -> None:
+    first, noise, pair = opened(PURE), Noise(), (laplace(0.1), laplace(0.2))
+    receipt = first.charge(*pair)
+    values = [noise.add(np.arange(9) * 1e6, receipt) for _ in pair]
+    again = opened(PURE, earlier=first.entries()).charge(*pair)
+    assert [noise.add(np.zeros(9), again).tolist() for _ in pair] == [value.tolist() for value in values]
+
+
+@lasting
 def test_more_than_there_is_cannot_be_taken_up(opened) -> None:
     rich = opened(Budget(5.0, 0.0))
     rich.charge(laplace(2.0))

@@ -648,3 +648,71 @@ def test_the_offline_release_stops_with_every_loss_within_alpha():
         convex_offline.configure(BUDGET, **(given | {"rows": 1000}))
     with pytest.raises(InvalidInput, match="at least one loss"):
         convex_offline.release(config, [], data, accountant, Seeded(0))
+
+
+@pytest.mark.parametrize("step", ["paper", "hoeffding"])
+def test_a_step_has_the_length_that_the_bound_on_updates_is_proved_for(step):
+    """η = √(ln|X|/T)/S by the paper; by Hoeffding γ/S² with progress γ = α/4, which gains γ²/2S² of ln|X| an update."""
+    α, S, cells = 0.03, 2.5, 1024
+    T = convex_pmw.update_bound(α, cells, S, step)
+    η = convex_pmw.step_size(α, S, step)
+    if step == "paper":
+        assert η == pytest.approx(math.sqrt(math.log(cells) / T) / S, rel=1e-3)
+        assert pytest.approx(64 * S**2 * math.log(cells) / α**2, rel=1e-3) == T
+    else:
+        gained = η * α / 4 - η**2 * S**2 / 2
+        assert gained == pytest.approx((α / 4) ** 2 / (2 * S**2)) == pytest.approx(math.log(cells) / T, rel=1e-3)
+
+
+def test_the_guard_is_right_between_half_of_alpha_and_alpha():
+    config = configured(rows=10**8)
+    off = config.alpha * config.scale / 4  # how far a comparison may be
+    assert config.threshold + off == pytest.approx(config.alpha * config.scale)
+    assert config.threshold - off == pytest.approx(config.alpha / 2 * config.scale)
+
+
+def test_a_loss_whose_error_moves_by_more_than_the_guard_is_billed_for_is_refused():
+    config = configured(rows=10**8)
+    small = dataclasses.replace(config, guard=AboveThreshold(config.guard.sensitivity / 2, 1.0, 1.0))
+    mechanism, accountant = started(small, in_one_cell(10**8))
+    with pytest.raises(InvalidInput, match="whose minimum is certain"):
+        mechanism.ask(*pool_of("strongly convex", np.random.default_rng(1))[0])
+    assert accountant.spent == 0
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_an_oracle_is_billed_for_what_its_theorem_says_of_neighbours(neighbours):
+    """Minima of Λ-strongly convex sums whose gradients differ by at most G are G/Λ apart: G = 2L, or L where a row goes."""
+    budget, n, cost = Budget(1.0, 1e-9, neighbours), 10**6, 1e-3
+    G = 2.0 if neighbours == "replace" else 1.0
+    plan = oracles.RegularisedOutputPerturbation(X, 1.0, 3, 2 * X).plan(budget, cost, n, 0.01)
+    assert plan.noise.sensitivity >= G * X / plan.ridge + 2 * plan.distance
+    plan = oracles.NoisyGradientDescent(X, 2.0, 3).plan(budget, cost, n, 0.01)
+    assert plan.noise.sensitivity >= G * X
+    if neighbours == "replace":
+        plan = oracles.OutputPerturbation(5.25, 0.5, 3, 10.5).plan(budget, cost, n, 0.01)
+        assert plan.noise.sensitivity >= 2 * 5.25 / (n * 0.5) + 2 * plan.distance
+
+
+def test_gradients_that_a_row_moves_by_more_than_the_plan_is_billed_for_are_not_certain():
+    config = configured("bounded", rows=10**8)
+    risk, over = pool_of("bounded", np.random.default_rng(1))[0]
+    each = config.plan.noise
+    smaller = dataclasses.replace(each, sensitivity=each.sensitivity / 2)
+    plan = dataclasses.replace(config.plan, event=Repeated(smaller, config.plan.steps))
+    assert config.oracle.certain(config.plan, risk, over, BUDGET, 10**8)
+    assert not config.oracle.certain(plan, risk, over, BUDGET, 10**8)
+
+
+def test_the_stop_of_an_offline_release_is_decided_by_a_measurement():
+    """And it is at ⅝α: above, the loss is learned."""
+    flags = Universe({f"q{i}": Flag() for i in range(10)})
+    workload = [(losses.Squared(target=f"q{i}").on(flags), Box(0.0, 1.0)) for i in range(3)]
+    given = {"cells": 1024, "rows": 10**7, "queries": 3, "beta": BETA, "scale_S": 1.0, "alpha": 0.1}
+    config = convex_offline.configure(BUDGET, oracle=oracles.OutputPerturbation(1.0, 1.0, 1, 1.0), **given)
+    accountant = Accountant(BUDGET)
+    data = Histogram(flags, in_one_cell(10**7).reshape(flags.shape))
+    convex_offline.release(config, workload, data, accountant, Seeded(0))
+    *above, last = [entry.released[0] for entry in accountant.entries() if entry.why == "convex offline: error"]
+    stop = 5 / 8 * 0.1 * 10**7
+    assert last <= stop and above and all(error > stop for error in above)

@@ -120,3 +120,42 @@ def test_an_empty_workload_and_too_few_rows_are_refused():
         configured(scale=100)
     with pytest.raises(InvalidInput, match="queries must be at least 1"):
         configured(queries=0)
+
+
+def test_events_are_for_the_one_row_that_a_neighbour_moves():
+    for budget in (PURE, APPROXIMATE, Budget(1.0, 1e-9, "add-remove")):
+        config = configured(budget)
+        assert config.choice.sensitivity == config.measurement.sensitivity == 1
+
+
+def test_what_is_measured_is_what_came_out_of_the_ledger():
+    accountant = Accountant(APPROXIMATE)
+    released = mwem.release(configured(), WORKLOAD, skewed(), accountant, Seeded(0))
+    drawn = [entry.released for entry in accountant.entries() if entry.why == "mwem: measurement"]
+    assert drawn == [(measured,) for _, measured in released.measurements]
+
+
+def test_an_error_of_three_alpha_does_not_stop_it_and_one_of_alpha_does():
+    half = Linear.from_table(UNIVERSE, ("c",), [1.0, 0.0])
+    for share, stops in ((0.5 + 3 * 0.05, False), (0.5 + 0.05, True)):
+        counts = np.full((4, 3, 2), (1 - share) / 12 * N)
+        counts[..., 0] = share / 12 * N
+        data = Histogram(UNIVERSE, counts.round().astype(np.int64))
+        released = mwem.release(configured(queries=1), [half], data, Accountant(APPROXIMATE), Seeded(0))
+        assert (released.updates == 0) == stops
+
+
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE])
+def test_all_choices_and_measurements_are_right_to_within_alpha_but_for_beta(budget):
+    """¾α and ¼α; the promise of 3α is these and the 2α at which it stops. A choice is off by t with probability k·e^(−εt/2Δ)."""
+    config = configured(budget)
+    w, T, noise = (
+        config.alpha * mwem.rows_needed(budget, 0.05, 0.05, len(WORKLOAD), UNIVERSE.size) - 2,
+        config.rounds,
+        config.measurement,
+    )
+    chosen = T * len(WORKLOAD) * np.exp(-config.choice.epsilon * 0.75 * w / 2)
+    spread = w / 4
+    measured = T * np.exp(-spread / noise.scale) if budget.pure else 2 * T * np.exp(-(spread**2) / (2 * noise.sigma**2))
+    assert chosen <= 0.025 * (1 + 1e-9) and measured <= 0.025 * (1 + 1e-9)
+    assert config.error == pytest.approx((2 + 0.75 + 0.25) * config.alpha)

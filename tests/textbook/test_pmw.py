@@ -296,3 +296,43 @@ def test_a_game_ends_when_the_mechanism_refuses_and_says_so():
     assert transcript.halted
     assert not transcript.accurate(1.0)
     assert len(transcript.turns) < 10
+
+
+@pytest.mark.parametrize(("step", "eta"), [("paper", 0.05 / 2), ("hoeffding", 4 * 0.05)])
+def test_an_update_is_that_of_the_book_with_the_step_of_the_theorem(step, eta):
+    """D̂' ∝ D̂·exp(−η(1 − q)) where the hypothesis has too little, so of q's quarter the share p becomes p/(p + (1 − p)e^−η)."""
+    mechanism, _ = started(step=step, scale=10**8, data=Histogram(UNIVERSE, 100 * skewed().marginal(UNIVERSE.names)))
+    query = Linear.from_table(UNIVERSE, ("a",), [1.0, 0.0, 0.0, 0.0])
+    assert mechanism.ask(query).source == "measured"
+    assert mechanism.hypothesis.answer(query) == pytest.approx(0.25 / (0.25 + 0.75 * np.exp(-eta)), rel=1e-12)
+
+
+def test_events_are_for_the_one_row_that_a_neighbour_moves():
+    for budget in (PURE, APPROXIMATE, Budget(1.0, 1e-9, "add-remove")):
+        config = configured(budget, scale=10**8)
+        assert config.guard.sensitivity == config.measurement.sensitivity == 1
+
+
+def test_what_is_measured_is_what_came_out_of_the_ledger():
+    mechanism, accountant = started()
+    answer = mechanism.ask(Linear.from_table(UNIVERSE, ("a",), [1.0, 0.0, 0.0, 0.0]))
+    (entry,) = [entry for entry in accountant.entries() if entry.why == pmw.MEASURED]
+    assert entry.released == (answer.measured_rows,)
+
+
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE])
+def test_all_measurements_stay_within_alpha_but_for_a_third_of_beta(budget):
+    """And the promise is what the guard lets pass, 2α, and how far a comparison may be off, α."""
+    config = configured(budget, scale=10**8)
+    width = pmw.rows_needed(budget, config.alpha, 0.05, 200, UNIVERSE.size) * config.alpha - 2
+    noise, c = config.measurement, config.rounds
+    failing = c * np.exp(-width / noise.scale) if budget.pure else 2 * c * np.exp(-(width**2) / (2 * noise.sigma**2))
+    assert failing <= 0.05 / 3 * (1 + 1e-9)
+    assert config.threshold + config.alpha * config.scale == pytest.approx(config.error * config.scale)
+
+
+@pytest.mark.parametrize("budget", [PURE, APPROXIMATE])
+def test_a_share_of_the_budget_is_all_that_the_rounds_cost(budget):
+    config = configured(budget, scale=10**8, share=0.5)
+    total = config.rounds * (budget.cost(config.guard) + budget.cost(config.measurement))
+    assert 0.49 * budget.total <= total <= 0.5 * budget.total * (1 + 1e-12)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paying import paid
 
 from hedgerow import audit
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import Gaussian, Laplace, comparison_grid
+from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace, comparison_grid
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.textbook import sparse_vector
@@ -327,9 +328,9 @@ def test_a_threshold_is_not_compared_with_after_its_top_however_its_progress_was
     kept, threshold = again(opened), opened.round._threshold
     _, after = step(config, opened, 1e6, accountant, noise)
     assert after.tops == 1
-    for paid in (2, 3, 4):  # used again, it opens a round of its own, which it pays for
+    for rounds in (2, 3, 4):  # used again, it opens a round of its own, which it pays for
         outcome, later = step(config, kept, -1e6, accountant, noise)
-        assert (outcome.above, outcome.cost, len(accountant.events)) == (False, 0.5, paid)
+        assert (outcome.above, outcome.cost, len(accountant.events)) == (False, 0.5, rounds)
         assert later.round._threshold != threshold
     with pytest.raises(BudgetExceeded):
         step(config, kept, -1e6, accountant, noise)
@@ -371,3 +372,49 @@ def test_a_round_is_over_after_its_top_whatever_is_raised_before_it_is_known(err
     assert not opened.is_open
     outcome, _ = step(config, opened, -1e6, accountant, Seeded(0))
     assert outcome.cost == 0.5  # the next comparison is with a new threshold, paid for
+
+
+@pytest.mark.parametrize("on_grid", [False, True])
+@pytest.mark.parametrize(("first", "second"), [(0.02, 5.0), (5.0, 0.02)])
+def test_a_round_has_the_noise_that_its_event_states(first, second, on_grid):
+    """How far a value is above has the variance of τ and ν together, 2(Δ/ε₁)² + 2(2Δ/ε₂)²: either alone decides it once.
+
+    The variance of N of them is off by √(5/N), 6 %, and the test allows 7 times that; half the noise is a quarter of it.
+    """
+    event, runs, noise = AboveThreshold(1.0, first, second), 1500, Seeded(5)
+    unit, value = 1.0 if on_grid else sparse_vector.FINEST, 10**12
+    excesses = []
+    for _ in range(runs):
+        opened = noise.open_round(paid(event), 0, unit, on_grid=on_grid)
+        excesses.append((opened.excess(value) - value) * unit)
+    stated = 2 / first**2 + 2 * (2 / second) ** 2
+    assert np.var(excesses) == pytest.approx(stated, rel=0.41)
+    assert abs(np.mean(excesses)) < 6 * math.sqrt(stated / runs)
+
+
+def test_the_gap_is_released_only_where_it_was_asked_for():
+    config, accountant = SparseVector(0.0, guard_round(1.0), rounds=1), Accountant(Budget(1.0, 0.0))
+    outcome, _ = step(config, Progress(), 1e6, accountant, Seeded(0))
+    assert outcome.above and outcome.gap is None and outcome.measured is None
+
+
+def test_a_sparse_vector_taken_up_has_the_tops_it_had():
+    config, accountant, noise = SparseVector(0.0, guard_round(1.0), rounds=3), Accountant(Budget(9.0, 0.0)), Seeded(0)
+    progress = Progress()
+    for value in (1e6, 1e6, -1e6):  # two rounds end, and the third is open
+        _, progress = step(config, progress, value, accountant, noise)
+    assert sparse_vector.resumed(config, accountant.entries()) == Progress(tops=2)
+    other = SparseVector(5.0, guard_round(1.0), rounds=3)
+    assert sparse_vector.resumed(other, accountant.entries()) == Progress(tops=0)
+
+
+@pytest.mark.parametrize("rounds", [1, 30])
+@pytest.mark.parametrize("queries", [1, 10_000])
+@pytest.mark.parametrize("beta", [0.2, 1e-4])
+def test_within_the_promised_width_all_noise_of_all_rounds_and_values_stays_but_for_beta(rounds, queries, beta):
+    """|τ| ≤ A in every round and ν ≤ B for every value, A + B = w, at ε = Δ = 1: the union of all that could be worse."""
+    width, ratio = sparse_vector.comparison_weight(rounds, queries, beta)
+    first, second = 1 / (1 + ratio), ratio / (1 + ratio)
+    A = np.linspace(0, width, 10_001)
+    failing = rounds * np.exp(-A * first) + queries / 2 * np.exp(-(width - A) * second / 2)
+    assert failing.min() <= beta * (1 + 1e-6)

@@ -1,0 +1,91 @@
+"""Places where reading could lose or mix up rows, or say of one what it should not."""
+
+from __future__ import annotations
+
+import codecs
+import traceback
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import hedgerow as hr
+from hedgerow.data import Table, exact_counts, readers
+from hedgerow.data import table as table_module
+from hedgerow.errors import DataUnavailable, InvalidInput
+from hedgerow.questions.linear import Linear
+
+
+@pytest.mark.parametrize("failure", [ValueError, KeyError, BaseException])
+def test_what_an_engine_says_is_dropped_whole(failure) -> None:
+    """From the message, and from what hangs on it: a traceback shows contexts and causes too."""
+
+    def work() -> None:
+        raise failure("row 17: SECRET")
+
+    with pytest.raises(DataUnavailable) as refused:
+        table_module._without_messages(work)
+    assert refused.value.__context__ is None and refused.value.__cause__ is None
+    assert "SECRET" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_a_refusal_of_our_own_is_said_without_what_was_in_its_course() -> None:
+    def work() -> None:
+        try:
+            raise ValueError("row 17: SECRET")
+        except ValueError:
+            raise InvalidInput("A column must be declared. Found none. Declare it.")  # noqa: B904
+
+    with pytest.raises(InvalidInput, match="A column must be declared") as refused:
+        table_module._without_messages(work)
+    assert "SECRET" not in "".join(traceback.format_exception(refused.value))
+
+
+def test_rows_that_share_a_cell_of_a_table_larger_than_a_batch_are_all_counted() -> None:
+    universe = hr.Universe(x=hr.Integers(0, 299), y=hr.Integers(0, 299))
+    counts = Table(pd.DataFrame({"x": [7] * 5 + [299], "y": [261] * 5 + [0]}), universe).marginal(("x", "y"))
+    assert counts[7, 261] == 5 and counts[299, 0] == 1 and counts.sum() == 6
+
+
+def test_every_cell_of_a_large_attribute_is_told_from_the_others() -> None:
+    universe = hr.Universe(x=hr.Integers(0, 69_999))
+    values = [5, 261, 65_541, 69_999]
+    counts = Table(pd.DataFrame({"x": values}), universe).marginal(("x",))
+    assert np.flatnonzero(counts).tolist() == values
+
+
+def test_the_mark_that_may_begin_a_file_is_no_part_of_a_name(tmp_path) -> None:
+    path = tmp_path / "marked.csv"
+    path.write_bytes(codecs.BOM_UTF8 + b"x,y\n1,2\n3,0\n")
+    universe = hr.Universe(x=hr.Integers(0, 3), y=hr.Integers(0, 3))
+    assert np.argwhere(Table(path, universe).marginal(("x", "y"))).tolist() == [[1, 2], [3, 0]]
+
+
+def test_negative_numbers_in_texts_keep_their_sign(tmp_path) -> None:
+    path = tmp_path / "signs.csv"
+    path.write_text("x\n-3\n+2\n-1.5\n 1 \n2x\n")
+    universe = hr.Universe(x=hr.Integers(-3, 3, other=True))
+    assert Table(path, universe)._cells().ravel().tolist() == [0, 5, 1, 4, 7]
+
+
+def test_every_batch_of_a_frame_is_read(monkeypatch) -> None:
+    monkeypatch.setattr(readers, "ROWS", 3)
+    frame = pd.DataFrame({"x": np.arange(10)})
+    assert Table(frame, hr.Universe(x=hr.Integers(0, 9))).marginal(("x",)).tolist() == [1] * 10
+
+
+def test_a_weighted_question_is_counted_in_multiples_of_its_grid() -> None:
+    universe = hr.Universe.from_sizes({"a": 4})
+    query = Linear.from_table(universe, ("a",), [0.1, 1 / 3, 0.7, 1.0])
+    counted = exact_counts.on_grid(universe, query)
+    steps = counted.table * 2.0**exact_counts.WEIGHT_BITS
+    assert np.array_equal(steps, np.round(steps)) and not np.array_equal(counted.table, query.table)
+    assert np.abs(counted.table - query.table).max() <= 2.0 ** -(exact_counts.WEIGHT_BITS + 1)
+
+
+def test_values_beyond_what_float64_holds_are_cut() -> None:
+    """From 2^53 steps on a value would be rounded, by what the table holds."""
+    universe = hr.Universe.from_sizes({"a": 2})
+    query = exact_counts.on_grid(universe, Linear.from_table(universe, ("a",), [0.9, 0.3]))
+    step = exact_counts.FINEST_STEP
+    assert exact_counts.counted(query, np.array([2**50, 0]), step) == 2**53 * step

@@ -1,0 +1,272 @@
+"""Every bar is the one of its proof (docs/proofs/error_bars.md): no narrower, or it would fail; no wider, or it would cost.
+
+Widths are worked out here again, from the statement of the proof. That the bars then hold is the proof's affair, and that of the
+tests that draw noise; here a term that is left out of one is seen without drawing any.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import hedgerow as hr
+from hedgerow.engines.practical import error_bars, knowledge
+from hedgerow.engines.practical.engine import Practical
+from hedgerow.engines.practical.error_bars import ErrorBars
+from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
+from hedgerow.engines.practical.measurement import Measurement, Rows
+from hedgerow.engines.practical.residuals import Overview, subsets
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.textbook import sparse_vector
+
+UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4, "c": 2})
+BETA, N = 0.05, 10_000
+KNOWN = Rows(N, N, N)
+EVENTS = [Gaussian(1.0, 20.0), Laplace(1.0, 15.0)]
+QUESTIONS = {
+    "runs": hr.count(a=1, b={0, 3}),  # 3 and 0 are next to each other on a circle
+    "products": hr.count(a=1, b={0, 2}),
+    "tables": hr.linear(["a", "b"], np.linspace(0.1, 0.9, 12).reshape(3, 4)),
+}
+
+
+def measured(names: tuple[str, ...], event: Laplace | Gaussian, value: float = 700.0) -> Measurement:
+    return Measurement(names, np.full(UNIVERSE.sizes(names), value), event)
+
+
+def doubt(j: int) -> float:
+    """ln(1/β_j), β_j = 6β/(π²j²)."""
+    return math.log(math.pi**2 * j**2 / (6 * BETA))
+
+
+def tail(event: Laplace | Gaussian, norm: float, x: float) -> float:
+    if isinstance(event, Gaussian):
+        return event.sigma * norm * math.sqrt(2 * x)
+    return math.sqrt(8 * x) * event.scale * norm if math.sqrt(x) <= norm else math.sqrt(2) * event.scale * (x + norm**2)
+
+
+def width_of(kind: str, query: np.ndarray, event: Laplace | Gaussian, sizes: list[int], merged: int, j: int) -> float:
+    """In rows, of a query on some cells of a table of attributes of these sizes, each of ``merged`` measured ones."""
+    norm = math.sqrt(((query - query.mean()) ** 2).sum() * merged)
+    base = doubt(j) + math.log(6 * 2 ** len(sizes))
+    if kind == "runs":
+        return tail(event, norm, base + math.log(math.prod(m * (m + 1) for m in sizes)))
+    if kind == "products":
+        return tail(event, norm, base + math.log(2) * sum(sizes))
+    if isinstance(event, Gaussian):
+        return event.sigma * (math.sqrt(query.size) + math.sqrt(2 * base)) * norm
+    cells = math.prod(sizes)
+    return event.scale * (cells + math.sqrt(2 * cells * base) + base) + event.grid * cells
+
+
+def half(ends: tuple[np.ndarray, np.ndarray]) -> float:
+    return float(ends[1][0] - ends[0][0]) / 2
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("x", [0.5, 3.0, 20.0])
+def test_no_noise_is_beyond_its_tail_more_often_than_stated(event, x) -> None:
+    """Exactly, for one value, and for a sum of 20 by their convolution."""
+    reach = np.arange(-3000, 3001)
+    log_weight = (
+        -np.abs(reach) / event.scale if isinstance(event, Laplace) else -(reach.astype(float) ** 2) / 2 / event.sigma**2
+    )
+    law = np.exp(log_weight) / np.exp(log_weight).sum()
+    for count in (1, 20):
+        spectrum = np.fft.rfft(law, 2**18) ** count
+        sums = np.maximum(np.fft.irfft(spectrum, 2**18)[: count * (reach.size - 1) + 1], 0.0)
+        t = float(error_bars._tail(event, np.array(math.sqrt(count)), x))
+        beyond = sums[count * 3000 + math.floor(t) + 1 :].sum()
+        assert beyond <= math.exp(-x) + 1e-12
+        assert t == pytest.approx(tail(event, math.sqrt(count), x))
+
+
+@pytest.mark.parametrize("event", EVENTS)
+@pytest.mark.parametrize("kind", QUESTIONS)
+@pytest.mark.parametrize("names", [("a", "b"), ("a", "b", "c")])
+def test_a_bar_is_the_one_of_the_proof(event, kind, names) -> None:
+    query, bars = QUESTIONS[kind].on(UNIVERSE), ErrorBars(UNIVERSE, BETA)
+    bars.add(measured(names, event, 10**6))
+    known = Rows(10**9, 10**9, 10**9)
+    sizes = list(UNIVERSE.sizes(names))
+    stated = width_of(kind, query.table, event, sizes, math.prod(sizes) // 12, 1)
+    assert half(bars.intervals([query], known)) * 10**9 == pytest.approx(stated, rel=1e-6)
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
+    bars = ErrorBars(UNIVERSE, BETA)
+    bars.add(measured(("a", "b"), event, 10**6))
+    low, high = bars.cell_intervals(("a", "b"), Rows(10**9, 10**9, 10**9))
+    cell = np.zeros((3, 4))
+    cell[0, 0] = 1
+    assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=1e-6)
+
+
+def test_all_measurements_together_fail_with_probability_beta() -> None:
+    """The j-th has 6β/(π²j²), whichever kind it is of: these add up to β, and no two have the same."""
+    event, bars, shares = Gaussian(1.0, 20.0), ErrorBars(UNIVERSE, BETA), []
+    query = QUESTIONS["runs"].on(UNIVERSE)
+    kinds = ["table", "query", "number"] * 7
+    for kind in kinds:
+        shares.append(2 * math.exp(-((bars.number(event) / event.sigma) ** 2) / 2))  # of a number, on two sides
+        if kind == "table":
+            bars.add(measured(("a",), event))
+        elif kind == "query":
+            bars.add(Measurement(query.attributes, np.array(700.0), event, query))
+        else:
+            bars.add_number()
+    assert shares == pytest.approx([6 * BETA / (math.pi**2 * j**2) for j in range(1, len(kinds) + 1)])
+    assert sum(shares) < BETA
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_a_bar_of_a_query_measured_alone_is_the_one_of_the_proof(event) -> None:
+    """And that of a weighted one is wider by half a step of its value, and by how far its weights were rounded."""
+    for kind, extra_rows, rounding in (("products", 0.0, 0.0), ("tables", 0.5, 1e-3)):
+        query, bars = QUESTIONS[kind].on(UNIVERSE), ErrorBars(UNIVERSE, BETA)
+        bars.add(Measurement(query.attributes, np.array(5000.0), event, query, rounding=rounding))
+        low, high = bars.intervals([query], KNOWN)
+        width = tail(event, 1.0, math.log(2) + doubt(1)) + extra_rows
+        assert low[0] == pytest.approx((5000 - width) / N - rounding)
+        assert high[0] == pytest.approx((5000 + width) / N + rounding)
+
+
+def overview() -> Overview:
+    """Of all sets of up to two attributes, with noise that differs from set to set."""
+    found = []
+    for i, s in enumerate(s for s in subsets(UNIVERSE.names, 1) if len(s) <= 2):
+        values = np.zeros(UNIVERSE.sizes(s))
+        found.append(Measurement(s, values, Gaussian(1.0, 10.0 + i, 0.5), residual=True))
+    return Overview(UNIVERSE, found, float(N))
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_bar_of_an_overview_is_the_one_of_the_proof(kind) -> None:
+    """Of queries on a pair: the family has 7 sets with the empty one, and residuals were rounded to halves of a step."""
+    known, query = overview(), QUESTIONS[kind].on(UNIVERSE)
+    bars = ErrorBars(UNIVERSE, BETA)
+    bars.add_overview(known)
+    base = doubt(1) + math.log(6 * 7)
+    x = {
+        "runs": base + math.log(3 * 4 * 4 * 5),
+        "products": base + math.log(2) * 7,
+        "tables": (math.sqrt(12) + math.sqrt(2 * base)) ** 2 / 2,
+    }[kind]
+    freedom = {s: math.prod(UNIVERSE[n].size - 1 for n in s) for s in known.sets if s}
+    sigmas = {s: 10.0 + i for i, s in enumerate(s for s in subsets(UNIVERSE.names, 1) if len(s) <= 2)}
+    rounding = math.sqrt(sum((0.25 * math.sqrt(r) / sigmas[s]) ** 2 for s, r in freedom.items()))
+    deviation = float(known.deviations(query.attributes, [query])[0])
+    stated = deviation * (math.sqrt(2 * x) + rounding)
+    assert half(bars.intervals([query], KNOWN)) * N == pytest.approx(stated)
+
+
+def test_an_overview_takes_the_first_share_of_beta() -> None:
+    bars, event = ErrorBars(UNIVERSE, BETA), Gaussian(1.0, 20.0)
+    bars.add_overview(overview())
+    assert bars.number(event) == pytest.approx(tail(event, 1.0, math.log(2) + doubt(2)))
+
+
+def test_where_n_is_private_a_bar_holds_for_every_n_that_is_possible() -> None:
+    """⟨q − c, counts⟩/n, c the mean of q, is farthest from 0 at the least n, and nearest at the most."""
+    rows, query = Rows(N, 0.9 * N, 1.2 * N), hr.count(a=0).on(UNIVERSE)
+    for counts in ([6000.0, 2000.0, 2000.0], [500.0, 4750.0, 4750.0]):
+        bars = ErrorBars(UNIVERSE, BETA)
+        bars.add(Measurement(("a",), np.array(counts), Gaussian(1.0, 2.0)))
+        low, high = bars.intervals([query], rows)
+        off, width = counts[0] - N / 3, width_of("runs", np.array([1.0, 0, 0]), Gaussian(1.0, 2.0), [3], 1, 1)
+        ends = [(off + sign * width) / n + 1 / 3 for sign in (-1, 1) for n in (rows.low, rows.high)]
+        assert (low[0], high[0]) == pytest.approx((max(0.0, min(ends)), max(ends)))
+
+
+def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
+    """n is the query that is 1 everywhere: of a table, and of an overview that measured it."""
+    event = Gaussian(1.0, 20.0)
+    bars = ErrorBars(UNIVERSE, BETA)
+    bars.add(measured(("a", "b"), event))
+    base = doubt(1) + math.log(6 * 4) + math.log(3 * 4 * 4 * 5)
+    found = bars.rows()
+    assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base))
+    assert found.estimate == pytest.approx(12 * 700)
+    whole = [Measurement((), np.array(8000.0), event, residual=True)]
+    whole += [Measurement((n,), np.zeros(UNIVERSE[n].size), event, residual=True) for n in UNIVERSE.names]
+    bars, known = ErrorBars(UNIVERSE, BETA), Overview(UNIVERSE, whole, None)
+    bars.add_overview(known)
+    found, base = bars.rows(), doubt(1) + math.log(6 * 4)
+    assert (found.high - found.low) / 2 == pytest.approx(event.sigma * (math.sqrt(2 * base) + known.rounding))
+
+
+@pytest.mark.parametrize("event", EVENTS)
+def test_the_distance_of_a_hypothesis_is_the_one_of_the_proof(event) -> None:
+    """‖y − ñh‖ and how large the noise may be, summed to fewer cells, and what is not known of n, over the least n."""
+    bars, rows = ErrorBars(UNIVERSE, BETA), Rows(N, 0.9 * N, 1.2 * N)
+    bars.add(measured(("a", "b"), event))
+    believed = np.array([0.5, 0.3, 0.2])
+    x = doubt(1) + math.log(6 * 4)
+    if isinstance(event, Gaussian):
+        noise = event.sigma * math.sqrt(4) * (math.sqrt(3) + math.sqrt(2 * x))
+    else:
+        noise = event.scale * (12 + math.sqrt(24 * x) + x) + 12
+    off = np.linalg.norm(4 * 700 - N * believed) + noise + 0.3 * N * np.linalg.norm(believed)
+    assert bars.distance(("a",), believed, rows) == pytest.approx(off / (0.9 * N))
+
+
+def test_parts_of_a_conjunction_bound_it_as_frechet_says() -> None:
+    """P[A ∩ B] ≥ P[A] + P[B] − 1 and ≤ min(P[A], P[B]), by the ends of their own intervals."""
+    bars, event = ErrorBars(UNIVERSE, BETA), Gaussian(1.0, 2.0)
+    bars.add(Measurement(("a",), np.array([8000.0, 1000.0, 1000.0]), event))
+    bars.add(Measurement(("b",), np.array([7000.0, 1000.0, 1000.0, 1000.0]), event))
+    parts = [bars.intervals([hr.count(**part).on(UNIVERSE)], KNOWN) for part in ({"a": 0}, {"b": 0})]
+    low, high = bars.intervals([hr.count(a=0, b=0).on(UNIVERSE)], KNOWN)
+    assert low[0] == pytest.approx(sum(part[0][0] for part in parts) - 1)
+    assert high[0] == pytest.approx(min(part[1][0] for part in parts))
+
+
+def test_a_bar_reaches_both_ends_of_what_is_known() -> None:
+    low, high = np.array([0.2, 0.2, 0.2]), np.array([0.6, 0.6, 0.6])
+    values, errors = knowledge._placed(np.array([0.3, 0.1, 0.9]), low, high, None)
+    assert values.tolist() == [0.3, 0.2, 0.6]
+    assert errors == pytest.approx([0.3, 0.4, 0.4])
+    values, errors = knowledge._placed(np.array([0.3, 0.1, 0.9]), low, high, 0.25)
+    assert errors == pytest.approx([0.25, 0.25, 0.25])
+
+
+def test_a_bar_in_rows_holds_for_every_n_that_is_possible() -> None:
+    """ñv is off by at most |ñ − n|·v + n·error, at either end of n."""
+    for rows in (Rows(1000.0, 700.0, 1100.0), Rows(1000.0, 900.0, 1500.0), Rows(3.0, 1.0, 4.0)):
+        least = rows.low if rows.low > 1 else 0.0
+        assert rows.off == max(rows.estimate - least, rows.high - rows.estimate)
+    session = hr.open(
+        hr.data.Histogram(UNIVERSE, np.full(UNIVERSE.size, 20)), universe=UNIVERSE,
+        budget=hr.Budget(1.0, 1e-6, "add-remove"), seed=0,
+    )  # fmt: skip
+    engine = session._engine
+    assert isinstance(engine, Practical)
+    rows = engine.knowledge.rows
+    assert rows.high > rows.low
+    assert engine.error_in_rows(0.4, 0.01) == pytest.approx(rows.off * 0.4 + rows.high * 0.01)
+
+
+def test_the_variance_of_a_measurement_is_that_of_its_noise() -> None:
+    for event, law in ((Gaussian(1.0, 20.0), stats.norm(scale=20.0)), (Laplace(1.0, 15.0), stats.laplace(scale=15.0))):
+        assert measured(("a",), event).variance == pytest.approx(law.var())
+
+
+def test_what_a_guard_promises_is_its_threshold_and_its_width() -> None:
+    """At 2w it never fires at errors below w, and after ⊥ the error is at most 3w, w how far a comparison may be off."""
+    guard = planned_guard(hr.Budget(1.0, 1e-6), 10**7, 1000, 0.02)
+    assert guard is not None
+    weight, _ = sparse_vector.comparison_weight(GUARD_ROUNDS, 1000, 0.02)
+    width = weight * guard.config.guard.sensitivity / guard.config.guard.epsilon
+    assert guard.config.threshold == pytest.approx(2 * width, abs=1e-5)
+    assert guard.promise * 10**7 == pytest.approx(3 * width)
+
+
+def test_all_rounds_of_a_guard_cost_its_share() -> None:
+    for budget in (hr.Budget(1.0, 1e-6), hr.Budget(1.0, 0.0)):
+        guard = planned_guard(budget, 10**7, 1000, 0.02, share=0.2)
+        assert guard is not None and guard.config.rounds == GUARD_ROUNDS
+        assert GUARD_ROUNDS * budget.cost(guard.config.guard) == pytest.approx(0.2 * budget.total)

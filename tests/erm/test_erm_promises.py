@@ -1,0 +1,156 @@
+"""What a plan of a solver states, worked out again: what one row does, what noise is for, and the bound of the theorem."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from paying import paid
+
+from hedgerow import losses
+from hedgerow._types import Array
+from hedgerow.convex.sets import L1Ball, L2Ball, Unconstrained
+from hedgerow.erm.problem import Problem, prepared
+from hedgerow.erm.rows import Arrays
+from hedgerow.erm.solver import Draw
+from hedgerow.erm.solvers import objective_perturbation, output_perturbation
+from hedgerow.erm.solvers.descent import descend
+from hedgerow.erm.solvers.frank_wolfe import FrankWolfe, curvature
+from hedgerow.erm.solvers.mirror_descent import potential_of
+from hedgerow.erm.solvers.noisy_sgd import NoisySgd
+from hedgerow.erm.solvers.whitened_descent import label_event
+from hedgerow.privacy.allowance import Allowance, Amount
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Exponential
+from hedgerow.privacy.noise import Seeded
+
+REPLACE, ADD_REMOVE = Budget(1.0, 1e-6), Budget(1.0, 1e-6, "add-remove")
+ROWS, COLUMNS = 400, 5
+
+
+def made(budget: Budget = REPLACE, seed: int = 0, **change: Any) -> Problem:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(ROWS, COLUMNS))
+    given: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
+    given |= {"label_bound": None, "rows": ROWS if budget is ADD_REMOVE else None} | change
+    return prepared(Arrays(X, (X[:, 0] > 0).astype(float)), budget=budget, **given)
+
+
+def all_of(budget: Budget) -> Amount:
+    return Allowance.of(budget).quote()
+
+
+class Watched(Draw):
+    """Draws without noise, and remembers what was to be hidden."""
+
+    def __init__(self, sample: Array | None = None) -> None:
+        super().__init__(Seeded(0), paid(Exponential(1.0, 1.0)))
+        object.__setattr__(self, "seen", [])
+        object.__setattr__(self, "fixed", sample)
+
+    def add(self, value: Array) -> Array:
+        self.seen.append(value)
+        return value
+
+    def choose(self, scores: Array) -> int:
+        self.seen.append(scores)
+        return len(self.seen) % scores.size
+
+    def sample(self, rows: int) -> Any:
+        return self.fixed
+
+
+def test_no_slope_counts_for_more_than_its_bound() -> None:
+    problem = made()
+    top = problem.sum_of(np.full(ROWS, problem.slope_bound), problem.X)
+    assert np.array_equal(problem.sum_of(np.full(ROWS, 1e6), problem.X), top)
+    one = problem.X[:1]
+    assert np.linalg.norm(problem.sum_of(np.array([1e6]), one)) <= problem.lipschitz
+
+
+def test_where_n_is_private_the_guess_of_it_is_all_that_is_seen() -> None:
+    for guess in (1, 50, 10**6):
+        assert made(ADD_REMOVE, rows=guess).n == guess
+
+
+@pytest.mark.parametrize("budget", [REPLACE, ADD_REMOVE], ids=["replace", "add-remove"])
+def test_one_row_moves_the_scores_of_frank_wolfe_by_what_is_billed(budget) -> None:
+    """And some row by more than half of that: two that are as far apart as the bounds allow."""
+    given: dict[str, Any] = {"loss": losses.Squared(), "over": L1Ball(1.0), "norm": "linf", "label_bound": 1.0}
+    problem = made(budget, **given)
+    X, y = problem.X.copy(), problem.y.copy()
+    whole = math.floor(1.0 / problem.unit)
+    X[0], y[0] = whole, 1.0
+    other = dataclasses.replace(problem, X=X.copy(), y=y.copy())
+    X[0], y[0] = whole, -1.0
+    problem = dataclasses.replace(problem, X=X, y=y)
+    if budget is ADD_REMOVE:
+        other = dataclasses.replace(other, X=X[1:], y=y[1:])
+    solver = FrankWolfe(iterations=6)
+    plan, seen = solver.plan(problem, all_of(budget)), []
+    for each in (problem, other):
+        draw = Watched()
+        solver.run(each, plan, draw)
+        seen.append(np.array(draw.seen))  # type: ignore[attr-defined]
+    moved = np.abs(seen[0] - seen[1]).max()
+    assert 0.3 * plan.events[0].sensitivity < moved <= plan.events[0].sensitivity
+
+
+def test_the_bound_of_frank_wolfe_is_that_of_the_theorem() -> None:
+    """2Γ/(T + 2) + (2Δ/nε₀)·ln k, and rounding is in Δ."""
+    problem = made(loss=losses.Squared(), over=L1Ball(1.0), norm="linf", label_bound=1.0)
+    plan = FrankWolfe(iterations=9).plan(problem, all_of(REPLACE))
+    event = plan.events[0]
+    stated = 2 * curvature(problem) / 11 + 2 * event.sensitivity / (ROWS * event.epsilon) * math.log(2 * COLUMNS)
+    assert plan.risk_bound == pytest.approx(stated)
+    exact = 2 * problem.slope_bound  # of a row in the unit cube, at a vertex of the ball
+    assert event.sensitivity >= exact * (1 + ROWS * 2.0**-46) > exact
+
+
+def test_a_step_of_sgd_sees_the_rows_of_its_sample_alone_and_scales_them_to_all() -> None:
+    problem, some = made(), np.arange(0, ROWS, 7)
+    solver = NoisySgd(batch=50, epochs=1.0)
+    plan = solver.plan(problem, all_of(REPLACE))
+    draw = Watched(some)
+    theta = solver.run(problem, plan, draw)
+    start = potential_of(problem).start
+    assert np.array_equal(draw.seen[0], problem.gradient(start, some))  # type: ignore[attr-defined]
+    expected = descend(lambda θ: problem.gradient(θ, some) / 50, potential_of(problem), plan.details.steps)
+    assert theta == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [REPLACE, ADD_REMOVE], ids=["replace", "add-remove"])
+def test_the_noise_of_sgd_is_for_the_longest_gradient_of_a_row(budget) -> None:
+    problem = made(budget)
+    plan = NoisySgd(batch=50, epochs=1.0).plan(problem, all_of(budget))
+    assert plan.events[0].noise.sensitivity >= problem.lipschitz == problem.slope_bound
+
+
+@pytest.mark.parametrize("budget", [REPLACE, ADD_REMOVE], ids=["replace", "add-remove"])
+def test_noise_on_a_minimum_pays_for_how_far_the_computed_one_is(budget) -> None:
+    """Two of them, each off by the distance; besides that neighbours' minima are 2L/Λ apart, or L/Λ."""
+    problem = made(budget, over=Unconstrained())
+    moved = (2 if budget is REPLACE else 1) * problem.lipschitz
+    plan: Any = objective_perturbation.ObjectivePerturbation(radius=1.0).plan(problem, all_of(budget))
+    assert plan.events[0].hide.sensitivity >= 2 * plan.details.distance
+    assert plan.events[0].tilt.sensitivity >= moved
+    plan = output_perturbation.RegularisedOutputPerturbation(radius=1.0).plan(problem, all_of(budget))
+    assert plan.events[0].sensitivity >= moved / plan.details.weight + 2 * plan.details.distance
+
+
+def test_the_bounds_of_perturbations_are_those_of_their_docstrings() -> None:
+    """(ΛR²/2 + pσ²/2Λ)/n, and (L + Δ‖C‖)·σ√p within a set of radius ‖C‖, (λ + Δ)·pσ²/2 without one."""
+    assert objective_perturbation.risk_bound(100, 5, 2.0, 3.0, 4.0) == pytest.approx((6 + 5 * 16 / 6) / 100)
+    inside = made(loss=losses.Logistic(ridge=0.1), over=L2Ball(2.0))
+    stated = (inside.lipschitz + 0.1 * 2) * 0.3 * math.sqrt(COLUMNS)
+    assert output_perturbation.risk_bound(inside, 0.3) == pytest.approx(stated)
+    free = dataclasses.replace(inside, over=Unconstrained())
+    assert output_perturbation.risk_bound(free, 0.3) == pytest.approx((free.smoothness + 0.1) * COLUMNS * 0.09 / 2)
+
+
+def test_two_sums_of_labels_are_billed_as_two() -> None:
+    """Σ|y/b|² and Σ|y/b|³ each move by up to 1 where a row is replaced: by √2 in ℓ2."""
+    assert label_event(made(), all_of(REPLACE), 0.1).sensitivity >= math.sqrt(2)

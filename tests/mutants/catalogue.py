@@ -1,0 +1,25 @@
+"""All mutants, and harm that the design leaves no line for."""
+
+from __future__ import annotations
+
+from mutant import Mutant
+from of_data import DATA_MUTANTS
+from of_engines import ENGINE
+from of_erm import ERM
+from of_privacy import PRIVACY
+from of_textbook import TEXTBOOK
+
+MUTANTS: list[Mutant] = [*PRIVACY, *TEXTBOOK, *ENGINE, *ERM, *DATA_MUTANTS]
+
+NOT_WRITTEN: list[str] = [
+    "A draw that is not charged (of PMW, MWEM, NumericSparse, the overview, `within=`, the theory's n): noise takes receipts alone.",
+    "A refused charge that is ignored: there is no receipt to draw from.",
+    "T draws for the price of one (an oracle's steps charged once): a receipt gives each event once.",
+    "A threshold's noise that is used again after its ⊤: a guard round closes itself.",
+    "A gap or a noisy value that is released below the threshold: a guard round gives neither.",
+    "A refusal that quotes a label or names a row: no value of a row is refused any more, in a table or in arrays.",
+    "A cast that raises on one value: readers cast nothing, and each value is coded by itself.",
+    "A deep copy of a session with a fresh account: a session has no copy of its own to make; the ledger's is among the mutants.",
+    "A fork that shares noise drawn ahead: a fork is refused, which is among the mutants.",
+]
+"""Of earlier catalogues: what receipts, guard rounds and the reading rule made impossible to write in a line."""

@@ -1,0 +1,199 @@
+"""Harm to how rows are read and counted."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+OPENING = "data/test_opening.py::test_"
+DATA = "data/test_data.py::test_"
+SOURCES = "data/test_sources.py::test_"
+EXACT = "data/test_exact_counts.py::test_"
+ATTACKS = "attacks/test_attacks_opening.py::test_"
+CONTRACT = "data/test_reading_rule.py::test_"
+
+data = Writer("data", "data/")
+data(
+    "D01", "coding.py", "missing values are in the first cell though the attribute has one for them",
+    "return self._missing if text is None else self._place(text, number)", "return 0 if text is None else self._place(text, number)",
+    OPENING + "a_column_is_coded_as_its_values_are_one_by_one", OPENING + "one_missing_value_does_not_change_what_the_others_mean",
+)  # fmt: skip
+data(
+    "D02", "coding.py", "NaN is in the last bin",
+    "            if nan.any():\n", "            if False:\n",
+    OPENING + "a_column_is_coded_as_its_values_are_one_by_one",
+)  # fmt: skip
+data(
+    "D03", "coding.py", "one value that cannot be printed raises, and is heard of",
+    "    except Exception:  # an object that cannot even be printed is a text that no label has\n        return", "    except AttributeError:\n        return",
+    ATTACKS + "an_object_without_a_class_or_with_a_strange_text_has_a_cell",
+)  # fmt: skip
+data(
+    "D04", "coding.py", "numbers below the range have no cell",
+    "inside = np.clip(values, low, high) - low", "inside = np.minimum(values, high) - low",
+    OPENING + "a_column_is_coded_as_its_values_are_one_by_one",
+)  # fmt: skip
+data(
+    "D05", "coding.py", "a number on an edge is in the bin below it",
+    'np.searchsorted(edges[1:-1], values, side="right")', 'np.searchsorted(edges[1:-1], values, side="left")',
+    OPENING + "a_column_is_coded_as_its_values_are_one_by_one",
+)  # fmt: skip
+data(
+    "D06", "coding.py", "numbers below the range are in the first bin though there is a cell for them",
+    "cells = np.where((values < low) | (values > high), self._outside, cells)", "cells = np.where(values > high, self._outside, cells)",
+    OPENING + "a_column_is_coded_as_its_values_are_one_by_one",
+)  # fmt: skip
+data(
+    "D07", "coding.py", "large unsigned numbers wrap around to negative ones",
+    "values = np.minimum(values, np.uint64(2**63 - 1))", "pass",
+    ATTACKS + "large_unsigned_numbers_are_in_the_same_bin_however_they_are_carried",
+)  # fmt: skip
+data(
+    "D08", "coding.py", "compiled code loses the sign of a number",
+    "wholes[row] = -whole if negative else whole", "wholes[row] = whole",
+    CONTRACT + "negative_numbers_in_texts_keep_their_sign",
+)  # fmt: skip
+data(
+    "D09", "coding.py", "a text that only begins with digits is a number",
+    "        if after == end:\n            found[row] = 1", "        if True:\n            found[row] = 1",
+    OPENING + "a_number_is_the_same_from_its_text_in_any_spelling",
+)  # fmt: skip
+data(
+    "D10", "coding.py", "labels that are the same number are found by it",
+    "by_number = {number: i for number, i in numbered if repeated[number] == 1}", "by_number = {number: i for number, i in numbered}",
+    OPENING + "labels_are_found_by_text_then_by_number",
+)  # fmt: skip
+data(
+    "D11", "table.py", "what an engine says of a row is shown",
+    "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
+    "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
+    CONTRACT + "what_an_engine_says_is_dropped_whole",
+)  # fmt: skip
+data(
+    "D12", "table.py", "the failure that quotes a row hangs on the refusal",
+    "    raise refusal or DataUnavailable(", "        raise DataUnavailable(str(refusal))\n    raise refusal or DataUnavailable(",
+    CONTRACT + "what_an_engine_says_is_dropped_whole",
+)  # fmt: skip
+data(
+    "D13", "table.py", "the first row of every batch is not counted",
+    "counts += np.bincount(place, minlength=counts.size)", "counts += np.bincount(place[1:], minlength=counts.size)",
+    SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives",
+)  # fmt: skip
+data(
+    "D14", "table.py", "of rows in one cell of a large table one is counted",
+    "np.add.at(counts, place, 1)", "counts[place] += 1",
+    CONTRACT + "rows_that_share_a_cell_of_a_table_larger_than_a_batch_are_all_counted",
+)  # fmt: skip
+data(
+    "D15", "table.py", "cells beyond 255 wrap around",
+    "    kinds = [np.min_scalar_type(size - 1) for size in universe.shape]\n    for batch", "    kinds = [np.dtype(np.uint8) for size in universe.shape]\n    for batch",
+    CONTRACT + "every_cell_of_a_large_attribute_is_told_from_the_others",
+)  # fmt: skip
+data(
+    "D16", "csv_file.py", "doubled quotes stay doubled",
+    "i += 2 if data[i] == quote else 1", "i += 1",
+    OPENING + "what_a_csv_writer_wrote_is_read_exactly",
+)  # fmt: skip
+data(
+    "D17", "csv_file.py", "a record takes other lines whatever the number of its fields",
+    "return min(i, stop) if field == width else -1", "return min(i, stop)",
+    OPENING + "no_line_of_a_csv_file_changes_another",
+    OPENING + "a_quote_left_open_is_not_closed_by_what_is_well_formed_in_the_next_line",
+)  # fmt: skip
+data(
+    "D18", "csv_file.py", "a short line has the values of the line before it",
+    "            lengths[rows, slot] = -1  # ABSENT\n", "            pass\n",
+    OPENING + "a_short_line_lacks_values_and_a_long_one_has_too_many",
+)  # fmt: skip
+data(
+    "D19", "csv_file.py", "the header counts as a row",
+    "skipping, final, pending = self._dialect.columns is None, False, b\"\"", "skipping, final, pending = False, False, b\"\"",
+    OPENING + "a_record_is_a_line_and_the_last_newline_ends_the_last_record",
+)  # fmt: skip
+data(
+    "D20", "csv_file.py", "a file that begins with a mark has no first column",
+    "block, beginning = block.removeprefix(codecs.BOM_UTF8), False", "beginning = False",
+    CONTRACT + "the_mark_that_may_begin_a_file_is_no_part_of_a_name",
+)  # fmt: skip
+data(
+    "D21", "csv_file.py", "what comes between two blocks of a file is lost",
+    "            pending = pending[start:]\n", '            pending = b""\n',
+    OPENING + "where_a_block_of_the_file_ends_changes_nothing",
+)  # fmt: skip
+data(
+    "D22", "csv_file.py", "an encoding is accepted in which one line changes what others mean",
+    'if name.startswith("iso2022") or "escape" in name:', "if False:",
+    ATTACKS + "an_encoding_in_which_a_line_can_spell_a_newline_is_refused", OPENING + "a_bad_dialect_is_refused_by_name",
+)  # fmt: skip
+data(
+    "D23", "readers.py", "of two columns of one name the first is read",
+    "twice = [name for name in names if self.columns.count(name) > 1]", "twice = [name for name in names if False]",
+    OPENING + "public_failures_are_named",
+)  # fmt: skip
+data(
+    "D24", "readers.py", "a column of a file is read in place of another",
+    "yield [batch.column(batch.schema.get_field_index(name)) for name in wanted]", "yield [batch.column(i) for i in range(len(wanted))][::-1]",
+    OPENING + "the_same_table_has_the_same_cells_from_every_source",
+)  # fmt: skip
+data(
+    "D25", "readers.py", "one text of SQLite that is no UTF-8 raises, and is heard of",
+    "    connection.text_factory = bytes\n", "    pass\n",
+    OPENING + "no_row_of_a_sqlite_table_changes_another",
+)  # fmt: skip
+data(
+    "D26", "readers.py", "rows beyond a frame's first batch are not read",
+    "for start in range(0, rows, ROWS):", "for start in range(0, min(rows, 1), ROWS):",
+    CONTRACT + "every_batch_of_a_frame_is_read",
+)  # fmt: skip
+data(
+    "D27", "exact_counts.py", "a weighted count is off by more than half a step",
+    "return min((total + (1 << unit >> 1)) >> unit, LARGEST) * step", "return min(total >> unit, LARGEST) * step",
+    EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
+)  # fmt: skip
+data(
+    "D28", "exact_counts.py", "weights are not rounded, and sums carry rounding that depends on the data",
+    "return Linear.from_table(universe, query.attributes, np.floor(query.table / grid + 0.5) * grid)", "return query",
+    CONTRACT + "a_weighted_question_is_counted_in_multiples_of_its_grid",
+)  # fmt: skip
+data(
+    "D29", "exact_counts.py", "a weight of 1 counts for nothing in its last digits",
+    "limb = weights >> shift if last else (weights >> shift) & ((1 << LIMB) - 1)", "limb = (weights >> shift) & ((1 << LIMB) - 1)",
+    EXACT + "a_weighted_count_is_the_exact_one_to_the_nearest_step",
+)  # fmt: skip
+data(
+    "D30", "exact_counts.py", "values beyond 2^53 steps are not cut, and lose their last digits by the data",
+    ">> unit, LARGEST) * step", ">> unit, 2 * LARGEST) * step",
+    CONTRACT + "values_beyond_what_float64_holds_are_cut",
+)  # fmt: skip
+data(
+    "D31", "source.py", "whoever is given counts changes them for all that follows",
+    "            counts.flags.writeable = False\n", "",
+    SOURCES + "counts_cannot_be_written_to",
+)  # fmt: skip
+data(
+    "D32", "source.py", "counts of one set are given for another",
+    "return [known[names] for names in asked]", "return list(known.values())[: len(asked)]",
+    SOURCES + "sets_may_repeat_and_names_come_in_any_order",
+)  # fmt: skip
+data(
+    "D33", "source.py", "tables of different universes pass for the same",
+    "digest = hashlib.sha256(_declaration(self.universe))", "digest = hashlib.sha256()",
+    SOURCES + "the_same_cells_of_another_universe_have_another_fingerprint",
+)  # fmt: skip
+data(
+    "D34", "histogram.py", "a histogram holds negative rows",
+    " or (array < 0).any():", ":",
+    DATA + "a_bad_histogram_is_refused",
+)  # fmt: skip
+data(
+    "D35", "histogram.py", "a histogram holds more rows than arithmetic is proved for",
+    "if array.sum(dtype=float) > MOST_ROWS:", "if False:",
+    EXACT + "a_histogram_of_more_rows_than_arithmetic_is_proved_for_is_refused",
+)  # fmt: skip
+data(
+    "D36", "source.py", "a table past memory is counted, and the process dies",
+    "            if size > LARGEST_MARGINAL:\n", "            if False:\n",
+    SOURCES + "what_is_too_large_is_refused_before_anything_is_counted",
+    DATA + "a_marginal_past_memory_is_refused_with_its_size",
+)  # fmt: skip
+
+DATA_MUTANTS = data.mutants

@@ -1,0 +1,610 @@
+"""Harm to what answers a session: what it measures, its bars, its guard, what it promises, and what it hands over."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+PRACTICAL = "engines/test_practical.py::test_"
+BARS = "engines/test_bar_widths.py::test_"
+ENGINES = "engines/test_engines.py::test_"
+RELEASE = "engines/test_promises.py::test_"
+EXACT = "data/test_exact_counts.py::test_"
+SESSION = "test_session.py::test_"
+MINIMIZE = "convex/test_minimize.py::test_"
+EXCESS = "convex/test_excess.py::test_"
+MEASUREMENTS = "engines/test_wire_measurements.py::test_"
+WIRE = "questions/test_wire.py::test_"
+RECEIPTS = "attacks/test_attacks_receipts.py::test_"
+SEEDS = "privacy/test_seeds.py::test_"
+
+practical = Writer("practical", "engines/practical/")
+practical(
+    "R01", "prefit.py", "marginals are chosen for half of what a row does to their scores",
+    "part.choice(self._budget.marginal_distance())", "part.choice(0.5 * self._budget.marginal_distance())",
+    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
+)  # fmt: skip
+practical(
+    "R02", "prefit.py", "residuals have half their noise at the same price",
+    "sensitivity = (amount.budget.residual_l2(sizes) + rounding)", "sensitivity = (0.5 * amount.budget.residual_l2(sizes) + rounding)",
+    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
+)  # fmt: skip
+practical(
+    "R03", "prefit.py", "how the budget is spread follows the exact counts, for nothing",
+    "change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())",
+    "change = float(np.abs(self._data.marginal(names) - self.learned.rows * believed).sum())",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+)  # fmt: skip
+practical(
+    "R04", "prefit.py", "a prefit learns from bare marginals",
+    'values = self._noise.add(self._data.marginal(names), part.charge(event, why="prefit: marginal"))',
+    'part.charge(event, why="prefit: marginal")\n        values = self._data.marginal(names)',
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+)  # fmt: skip
+practical(
+    "R05", "prefit.py", "a prefit learns from bare residuals",
+    "drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), receipt), dtype=float)",
+    "drawn = np.asarray(coordinates(self._data.marginal(s), event.grid), dtype=float)",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+)  # fmt: skip
+practical(
+    "R06", "prefit.py", "scores carry rounding that depends on the data",
+    "np.clip(np.round(expected), 0, most).astype(np.int64)", "np.clip(expected, 0, most)",
+    EXACT + "scores_are_exact_whatever_n_was_guessed",
+)  # fmt: skip
+practical(
+    "R07", "prefit.py", "what rounding adds to the sensitivity of a residual is not paid for",
+    "rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))", "rounding = 0.0",
+    RELEASE + "the_noise_of_a_residual_pays_for_its_rounding",
+)  # fmt: skip
+practical(
+    "R08", "purchases.py", "within= buys a whole table at a single count's sensitivity",
+    "return Gaussian(budget.linear() if alone else budget.marginal_l2(), scale)", "return Gaussian(budget.linear(), scale)",
+    RELEASE + "a_table_is_bought_with_the_noise_of_a_table",
+)  # fmt: skip
+practical(
+    "R09", "purchases.py", "within= buys a whole table at a single count's sensitivity, where δ = 0",
+    "return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)", "return Laplace(budget.linear(), scale)",
+    RELEASE + "a_table_is_bought_with_the_noise_of_a_table",
+)  # fmt: skip
+practical(
+    "R10", "purchases.py", "within= releases bare tables",
+    "drawn = self._noise.add(self._data.marginal(names), receipt)", "drawn = self._data.marginal(names)",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+)  # fmt: skip
+practical(
+    "R11", "purchases.py", "within= releases bare counts",
+    "value = self._noise.add(exact.counted(counted, self._data.marginal(counted.attributes), step), receipt)",
+    "value = exact.counted(counted, self._data.marginal(counted.attributes), step)",
+    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+)  # fmt: skip
+practical(
+    "R12", "purchases.py", "a question too large to count is charged before it is refused",
+    '        require_table(names, self._data.universe.sizes(names))  # before the charge\n', "",
+    SESSION + "a_question_too_large_to_count_is_refused_before_it_is_charged",
+)  # fmt: skip
+practical(
+    "R13", "engine.py", "the guard's value moves by two rows where one changes",
+    "return abs(exact.counted(", "return 2 * abs(exact.counted(",
+    RELEASE + "the_guards_value_is_the_gap_in_rows",
+)  # fmt: skip
+practical(
+    "R14", "engine.py", "n is shown though it is private",
+    "public = data.rows if self._n_is_public else None", "public = data.rows",
+    SESSION + "n_is_only_estimated_under_add_remove",
+)  # fmt: skip
+practical(
+    "R15", "engine.py", "the prefit is told n though it is private",
+    'rows = float(data.rows) if budget.neighbours == "replace" else None', "rows = float(data.rows)",
+    SESSION + "n_is_only_estimated_under_add_remove",
+)  # fmt: skip
+practical(
+    "R16", "engine.py", "the prefit spends what the guard needs",
+    "share = 1 - reserve - 2 * kept", "share = 1 - reserve",
+    SESSION + "a_guard_catches_what_the_workload_did_not_foresee",
+)  # fmt: skip
+practical(
+    "R17", "engine.py", "a session taken up forgets what it bought",
+    "        self._purchases.resume(entries)\n", "",
+    ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
+)  # fmt: skip
+practical(
+    "R18", "engine.py", "a session taken up has all its guard's rounds again",
+    "            self._watch.resume(entries)\n", "            pass\n",
+    RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
+)  # fmt: skip
+practical(
+    "R19", "knowledge.py", "what was measured does not narrow the bar it was bought for",
+    "        self.bars.add(measurement)\n        self.learned.add(measurement)", "        self.learned.add(measurement)",
+    SESSION + "within_of_a_weighted_question_is_paid_once_and_reached",
+)  # fmt: skip
+practical(
+    "R20", "guard.py", "the guard fires at errors far below what it promises, and spends the budget",
+    "sparse_vector.SparseVector(2 * width, round_, GUARD_ROUNDS)", "sparse_vector.SparseVector(0.5 * width, round_, GUARD_ROUNDS)",
+    BARS + "what_a_guard_promises_is_its_threshold_and_its_width",
+)  # fmt: skip
+practical(
+    "R21", "guard.py", "the guard promises a third of what it can see",
+    "GUARD_ROUNDS), 3 * width / rows, wanted)", "GUARD_ROUNDS), width / rows, wanted)",
+    BARS + "what_a_guard_promises_is_its_threshold_and_its_width",
+)  # fmt: skip
+practical(
+    "R22", "guard.py", "the guard's rounds cost eight times its share",
+    "round_epsilon(GUARD_ROUNDS)", "round_epsilon(1)",
+    BARS + "all_rounds_of_a_guard_cost_its_share",
+)  # fmt: skip
+practical(
+    "R23", "guard.py", "a guard that is used up is asked again",
+    "if self._progress.tops >= self.guard.config.rounds:", "if False:",
+    RELEASE + "a_guard_that_is_used_up_is_off_and_one_that_is_taken_up_has_the_rounds_it_had_left",
+)  # fmt: skip
+practical(
+    "R24", "measurement.py", "Laplace noise counts for half its variance",
+    "return 2 * self.event.scale**2", "return self.event.scale**2",
+    BARS + "the_variance_of_a_measurement_is_that_of_its_noise",
+)  # fmt: skip
+practical(
+    "R25", "residuals.py", "residuals near half a step are rounded by float64's luck",
+    "        steps[cell] = _rounded(int(v[cell]), int(P[cell]), int(1 / grid))\n", "        pass\n",
+    EXACT + "a_residuals_coordinates_are_the_exact_ones_to_the_nearest_step",
+)  # fmt: skip
+practical(
+    "R26", "residuals.py", "estimates claim less variance than they have",
+    "variance += freedom / (self._precisions[s] * spread**2)", "variance += freedom / (self._precisions[s] * spread**3)",
+    PRACTICAL + "the_stated_variance_is_the_variance",
+)  # fmt: skip
+practical(
+    "R27", "convex.py", "a measured err has half its noise",
+    "return excess, kind(excess.sensitivity(grid), scale, grid)", "return excess, kind(excess.sensitivity(grid) / 2, scale, grid)",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+)  # fmt: skip
+practical(
+    "R28", "convex.py", "a measured err has no noise",
+    "noisy = float(self._noise.add(excess.value(self._data.marginal(query.attributes), event.grid), receipt))",
+    "noisy = float(excess.value(self._data.marginal(query.attributes), event.grid))",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+)  # fmt: skip
+practical(
+    "R29", "convex.py", "a session's oracle has no noise",
+    "noisy = np.asarray(self._noise.add(sums.at(theta, counts), receipt))", "noisy = np.asarray(sums.at(theta, counts))",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+)  # fmt: skip
+practical(
+    "R30", "convex.py", "a user's functions see what was found on the data",
+    "if query.scale is None or not query.is_vouched(self._vouched):", "if query.scale is None:",
+    EXCESS + "a_users_functions_never_see_what_was_found_on_the_data",
+)  # fmt: skip
+practical(
+    "R31", "convex.py", "the steps of a session's oracle are for a ℓ2 sensitivity where ℓ1 is billed",
+    "l1, l2 = math.sqrt(p) * l2 + p * grid, l2 + math.sqrt(p) * grid", "l1, l2 = l2, l2",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+)  # fmt: skip
+
+fit = Writer("practical", "model/")
+fit(
+    "R32", "log_linear.py", "the fit does not descend on what it minimises",
+    "rows * means - y + a * x, means", "rows * means - y, means",
+    PRACTICAL + "the_gradient_of_the_fit_is_that_of_its_objective",
+    PRACTICAL + "a_fit_is_the_optimum_that_a_plain_optimiser_finds",
+)  # fmt: skip
+
+bars = Writer("bars", "engines/practical/")
+bars(
+    "B01", "error_bars.py", "bars of Gaussian noise are 30 % too narrow",
+    "return event.sigma * norm * math.sqrt(2 * x)", "return event.sigma * norm * math.sqrt(x)",
+    BARS + "no_noise_is_beyond_its_tail_more_often_than_stated",
+)  # fmt: skip
+bars(
+    "B02", "error_bars.py", "bars of Laplace noise are 30 % too narrow",
+    "few = math.sqrt(2) * event.scale * (x + norm**2)", "few = event.scale * (x + norm**2) / math.sqrt(2)",
+    BARS + "no_noise_is_beyond_its_tail_more_often_than_stated",
+)  # fmt: skip
+bars(
+    "B03", "error_bars.py", "bars of sums of Laplace noise are half as wide",
+    "math.sqrt(8 * x) * event.scale * norm", "math.sqrt(2 * x) * event.scale * norm",
+    BARS + "no_noise_is_beyond_its_tail_more_often_than_stated", BARS + "a_bar_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B04", "error_bars.py", "all measurements have the whole β each",
+    "return math.log(math.pi**2 * j**2 / (6 * self._beta))", "return math.log(1 / self._beta)",
+    BARS + "all_measurements_together_fail_with_probability_beta",
+)  # fmt: skip
+bars(
+    "B05", "error_bars.py", "numbers that are no counts have a share of β that others have too",
+    "sum(map(len, self._queries.values())) + self._numbers", "sum(map(len, self._queries.values()))",
+    BARS + "all_measurements_together_fail_with_probability_beta",
+)  # fmt: skip
+bars(
+    "B06", "error_bars.py", "queries measured alone have a share of β that others have too",
+    "j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers", "j = 1 + len(self._tables) + self._numbers",
+    BARS + "all_measurements_together_fail_with_probability_beta",
+)  # fmt: skip
+bars(
+    "B07", "error_bars.py", "an overview has a share of β that the first measurement has too",
+    "        self._overview, self._overview_doubt = overview, self._doubt\n        self._numbers += 1",
+    "        self._overview, self._overview_doubt = overview, self._doubt",
+    BARS + "an_overview_takes_the_first_share_of_beta",
+)  # fmt: skip
+bars(
+    "B08", "error_bars.py", "an analyst picks among all intervals, and the bar is for one",
+    "        runs = base + sum(math.log(m * (m + 1)) for m in sizes)\n        products = base + sum(sizes) * math.log(2)\n        kinds",
+    "        runs = base\n        products = base + sum(sizes) * math.log(2)\n        kinds",
+    BARS + "a_bar_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B09", "error_bars.py", "an analyst picks among all sets, and the bar is for one",
+    "        products = base + sum(sizes) * math.log(2)\n        kinds", "        products = base\n        kinds",
+    BARS + "a_bar_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B10", "error_bars.py", "an analyst picks among subsets of the attributes, sides and classes, and the bar is for one",
+    "base = doubt + math.log(6) + subsets", "base = doubt",
+    BARS + "a_bar_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B11", "error_bars.py", "an analyst picks any table, and the bar lacks √cells",
+    "table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * base)) * norm", "table = event.sigma * math.sqrt(2 * base) * norm",
+    BARS + "a_bar_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B12", "error_bars.py", "an analyst picks any table, and the bar is too narrow for Laplace noise",
+    "spread = measured + math.sqrt(2 * measured * base) + base", "spread = math.sqrt(2 * measured * base) + base",
+    BARS + "a_bar_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B13", "error_bars.py", "an analyst picks among all intervals of an overview, and the bar is for one",
+    "        runs = base + sum(math.log(m * (m + 1)) for m in sizes)\n        products = base + sum(sizes) * math.log(2)\n        table",
+    "        runs = base\n        products = base + sum(sizes) * math.log(2)\n        table",
+    BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B14", "error_bars.py", "an analyst picks among all sets of an overview, and the bar is for one",
+    "        products = base + sum(sizes) * math.log(2)\n        table", "        products = base\n        table",
+    BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B15", "error_bars.py", "an analyst picks among all tables of an overview, and the bar is for one",
+    "        base = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))\n", "        base = self._overview_doubt\n",
+    BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B16", "error_bars.py", "a bar of a query measured alone is for one side",
+    "width = float(_tail(measurement.event, np.ones(()), math.log(2) + doubt))", "width = float(_tail(measurement.event, np.ones(()), doubt))",
+    BARS + "a_bar_of_a_query_measured_alone_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B17", "error_bars.py", "a bar of a weighted query leaves out that its value was rounded",
+    "width += measurement.event.grid / 2", "pass",
+    BARS + "a_bar_of_a_query_measured_alone_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B18", "error_bars.py", "a bar of a weighted query leaves out that its weights were rounded",
+    "low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)", "low[i] = max(low[i], (y - width) / rows.high)",
+    BARS + "a_bar_of_a_query_measured_alone_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B19", "error_bars.py", "where n is private an end of a bar is divided by the wrong n",
+    "return np.where(value < 0, value / if_negative, value / if_positive)", "return np.where(value < 0, value / if_positive, value / if_negative)",
+    BARS + "where_n_is_private_a_bar_holds_for_every_n_that_is_possible",
+)  # fmt: skip
+bars(
+    "B20", "error_bars.py", "what is known of n leaves out most of its noise",
+    "low, high = max(low, total - width), min(high, total + width)", "low, high = max(low, total - width / 3), min(high, total + width / 3)",
+    BARS + "the_interval_of_n_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B21", "error_bars.py", "parts of a conjunction are taken to leave more than they do",
+    "room -= 1 - below", "room -= (1 - below) / 2",
+    BARS + "parts_of_a_conjunction_bound_it_as_frechet_says",
+)  # fmt: skip
+bars(
+    "B22", "error_bars.py", "the distance of the data from the hypothesis leaves out the noise",
+    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]",
+    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + unknown for y, noise in known]",
+    BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B23", "error_bars.py", "the distance of the data from the hypothesis leaves out what is not known of n",
+    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]",
+    "off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise for y, noise in known]",
+    BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B24", "error_bars.py", "a distance from a table summed from more cells leaves out their number",
+    "return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))",
+    "return event.sigma * (math.sqrt(cells) + math.sqrt(2 * x))",
+    BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B25", "residuals.py", "an overview claims half its deviation",
+    "self._variances = {m.attributes: m.variance for m in measurements}", "self._variances = {m.attributes: m.variance / 4 for m in measurements}",
+    PRACTICAL + "the_overview_knows_the_deviation_of_every_query",
+)  # fmt: skip
+bars(
+    "B26", "residuals.py", "an overview's bars leave out that residuals were rounded",
+    "return event.grid / 2 * math.sqrt(coordinates / measurement.variance)", "return 0.0",
+    BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B27", "residuals.py", "the widest deviation of an overview is that of its narrowest part",
+    "return max(math.sqrt(self._variances[s] * cells(s) / cells(names)) for s in subsets(names))",
+    "return min(math.sqrt(self._variances[s] * cells(s) / cells(names)) for s in subsets(names))",
+    MINIMIZE + "no_table_of_norm_one_deviates_more_than_the_widest",
+)  # fmt: skip
+bars(
+    "B28", "engine.py", "bars and guard have the whole β each",
+    "self.knowledge = Knowledge(learned, beta if guard is None else beta / 2, public)", "self.knowledge = Knowledge(learned, beta, public)",
+    RELEASE + "bars_and_guard_share_beta",
+)  # fmt: skip
+bars(
+    "B29", "engine.py", "a guarded answer promises a third of what ⊥ says",
+    "error = min(error, self._promised(watch.guard))", "error = min(error, self._promised(watch.guard) / 3)",
+    RELEASE + "below_the_guard_an_answer_has_the_bar_that_it_promises",
+)  # fmt: skip
+bars(
+    "B30", "engine.py", "where n is private a guarded answer leaves out how far it may be off",
+    "return (1.5 * guard.config.threshold + 1 + self.knowledge.rows.off) / self.knowledge.rows.estimate",
+    "return 1.5 * guard.config.threshold / self.knowledge.rows.estimate",
+    RELEASE + "below_the_guard_an_answer_has_the_bar_that_it_promises",
+)  # fmt: skip
+bars(
+    "B31", "engine.py", "a bar in rows leaves out what is not known of n",
+    "return off * float(np.max(value)) + self.knowledge.rows.high * error", "return self.knowledge.rows.estimate * error",
+    BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
+)  # fmt: skip
+bars(
+    "B32", "knowledge.py", "the bar around a value that is not in the middle is half the interval",
+    "return values, np.maximum(high - values, values - low)", "return values, (high - low) / 2",
+    BARS + "a_bar_reaches_both_ends_of_what_is_known",
+)  # fmt: skip
+bars(
+    "B33", "knowledge.py", "an answer outside what is known is not moved into it",
+    "values = np.clip(values, low, high)\n", "values = np.asarray(values)\n",
+    BARS + "a_bar_reaches_both_ends_of_what_is_known",
+)  # fmt: skip
+bars(
+    "B34", "measurement.py", "n is taken to be known better than it is",
+    "return max(self.high - self.estimate, self.estimate - (self.low if self.low > 1 else 0.0))", "return min(self.high - self.estimate, self.estimate - self.low)",
+    BARS + "a_bar_in_rows_holds_for_every_n_that_is_possible",
+)  # fmt: skip
+bars(
+    "B35", "purchases.py", "a number that was bought takes no share of β",
+    "        self._known.bars.add_number()\n        return receipt, width", "        return receipt, width",
+    RELEASE + "each_number_that_is_bought_takes_a_share_of_beta",
+)  # fmt: skip
+bars(
+    "B36", "purchases.py", "a session taken up forgets the shares of β that numbers took",
+    "                self._known.bars.add_number()\n            elif", "                pass\n            elif",
+    RELEASE + "each_number_that_is_bought_takes_a_share_of_beta",
+)  # fmt: skip
+bars(
+    "B37", "convex.py", "the bar of a measured err leaves out its noise",
+    "return (max(noisy, 0.0) + width + excess.below) / self._known.rows.low", "return (max(noisy, 0.0) + excess.below) / self._known.rows.low",
+    RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+)  # fmt: skip
+bars(
+    "B38", "convex.py", "the bar below the guard leaves out what the solver may have left",
+    "promised = (most * row + excess.below) / self._known.rows.low", "promised = most * row / self._known.rows.high / 3",
+    MINIMIZE + "below_the_guard_the_bar_is_what_it_promises",
+)  # fmt: skip
+bars(
+    "B39", "certificates.py", "the bar of a free convex answer lacks √cells",
+    "bounds = [found.gap + distance * math.sqrt(marginal.size) * query.scale]", "bounds = [found.gap + distance * query.scale / marginal.size]",
+    MINIMIZE + "no_table_within_the_distance_has_more_excess_risk_than_the_bound",
+)  # fmt: skip
+bars(
+    "B40", "certificates.py", "a logistic loss is taken to keep all its curvature",
+    "kept = 1.0 if type(risk.loss) is Squared else 2 / (2 + reach * risk.features.row_norm_bound)", "kept = 4.0",
+    MINIMIZE + "no_table_within_the_distance_has_more_excess_risk_than_the_bound",
+)  # fmt: skip
+bars(
+    "B41", "certificates.py", "the bar of a free convex answer is a tenth of what is proved",
+    "found_bound = min(bounds)", "found_bound = 0.1 * min(bounds)",
+    MINIMIZE + "no_table_within_the_distance_has_more_excess_risk_than_the_bound",
+)  # fmt: skip
+bars(
+    "B42", "error_bars.py", "n from an overview leaves out its noise",
+    "low, high = max(low, total - width), total + width", "low, high = max(low, total - width / 9), total + width / 9",
+    BARS + "the_interval_of_n_is_the_one_of_the_proof",
+)  # fmt: skip
+
+promises = Writer("promises", "")
+promises(
+    "H01", "engines/release.py", "3α is promised though the release never met its stop",
+    "self._promised = {query.key for query in workload} if released.stopped else set()", "self._promised = {query.key for query in workload}",
+    RELEASE + "a_release_that_did_not_stop_promises_nothing",
+)  # fmt: skip
+promises(
+    "H02", "engines/release.py", "a marginal has a bar though none is proved for some of its cells",
+    "error = None if None in errors else self._error", "error = self._error",
+    RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
+)  # fmt: skip
+promises(
+    "H03", "engines/release.py", "a release promises 3α of every question",
+    "error = self._error if query.key in self._promised else None", "error = self._error",
+    RELEASE + "a_release_promises_nothing_of_what_was_not_in_its_workload",
+)  # fmt: skip
+promises(
+    "H04", "engines/theory.py", "the theory's bar leaves out what is not known of n",
+    "return self._pmw.config.error + self._doubt", "return self._pmw.config.error",
+    SESSION + "the_theory_profile_states_what_it_does_not_know_of_n",
+)  # fmt: skip
+promises(
+    "H05", "engines/theory.py", "n is taken to be known better than its noise allows",
+    "return event.sigma * math.sqrt(2 * math.log(2 / beta))", "return event.sigma * math.sqrt(math.log(2 / beta) / 2)",
+    RELEASE + "the_theory_knows_n_as_well_as_its_noise_allows",
+)  # fmt: skip
+promises(
+    "H06", "engines/theory.py", "counts and convex questions have the whole β each",
+    "config = configure_linear(\n        budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta / split, alpha=alpha,",
+    "config = configure_linear(\n        budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta, alpha=alpha,",
+    RELEASE + "counts_and_convex_questions_of_the_theory_share_budget_and_beta",
+)  # fmt: skip
+promises(
+    "H07", "engines/theory.py", "counts have the budget of convex questions too, which are then refused",
+    "        share=share / split,\n    )  # fmt: skip\n    pmw =", "        share=share,\n    )  # fmt: skip\n    pmw =",
+    RELEASE + "counts_and_convex_questions_of_the_theory_share_budget_and_beta",
+)  # fmt: skip
+promises(
+    "H08", "engines/theory.py", "the convex α leaves out that there may be fewer rows than estimated",
+    "alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf", "alpha = self._convex.config.alpha",
+    RELEASE + "where_n_is_private_the_convex_promise_of_the_theory_is_wider",
+)  # fmt: skip
+promises(
+    "H09", "engines/theory.py", "an error is promised that the theorem does not give",
+    "        if within is not None and within < reach:\n", "        if False:\n",
+    RELEASE + "the_theory_refuses_what_its_theorem_does_not_give",
+)  # fmt: skip
+promises(
+    "H10", "engines/practical/engine.py", "an answer that nothing bounds has a bar all the same",
+    'def _estimate(value: float, error: float) -> Estimate:\n    return Estimate(value, error if error < 1 else None, "hypothesis")',
+    'def _estimate(value: float, error: float) -> Estimate:\n    return Estimate(value, min(error, 0.5), "hypothesis")',
+    RELEASE + "what_nothing_bounds_has_no_bar",
+)  # fmt: skip
+promises(
+    "H11", "engines/practical/convex.py", "a convex answer that nothing bounds has a bar all the same",
+    "return Estimate(theta, error if math.isfinite(error) else None, source)", "return Estimate(theta, min(error, 1.0), source)",
+    MINIMIZE + "an_unconstrained_logistic_regression_is_answered_without_a_bar",
+)  # fmt: skip
+promises(
+    "H12", "questions/counts.py", "the bar of a mean leaves out its denominator's",
+    "upper = 1.0 if least <= 0 else min(1.0, (t + top.error) / least)", "upper = min(1.0, (t + top.error) / b)",
+    RELEASE + "the_bar_of_a_mean_is_the_worst_that_its_parts_allow",
+)  # fmt: skip
+promises(
+    "H13", "questions/counts.py", "the lower end of a mean leaves out its denominator's bar",
+    "lower = 0.0 if most <= 0 else max(0.0, (t - top.error) / most)", "lower = max(0.0, (t - top.error) / b) if b > 0 else 0.0",
+    RELEASE + "the_bar_of_a_mean_is_the_worst_that_its_parts_allow",
+)  # fmt: skip
+promises(
+    "H14", "questions/counts.py", "a mean of which a part has no bar has one",
+    "if top.error is not None and bottom.error is not None:", "if top.error is not None:\n            bottom = Estimate(bottom.value, bottom.error or 0.0, bottom.source)",
+    RELEASE + "the_bar_of_a_mean_is_the_worst_that_its_parts_allow",
+)  # fmt: skip
+
+session = Writer("session", "")
+session(
+    "S01", "session.py", "a repeat does not have the bar that is asked for now",
+    "if known is None or (within is not None and (known.error is None or known.error > within * (1 + 1e-9))):", "if known is None:",
+    SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
+)  # fmt: skip
+session(
+    "S02", "session.py", "the log leaves an entry out",
+    "for entry in self.ledger.entries())", "for entry in self.ledger.entries()[1:])",
+    SESSION + "the_spend_never_passes_the_budget_and_the_log_adds_up",
+)  # fmt: skip
+session(
+    "S03", "session.py", "an answer says that it cost nothing",
+    "return self._answer(query, bound, estimate, bill.cost, scale)", "return self._answer(query, bound, estimate, 0.0, scale)",
+    SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
+)  # fmt: skip
+session(
+    "S04", "session.py", "a bar in rows is that of the fraction",
+    "error = None if error is None else self._engine.error_in_rows(value, error)", "pass",
+    SESSION + "counts_can_be_asked_in_rows",
+)  # fmt: skip
+session(
+    "S05", "session.py", "a session taken up pays again for what it answered",
+    "        self._ledger.note(bound, estimate)\n", "",
+    RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
+)  # fmt: skip
+session(
+    "S06", "session.py", "a session with a seed says that it is private",
+    "return tuple(replace(entry, private=entry.private and self.private) for entry in self.ledger.entries())", "return tuple(replace(entry, private=True) for entry in self.ledger.entries())",
+    SEEDS + "a_seeded_session_says_so_wherever_it_is_shown",
+)  # fmt: skip
+session(
+    "S07", "session.py", "a repeat is paid for again",
+    "        self._known[bound.key] = estimate\n", "",
+    SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
+)  # fmt: skip
+session(
+    "S08", "opening.py", "a session without a seed draws from seed 0",
+    "return data, account, Noise() if seed is None else Seeded(seed)", "return data, account, Seeded(seed or 0)",
+    SEEDS + "a_session_draws_from_no_seed_unless_one_is_given",
+)  # fmt: skip
+session(
+    "S09", "opening.py", "a session spends another budget than its ledger's",
+    "if account.budget != budget:", "if False:",
+    RELEASE + "a_session_is_opened_on_the_budget_of_its_ledger",
+)  # fmt: skip
+session(
+    "S10", "opening.py", "an empty table is refused though its number of rows is private",
+    'if budget.neighbours == "replace" and data.rows == 0:', "if data.rows == 0:",
+    RELEASE + "an_empty_table_opens_where_n_is_private",
+)  # fmt: skip
+session(
+    "S11", "opening.py", "a session taken up forgets what its stream taught",
+    "engine.resume(account.rest())", "account.rest()",
+    ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
+)  # fmt: skip
+session(
+    "S12", "opening.py", "questions are asked of another universe than the data's",
+    "if data.universe != universe:", "if False:",
+    RELEASE + "a_session_is_opened_on_the_universe_of_its_data",
+)  # fmt: skip
+
+wire = Writer("wire", "")
+wire(
+    "Q01", "engines/wire.py", "a measurement that comes back has lost its rounding, and its bar is too narrow",
+    'read_number("rounding", rounding),', "0.0,",
+    MEASUREMENTS + "a_measurement_comes_back_as_it_was",
+)  # fmt: skip
+wire(
+    "Q02", "engines/wire.py", "a residual that comes back passes for a table",
+    'read_flag("residual", residual),', "False,",
+    MEASUREMENTS + "a_measurement_comes_back_as_it_was",
+)  # fmt: skip
+wire(
+    "Q03", "engines/wire.py", "an entry that comes back passes for private",
+    'private=read_flag("private", private),', "private=True,",
+    RELEASE + "an_entry_comes_back_with_every_field",
+)  # fmt: skip
+wire(
+    "Q04", "engines/wire.py", "an entry that comes back waits for draws that were not kept",
+    'kept=read_flag("kept", kept),', "kept=True,",
+    RELEASE + "an_entry_comes_back_with_every_field",
+)  # fmt: skip
+wire(
+    "Q05", "engines/wire.py", "an entry that comes back has one event",
+    'for event in read_list("events", events)),', 'for event in read_list("events", events)[:1]),',
+    RELEASE + "an_entry_comes_back_with_every_field",
+)  # fmt: skip
+wire(
+    "Q06", "engines/wire.py", "an entry that comes back has lost what came out",
+    'released=tuple(read_value(value) for value in read_list("released", released)),', "released=(),",
+    RELEASE + "an_entry_comes_back_with_every_field",
+)  # fmt: skip
+wire(
+    "Q07", "engines/wire.py", "an answer without a bar comes back with one of 0",
+    'None if error is None else read_number("error", error)', '0.0 if error is None else read_number("error", error)',
+    RELEASE + "an_answer_without_a_bar_comes_back_without_one",
+)  # fmt: skip
+wire(
+    "Q08", "engines/wire.py", "a budget that comes back has other neighbours",
+    'read_text("neighbours", neighbours),  # type: ignore[arg-type]', '"add-remove",',
+    WIRE + "what_comes_back_equals_what_was_sent", RELEASE + "an_entry_comes_back_with_every_field",
+)  # fmt: skip
+wire(
+    "Q09", "wire.py", "the answers of a ledger are lost on its way",
+    "return Accountant(budget, earlier=entries, answers=answers)", "return Accountant(budget, earlier=entries)",
+    RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
+)  # fmt: skip
+wire(
+    "Q10", "wire.py", "the entries of a ledger are lost on its way, and its budget is whole again",
+    "return Accountant(budget, earlier=entries, answers=answers)", "return Accountant(budget, answers=answers)",
+    ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
+)  # fmt: skip
+wire(
+    "Q11", "engines/wire.py", "an entry that comes back has lost the query that was measured",
+    'thing("query", value, Linear) if is_query else read_value(value)', "None if is_query else read_value(value)",
+    RELEASE + "an_entry_comes_back_with_every_field",
+)  # fmt: skip
+
+ENGINE = [
+    *practical.mutants,
+    *fit.mutants,
+    *bars.mutants,
+    *promises.mutants,
+    *session.mutants,
+    *wire.mutants,
+]

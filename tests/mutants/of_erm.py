@@ -1,0 +1,301 @@
+"""Harm to one private model from arrays."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+PROBLEM = "erm/test_erm_problem.py::test_"
+VALUES = "erm/test_erm_values.py::test_"
+SOLVERS = "erm/test_solvers.py::test_"
+MIRROR = "erm/test_erm_mirror_descent.py::test_"
+FRANK_WOLFE = "erm/test_erm_frank_wolfe.py::test_"
+LASSO = "erm/test_erm_lasso.py::test_"
+PERTURBATION = "erm/test_erm_perturbation.py::test_"
+SGD = "erm/test_erm_sgd.py::test_"
+WHITENED = "erm/test_erm_whitened_descent.py::test_"
+AUTO = "erm/test_erm_auto.py::test_"
+ESTIMATORS = "erm/test_erm_estimators.py::test_"
+SEEDS = "privacy/test_seeds.py::test_"
+PROMISES = "erm/test_erm_promises.py::test_"
+
+erm = Writer("erm", "erm/")
+erm(
+    "E01", "rows.py", "rows are not clipped to their bound",
+    "return _truncated(_clipped(self._X, bound, norm), unit)", "return _truncated(self._X, unit)",
+    PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
+)  # fmt: skip
+erm(
+    "E02", "rows.py", "features are rounded up, beyond the bound of their row",
+    "return np.trunc(X / unit)", "return np.sign(X) * np.ceil(np.abs(X / unit))",
+    PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
+    PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
+)  # fmt: skip
+erm(
+    "E03", "rows.py", "rows of a sparse matrix are clipped to twice their bound",
+    "return sp.csr_array((relative * _scales(lengths, safe, bound)[row],", "return sp.csr_array((relative * _scales(lengths, safe, 2 * bound)[row],",
+    PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
+    FRANK_WOLFE + "an_entry_stored_in_parts_is_clipped_as_a_whole",
+)  # fmt: skip
+erm(
+    "E04", "problem.py", "labels are not clipped to their bound",
+    "y=np.clip(loss.as_labels(source.labels()), -largest, largest),", "y=loss.as_labels(source.labels()),",
+    PROBLEM + "targets_are_clipped_to_their_bound",
+)  # fmt: skip
+erm(
+    "E05", "problem.py", "a replaced row is billed as one that goes",
+    "return self.budget.gradient(self.lipschitz)", "return self.lipschitz",
+    PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
+)  # fmt: skip
+erm(
+    "E06", "problem.py", "rows bounded entry by entry are taken to be as short as one entry",
+    'return self.row_bound * (math.sqrt(self.p) if self.norm == "linf" else 1.0)', "return self.row_bound",
+    PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
+)  # fmt: skip
+erm(
+    "E07", "problem.py", "slopes are not held at their bound",
+    "units = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)", "units = np.trunc(np.nan_to_num(slopes) / self.slope_unit)",
+    PROMISES + "no_slope_counts_for_more_than_its_bound",
+)  # fmt: skip
+erm(
+    "E08", "problem.py", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
+    "if X.shape[0] > self.most_rows:", "if False:",
+    VALUES + "where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut",
+)  # fmt: skip
+erm(
+    "E09", "problem.py", "where n is private it must be right",
+    "return int(rows)\n", "return max(int(rows), count)\n",
+    PROMISES + "where_n_is_private_the_guess_of_it_is_all_that_is_seen",
+)  # fmt: skip
+erm(
+    "E10", "exact_sums.py", "a row's last bits depend on how many rows come before it",
+    "np.vecdot(np.ascontiguousarray(X), vector) if isinstance(X, np.ndarray) else X @ vector", "X @ vector",
+    PROBLEM + "a_row_that_goes_leaves_the_scores_of_the_others_as_they_were_to_the_last_bit",
+    VALUES + "a_row_that_goes_leaves_even_a_single_other_as_it_was_to_the_last_bit_whatever_the_order_in_memory",
+)  # fmt: skip
+erm(
+    "E11", "exact_sums.py", "sums of many rows are rounded, by what other rows hold",
+    "if n == 0 or room >= bits_of_V:", "if True:",
+    VALUES + "sums_of_whole_numbers_are_those_of_whole_numbers",
+)  # fmt: skip
+erm(
+    "E12", "exact_sums.py", "a carry is lost",
+    "sums[d], sums[d + 1] = sums[d] - (carry << width), sums[d + 1] + carry", "sums[d] = sums[d] - (carry << width)",
+    VALUES + "sums_of_whole_numbers_are_those_of_whole_numbers",
+)  # fmt: skip
+erm(
+    "E13", "values.py", "one value that is no number raises, and is heard of",
+    "    except Exception:  # whatever a number of someone's own making does\n        return np.nan", "    except ZeroDivisionError:\n        return np.nan",
+    VALUES + "a_number_that_breaks_is_missing",
+)  # fmt: skip
+erm(
+    "E14", "values.py", "an infinite value makes the whole fit NaN",
+    "np.nan_to_num(values, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)", "values",
+    VALUES + "rows_without_end_are_clipped_along_their_infinite_entries",
+)  # fmt: skip
+erm(
+    "E15", "values.py", "an entry of a sparse matrix in parts is clipped part by part",
+    "        if fresh.has_canonical_format:  # looked up afresh, for a flag may be out of date\n            return fresh", "        return fresh",
+    VALUES + "an_entry_of_a_sparse_matrix_that_is_stored_in_parts_is_read_as_their_sum",
+    FRANK_WOLFE + "an_entry_stored_in_parts_is_clipped_as_a_whole",
+)  # fmt: skip
+erm(
+    "E16", "solver.py", "a fit without a seed draws from seed 0",
+    "Noise() if seed is None else Seeded(seed)", "Seeded(seed or 0)",
+    SEEDS + "a_fit_draws_from_no_seed_unless_one_is_given",
+)  # fmt: skip
+erm(
+    "E17", "solver.py", "of all events of a call the first is charged",
+    "receipt = allowance.charge(*plan.events,", "receipt = allowance.charge(*plan.events[:1],",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+erm(
+    "E18", "solver.py", "a fit is not in the log",
+    "    allowance.ledger.record(receipt, theta, noise.private)\n", "",
+    SOLVERS + "the_log_has_what_came_out_and_whether_a_seed_was_used",
+)  # fmt: skip
+erm(
+    "E19", "auto.py", "the solver of the largest risk is run",
+    "return min(promises(problem, amount), key=lambda promise: promise.risk).plan", "return max(promises(problem, amount), key=lambda promise: promise.risk).plan",
+    AUTO + "by_theory_it_runs_the_solver_of_the_least_promise",
+)  # fmt: skip
+erm(
+    "E20", "estimators.py", "every class spends the whole budget",
+    "payer = Accountant(self.budget) if len(positives) > 1 else self.budget", "payer = self.budget",
+    ESTIMATORS + "several_classes_share_one_budget",
+)  # fmt: skip
+erm(
+    "E21", "estimators.py", "a label that is no stated class raises, and is heard of",
+    "return spelt[text] if text in spelt else numbered.get(values.as_number(label), 0)", "return spelt[text] if text in spelt else numbered[values.as_number(label)]",
+    VALUES + "a_label_that_is_no_stated_class_is_of_the_first_one",
+)  # fmt: skip
+
+solvers = Writer("erm", "erm/solvers/")
+solvers(
+    "E30", "descent.py", "the risk that is stated leaves out the noise",
+    "used += V * a[t] ** 2 / (2 * (strength - β * a[t] ** 2 / A))", "used += 0.0 * A",
+    MIRROR + "the_schedules_bound_holds_for_a_quadratic_in_expectation",
+)  # fmt: skip
+solvers(
+    "E31", "descent.py", "what is released is the last step and not the average",
+    "w = (A * w + a * (θ if plan.smooth else before)) / A_next", "w = θ",
+    MIRROR + "the_schedules_bound_holds_for_a_quadratic_in_expectation",
+)  # fmt: skip
+solvers(
+    "E32", "frank_wolfe.py", "vertices are chosen with half their noise",
+    "draw.choose(-over.vertex_scores(g) / unit)", "draw.choose(-2 * over.vertex_scores(g) / unit)",
+    PROMISES + "one_row_moves_the_scores_of_frank_wolfe_by_what_is_billed",
+)  # fmt: skip
+solvers(
+    "E33", "frank_wolfe.py", "steps do not converge, as printed",
+    "            mu = 2 / (t + 2)\n", "            mu = 1 / (T + 2)\n",
+    FRANK_WOLFE + "without_noise_it_finds_the_minimum_at_the_rate_of_the_theorem",
+)  # fmt: skip
+solvers(
+    "E34", "frank_wolfe.py", "the risk that is stated leaves out the noise",
+    "return Steps(steps, fit / (steps + 2) + noise * steps**power)", "return Steps(steps, fit / (steps + 2))",
+    PROMISES + "the_bound_of_frank_wolfe_is_that_of_the_theorem",
+)  # fmt: skip
+solvers(
+    "E35", "frank_wolfe.py", "rounding in scores is not billed",
+    "rounding = problem.n * terms * _ROUNDING", "rounding = 0.0",
+    PROMISES + "the_bound_of_frank_wolfe_is_that_of_the_theorem",
+)  # fmt: skip
+solvers(
+    "E36", "frank_wolfe.py", "all steps together cost T times the budget where δ = 0",
+    "ε0 = available / steps.iterations if pure", "ε0 = available if pure",
+    FRANK_WOLFE + "the_events_fill_the_budget_and_no_more",
+)  # fmt: skip
+solvers(
+    "E37", "frank_wolfe_general.py", "gradients have no noise",
+    "noisy = draw.add(problem.gradient(theta)) + problem.n * problem.loss.ridge * theta", "noisy = problem.gradient(theta) + problem.n * problem.loss.ridge * theta",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+solvers(
+    "E38", "frank_wolfe_general.py", "T steps have the noise of one",
+    "(amount.fine_gaussian(problem.gradient_change, p, T),) * T", "(amount.fine_gaussian(problem.gradient_change, p),) * T",
+    SOLVERS + "a_budget_pays_for_one_call_and_its_epsilon_is_not_exceeded",
+)  # fmt: skip
+solvers(
+    "E39", "mirror_descent.py", "gradients have no noise",
+    "return draw.add(problem.gradient(theta)) / n + ridge * theta", "return problem.gradient(theta) / n + ridge * theta",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+solvers(
+    "E40", "mirror_descent.py", "half the noise is billed for and drawn",
+    "event = amount.fine_gaussian(problem.gradient_change, problem.p, steps.count)", "event = amount.fine_gaussian(problem.gradient_change / 2, problem.p, steps.count)",
+    MIRROR + "the_noise_is_the_sensitivity_times_the_root_of_the_steps_over_mu",
+)  # fmt: skip
+solvers(
+    "E41", "noisy_sgd.py", "every row is in every step, though amplification is billed",
+    "noisy = draw.add(problem.gradient(theta, draw.sample(problem.X.shape[0])))", "draw.sample(problem.X.shape[0])\n            noisy = draw.add(problem.gradient(theta))",
+    PROMISES + "a_step_of_sgd_sees_the_rows_of_its_sample_alone_and_scales_them_to_all",
+)  # fmt: skip
+solvers(
+    "E42", "noisy_sgd.py", "half the noise is billed for and drawn",
+    "steps=T, sensitivity=L, values=problem.p", "steps=T, sensitivity=L / 2, values=problem.p",
+    PROMISES + "the_noise_of_sgd_is_for_the_longest_gradient_of_a_row",
+)  # fmt: skip
+solvers(
+    "E43", "noisy_sgd.py", "steps are a fraction of what they should be, and nothing is learned",
+    "return noisy / expected + ridge * theta", "return noisy / problem.n + ridge * theta",
+    PROMISES + "a_step_of_sgd_sees_the_rows_of_its_sample_alone_and_scales_them_to_all",
+)  # fmt: skip
+solvers(
+    "E44", "objective_perturbation.py", "how near the minimum was is not hidden",
+    "return problem.over.project(draw.add(found))", "return problem.over.project(found)",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+solvers(
+    "E45", "objective_perturbation.py", "the tilt has half its noise",
+    "tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * 2.0**-32))", "tilt = Gaussian(problem.gradient_change, σ / 2, grid_at_most(σ * 2.0**-32))",
+    SOLVERS + "a_budget_pays_for_one_call_and_its_epsilon_is_not_exceeded",
+)  # fmt: skip
+solvers(
+    "E46", "objective_perturbation.py", "what hides the distance is for half of it",
+    "apart = 2 * g * 1.001", "apart = g",
+    PROMISES + "noise_on_a_minimum_pays_for_how_far_the_computed_one_is",
+)  # fmt: skip
+solvers(
+    "E47", "objective_perturbation.py", "the risk that is stated leaves out the noise",
+    "return (weight * radius**2 / 2 + p * sigma**2 / (2 * (weight + ridge))) / n", "return weight * radius**2 / 2 / n",
+    PROMISES + "the_bounds_of_perturbations_are_those_of_their_docstrings",
+)  # fmt: skip
+solvers(
+    "E48", "output_perturbation.py", "half the noise is billed for and drawn",
+    "apart = problem.gradient_change / weight", "apart = problem.lipschitz / weight",
+    PERTURBATION + "the_worst_neighbour_moves_the_minimum_by_the_sensitivity_that_is_billed",
+)  # fmt: skip
+solvers(
+    "E49", "output_perturbation.py", "the distance of the computed minimum is not billed",
+    "return amount.fine_gaussian(apart + 2 * g, problem.p), Target(weight, g)", "return amount.fine_gaussian(apart, problem.p), Target(weight, g)",
+    PROMISES + "noise_on_a_minimum_pays_for_how_far_the_computed_one_is",
+)  # fmt: skip
+solvers(
+    "E50", "output_perturbation.py", "the minimum is released bare",
+    "return draw.add(minimum(problem, problem.over, target.weight, np.zeros(problem.p), target.distance))",
+    "return minimum(problem, problem.over, target.weight, np.zeros(problem.p), target.distance)",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+solvers(
+    "E51", "output_perturbation.py", "the risk that is stated is a tenth of the theorem's",
+    "return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)", "return 0.1 * (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)",
+    PROMISES + "the_bounds_of_perturbations_are_those_of_their_docstrings",
+)  # fmt: skip
+solvers(
+    "E52", "minimum.py", "a minimum that is not near enough passes",
+    "        if proven <= distance:\n            return point", "        if proven < math.inf:\n            return point",
+    VALUES + "the_least_distance_that_may_be_asked_for_is_reached",
+    VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
+)  # fmt: skip
+solvers(
+    "E53", "minimum.py", "a tenth of the distance is proved",
+    "return point, (float(np.linalg.norm(r)) * (1 + 1e-9) + float(slack)) / weight", "return point, (float(np.linalg.norm(r)) * 0.1) / weight",
+    VALUES + "the_distance_that_is_proven_is_never_below_the_true_one",
+)  # fmt: skip
+solvers(
+    "E54", "lasso.py", "a pure budget is refitted with noise it cannot pay for",
+    "again = not amount.budget.pure if self.refit is None else self.refit", "again = self.refit is not False",
+    LASSO + "a_pure_budget_runs_without_a_refit_and_refuses_one",
+)  # fmt: skip
+solvers(
+    "E55", "sparse_refit.py", "the lasso's parts cost twice the budget",
+    "SHARES = (0.02, 0.49, 0.49)", "SHARES = (0.02, 0.98, 0.98)",
+    LASSO + "the_events_are_fixed_before_a_feature_is_named_and_fit_the_budget",
+)  # fmt: skip
+solvers(
+    "E56", "sparse_refit.py", "coefficients leave the ball",
+    "theta[S] = nearest(found, metric.moments, problem.over.radius_l1(problem.p))", "theta[S] = found",
+    LASSO + "the_result_is_in_the_ball",
+)  # fmt: skip
+solvers(
+    "E57", "whitened_descent.py", "long rows are not held",
+    "problem.gradient(A @ θ, weights=weights)", "problem.gradient(A @ θ)",
+    WHITENED + "no_row_moves_a_sum_by_more_than_is_billed",
+)  # fmt: skip
+solvers(
+    "E58", "whitened_descent.py", "second moments have the noise of add-remove under replace",
+    "moments = amount.fine_gaussian(budget.marginal_l2() + scaled,", "moments = amount.fine_gaussian(1.0 + scaled,",
+    WHITENED + "two_rows_second_moments_are_apart_by_no_more_than_is_billed",
+)  # fmt: skip
+solvers(
+    "E59", "whitened_descent.py", "two sums of labels are billed as one",
+    "return amount.fine_gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)", "return amount.fine_gaussian(problem.budget.linear(), 2, share=share)",
+    PROMISES + "two_sums_of_labels_are_billed_as_two",
+)  # fmt: skip
+solvers(
+    "E60", "whitened_descent.py", "second moments are released bare",
+    "square[upper] = draw.add(gram[upper] * scale) / scale / problem.n", "square[upper] = gram[upper] / problem.n",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+solvers(
+    "E61", "whitened_descent.py", "both halves of a symmetric matrix are billed as one",
+    "scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))", "scale = np.where(upper[0] == upper[1], 1.0, 2.0)",
+    WHITENED + "two_rows_second_moments_are_apart_by_no_more_than_is_billed",
+)  # fmt: skip
+solvers(
+    "E62", "whitened_descent.py", "labels' sizes are released bare",
+    "noisy = draw.add(np.minimum(sums, problem.most_rows)) / problem.n", "noisy = np.minimum(sums, problem.most_rows) / problem.n",
+    SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+
+ERM = [*erm.mutants, *solvers.mutants]

@@ -1,0 +1,654 @@
+"""Harm to what a draw is, what it costs and who pays."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+EVENTS = "privacy/test_events.py::test_"
+BUDGET = "privacy/test_budget.py::test_"
+CONVERSION = "privacy/test_conversion.py::test_"
+AMPLIFICATION = "privacy/test_amplification.py::test_"
+ALLOWANCE = "privacy/test_allowance.py::test_"
+LEDGERS = "privacy/test_ledgers.py::test_"
+NOISE = "privacy/test_noise.py::test_"
+NOISES = "privacy/test_noises.py::test_"
+PROCESSES = "privacy/test_processes.py::test_"
+SEEDS = "privacy/test_seeds.py::test_"
+PERTURBATION = "erm/test_erm_perturbation.py::test_"
+ENGINES = "engines/test_engines.py::test_"
+SPARSE = "textbook/test_sparse_vector.py::test_"
+
+# What an event costs
+
+events = Writer("events", "privacy/")
+events(
+    "A01", "events.py", "Laplace noise is billed half its ε",
+    "return self.sensitivity / self.scale\n", "return self.sensitivity / (2 * self.scale)\n",
+    EVENTS + "laplace_noise_one_grid_step_apart_is_randomized_response",
+)  # fmt: skip
+events(
+    "A02", "events.py", "Gaussian noise is billed half its ρ",
+    "return (self.sensitivity / self.sigma) ** 2 / 2", "return (self.sensitivity / self.sigma) ** 2 / 4",
+    EVENTS + "the_bill_of_gaussian_noise_covers_every_order",
+)  # fmt: skip
+events(
+    "A03", "events.py", "a choice is billed half its ρ",
+    "return self.epsilon**2 / 8", "return self.epsilon**2 / 16",
+    EVENTS + "the_bill_of_the_exponential_mechanism_covers_every_order_of_its_worst_scores",
+)  # fmt: skip
+events(
+    "A04", "events.py", "a guard's noise on values lacks its factor 2",
+    "return 2 * self.sensitivity / self.epsilon_query", "return self.sensitivity / self.epsilon_query",
+    EVENTS + "a_guard_round_at_its_scales_loses_no_more_than_it_bills_and_nearly_that",
+)  # fmt: skip
+events(
+    "A05", "events.py", "a guard is billed the larger of its two parts only",
+    "return self.epsilon_threshold + self.epsilon_query", "return max(self.epsilon_threshold, self.epsilon_query)",
+    EVENTS + "a_guard_round_at_its_scales_loses_no_more_than_it_bills_and_nearly_that",
+)  # fmt: skip
+events(
+    "A06", "events.py", "a guard's threshold has half its noise",
+    "return self.sensitivity / self.epsilon_threshold", "return self.sensitivity / self.epsilon_threshold / 2",
+    EVENTS + "a_guard_round_at_its_scales_loses_no_more_than_it_bills_and_nearly_that",
+)  # fmt: skip
+events(
+    "A07", "events.py", "a guard's sensitivity is rounded down to its grid, below what a row does",
+    "math.ceil(given / grid) * grid", "max(1, math.floor(given / grid)) * grid",
+    EVENTS + "the_sensitivity_of_a_guard_is_rounded_up_to_the_grid_of_its_noise",
+)  # fmt: skip
+events(
+    "A08", "events.py", "many releases are billed the ρ of one",
+    "return self.times * self.event.rho", "return self.event.rho",
+    EVENTS + "releases_billed_together_cost_the_sum_of_each",
+)  # fmt: skip
+events(
+    "A09", "events.py", "many releases are billed the ε of one",
+    "return self.times * self.event.epsilon", "return self.event.epsilon",
+    EVENTS + "releases_billed_together_cost_the_sum_of_each",
+)  # fmt: skip
+events(
+    "A10", "events.py", "a receipt for T releases gives T + 1",
+    "itertools.repeat(self.event, self.times)", "itertools.repeat(self.event, self.times + 1)",
+    NOISES + "what_was_paid_for_is_drawn_exactly_once",
+)  # fmt: skip
+events(
+    "A11", "events.py", "an (ε, δ) step from elsewhere is billed less than it loses",
+    "return self.epsilon * math.tanh(self.epsilon / 2)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return ()",
+    "return self.epsilon * math.tanh(self.epsilon / 4)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return ()",
+    EVENTS + "an_approximate_event_is_billed_as_epsilon_dp_outside_its_delta",
+)  # fmt: skip
+events(
+    "A12", "events.py", "subsampled noise is billed less than it loses",
+    "return self.epsilon * math.tanh(self.epsilon / 2)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return itertools",
+    "return self.epsilon * math.tanh(self.epsilon / 4)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return itertools",
+    EVENTS + "an_event_with_a_proof_of_its_own_is_billed_as_epsilon_dp_outside_its_delta",
+)  # fmt: skip
+events(
+    "A13", "events.py", "a perturbed objective is billed less than it loses",
+    "return self.epsilon * math.tanh(self.epsilon / 2)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return (self.tilt",
+    "return self.epsilon * math.tanh(self.epsilon / 4)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return (self.tilt",
+    EVENTS + "an_event_with_a_proof_of_its_own_is_billed_as_epsilon_dp_outside_its_delta",
+)  # fmt: skip
+events(
+    "A14", "events.py", "a perturbed objective gives a draw more than its proof has",
+    "return (self.tilt, self.hide)", "return (self.tilt, self.hide, self.hide)",
+    NOISES + "what_was_paid_for_is_drawn_exactly_once",
+)  # fmt: skip
+events(
+    "A15", "events.py", "Laplace noise on a coarse grid is billed as if the grid were fine",
+    "return min(fine + coarse, ", "return min(fine, ",
+    EVENTS + "the_bill_of_laplace_noise_covers_every_order_and_is_met_by_the_first",
+)  # fmt: skip
+events(
+    "A16", "events.py", "a cost that rounds to zero is free",
+    'positive(f"rho of {type(self).__name__}", self.rho)', "pass",
+    EVENTS + "a_cost_that_rounds_to_zero_is_refused_rather_than_free",
+)  # fmt: skip
+events(
+    "A17", "events.py", "a part of an event may be of a class that prices itself",
+    "if type(part) not in kinds:", "if not isinstance(part, tuple(kinds)):",
+    NOISES + "a_part_that_is_not_what_the_bill_counts_is_refused",
+)  # fmt: skip
+events(
+    "A18", "budget.py", "under replace a table of counts has the sensitivity of add-remove",
+    'return math.sqrt(2.0) if self.neighbours == "replace" else 1.0', "return 1.0",
+    BUDGET + "brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivities",
+)  # fmt: skip
+events(
+    "A19", "budget.py", "the sensitivity of a residual lacks √2",
+    "return math.sqrt(2 * (own - least))", "return math.sqrt(own - least)",
+    "engines/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
+)  # fmt: skip
+events(
+    "A20", "budget.py", "bounded sums and gradients have half their sensitivity under replace",
+    'return 2 * one if self.neighbours == "replace" else one', "return one",
+    BUDGET + "brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivities",
+)  # fmt: skip
+events(
+    "A21", "budget.py", "a budget without a δ pays for events that have one",
+    "if self.pure and event.delta > 0:", "if False:",
+    BUDGET + "a_budget_without_a_delta_cannot_price_an_event_that_has_one",
+)  # fmt: skip
+events(
+    "A22", "budget.py", "subsampled noise is believed whatever ε it claims",
+    "amplification.require_private(event, self.neighbours)", "pass",
+    AMPLIFICATION + "a_claim_of_less_than_is_drawn_is_refused_wherever_it_could_be_paid",
+)  # fmt: skip
+events(
+    "A23", "budget.py", "a perturbed objective is believed whatever ε it claims",
+    "perturbed_objective.require_private(event, self.neighbours)", "pass",
+    PERTURBATION + "no_claim_is_billed_that_the_draws_of_an_objective_do_not_keep",
+)  # fmt: skip
+events(
+    "A24", "budget.py", "an event of a user's own class names its own price",
+    "if type(event) not in events.KINDS.values():", "if not isinstance(event, Event):",
+    LEDGERS + "what_is_not_an_event_is_neither_priced_nor_charged",
+)  # fmt: skip
+events(
+    "A25", "budget.py", "the δ that is set aside is converted to ρ as well",
+    "return largest_rho(self.epsilon, self.delta - slack)", "return largest_rho(self.epsilon, self.delta)",
+    BUDGET + "slack_is_taken_from_delta_before_converting",
+)  # fmt: skip
+events(
+    "A26", "conversion.py", "ρ is a thousandth more than (ε, δ) allows",
+    "return low * (1 - 1e-11)", "return low * 1.001",
+    CONVERSION + "rho_is_the_root_of_the_published_conversion_and_never_above_it",
+)  # fmt: skip
+events(
+    "A27", "conversion.py", "exported Laplace noise under-counts what is drawn",
+    "return dp.LaplaceDpEvent(1 / _dominating_laplace(event.epsilon))", "return dp.LaplaceDpEvent(1 / event.epsilon)",
+    CONVERSION + "what_is_exported_loses_no_less_than_what_is_drawn",
+)  # fmt: skip
+events(
+    "A28", "conversion.py", "subsampled noise is accounted for half of its steps",
+    ".compose(sampled, steps).get_epsilon(delta))", ".compose(sampled, max(1, steps // 2)).get_epsilon(delta))",
+    AMPLIFICATION + "steps_that_all_have_every_row_lose_what_one_gaussian_of_their_sum_does",
+)  # fmt: skip
+events(
+    "A29", "conversion.py", "subsampled noise is accounted at half its rate",
+    "dp.PoissonSampledDpEvent(rate,", "dp.PoissonSampledDpEvent(rate / 2,",
+    AMPLIFICATION + "with_every_row_in_every_sample_the_noise_is_that_of_composed_gaussians",
+)  # fmt: skip
+events(
+    "A30", "conversion.py", "a Gaussian mechanism has a twentieth less noise than (ε, δ) needs",
+    "return root * (1 - 1e-9)", "return root * 1.05",
+    "erm/test_erm_problem.py::test_the_analytic_gaussian_meets_delta_and_hardly_more_noise_than_needed",
+)  # fmt: skip
+events(
+    "A31", "conversion.py", "the δ of a Gaussian mechanism is understated",
+    "math.exp(min(epsilon + ", "math.exp(min(1.05 * epsilon + ",
+    "erm/test_erm_problem.py::test_the_analytic_gaussian_meets_delta_and_hardly_more_noise_than_needed",
+)  # fmt: skip
+events(
+    "A32", "conversion.py", "equal events are exported once",
+    "dp.SelfComposedDpEvent(_dp_event(event), count)", "dp.SelfComposedDpEvent(_dp_event(event), 1)",
+    CONVERSION + "a_grouped_count_counts",
+)  # fmt: skip
+events(
+    "A33", "amplification.py", "the group privacy of a replaced row forgets δ",
+    "(ε / 2, δ / (1 + math.exp(ε / 2)))", "(ε / 2, δ)",
+    AMPLIFICATION + "replacing_a_row_is_removing_one_and_adding_one",
+)  # fmt: skip
+events(
+    "A34", "amplification.py", "a replaced row counts as one that goes",
+    "(ε / 2, δ / (1 + math.exp(ε / 2)))", "(ε, δ / (1 + math.exp(ε / 2)))",
+    AMPLIFICATION + "replacing_a_row_is_removing_one_and_adding_one",
+)  # fmt: skip
+events(
+    "A35", "amplification.py", "subsampled noise may be on a grid that its proof does not cover",
+    "if not noise.grid <= noise.sensitivity * _FINE:", "if False:",
+    AMPLIFICATION + "noise_on_a_grid_that_the_proof_does_not_cover_is_refused",
+)  # fmt: skip
+events(
+    "A36", "amplification.py", "the rate of a sample is taken to be half of what it is",
+    "return heads / COIN", "return heads / (2 * COIN)",
+    AMPLIFICATION + "with_every_row_in_every_sample_the_noise_is_that_of_composed_gaussians",
+)  # fmt: skip
+events(
+    "A37", "perturbed_objective.py", "the Jacobian of a perturbed objective is not paid for",
+    "left, s = epsilon - math.log1p(smoothness / weight), lipschitz / sigma", "left, s = epsilon, lipschitz / sigma",
+    PERTURBATION + "the_jacobian_takes_its_part_of_epsilon",
+)  # fmt: skip
+events(
+    "A38", "perturbed_objective.py", "a replaced row's gradient counts as that of one that goes",
+    "_two_sided(2 * s * math.cos(a), left)", "_two_sided(s * math.cos(a), left)",
+    PERTURBATION + "the_certified_delta_covers_the_true_one_of_a_curved_loss_in_one_dimension",
+)  # fmt: skip
+events(
+    "A39", "perturbed_objective.py", "hiding how near the minimum was takes all of ε besides",
+    "return _SHARE * (1 - _MARGIN) * epsilon, _SHARE * (1 - _MARGIN) * delta", "return epsilon, delta",
+    PERTURBATION + "no_claim_is_billed_that_the_draws_of_an_objective_do_not_keep",
+    PERTURBATION + "the_parts_of_a_perturbed_objective_add_up_to_its_claim",
+)  # fmt: skip
+events(
+    "A40", "perturbed_objective.py", "how near the minimum was is hidden by any noise",
+    "if not (tilted and hidden):", "if not tilted:",
+    PERTURBATION + "no_claim_is_billed_that_the_draws_of_an_objective_do_not_keep",
+)  # fmt: skip
+events(
+    "A41", "perturbed_objective.py", "the loss of a tilt is taken on one side only",
+    "return 2 * gaussian_delta(mu, epsilon)", "return gaussian_delta(mu, epsilon)",
+    PERTURBATION + "the_delta_of_a_tilt_is_that_of_both_its_sides",
+)  # fmt: skip
+
+# Allowances
+
+allowance = Writer("allowance", "privacy/")
+allowance(
+    "W01", "allowance.py", "an amount buys Gaussian noise that costs twice as much",
+    "sensitivity / math.sqrt(2 * self.left)", "sensitivity / math.sqrt(4 * self.left)",
+    ALLOWANCE + "what_an_amount_buys_costs_all_of_it_and_not_more",
+)  # fmt: skip
+allowance(
+    "W02", "allowance.py", "an amount buys a choice that costs twice as much",
+    "math.sqrt(8 * self.left)", "math.sqrt(16 * self.left)",
+    ALLOWANCE + "what_an_amount_buys_costs_all_of_it_and_not_more",
+)  # fmt: skip
+allowance(
+    "W03", "allowance.py", "each of many guard rounds gets the price of all",
+    "cost = self.left / rounds", "cost = self.left",
+    ALLOWANCE + "the_epsilon_of_a_round_is_the_largest_that_its_cost_buys",
+)  # fmt: skip
+allowance(
+    "W04", "allowance.py", "noise for T releases lacks √T",
+    "math.sqrt(steps / share) / self.mu", "math.sqrt(1 / share) / self.mu",
+    "erm/test_erm_mirror_descent.py::test_the_noise_is_the_sensitivity_times_the_root_of_the_steps_over_mu",
+    ALLOWANCE + "gaussian_noise_that_is_all_of_a_budget_has_the_analytic_scale_and_is_certified",
+)  # fmt: skip
+allowance(
+    "W05", "allowance.py", "the certificate of many equal releases counts one",
+    "2 * event.rho * count for event, count in Counter(planned).items()", "2 * event.rho for event in Counter(planned)",
+    ALLOWANCE + "a_little_less_noise_than_a_budget_buys_is_refused",
+)  # fmt: skip
+allowance(
+    "W06", "allowance.py", "a Budget that pays for one call pays again",
+    "        if self.entries():\n            raise BudgetExceeded(", "        if False:\n            raise BudgetExceeded(",
+    ALLOWANCE + "one_call_is_paid_once",
+)  # fmt: skip
+allowance(
+    "W07", "allowance.py", "what is carved out is still left",
+    "self.left -= amount", "pass",
+    ALLOWANCE + "what_is_carved_and_charged_is_no_longer_left",
+)  # fmt: skip
+allowance(
+    "W08", "allowance.py", "what is charged is still left",
+    "0.0 if self.whole else self.left - receipt.cost", "0.0 if self.whole else self.left",
+    ALLOWANCE + "what_is_carved_and_charged_is_no_longer_left",
+)  # fmt: skip
+allowance(
+    "W09", "allowance.py", "a part of a budget spends what was kept for another purpose",
+    "if cost > self.left + self._fit and math.isfinite(cost):", "if False:",
+    ALLOWANCE + "beyond_what_is_left_everything_is_refused_whatever_the_ledger_has",
+)  # fmt: skip
+allowance(
+    "W10", "allowance.py", "what rounding to the grid adds to a sensitivity is not paid for",
+    "Δ = exact + math.sqrt(values) * grid", "Δ = exact",
+    ALLOWANCE + "a_fine_grid_is_paid_for_in_the_sensitivity",
+)  # fmt: skip
+allowance(
+    "W11", "allowance.py", "Laplace noise is calibrated to an ℓ2 sensitivity",
+    "return Laplace(l1, l1 / self.left, grid)", "return Laplace(l2, l2 / self.left, grid)",
+    ALLOWANCE + "it_buys_laplace_noise_by_l1_without_a_delta_and_gaussian_noise_by_l2_with_one",
+)  # fmt: skip
+allowance(
+    "W12", "allowance.py", "an (ε, δ) step from a ledger takes all of δ, whatever was set aside",
+    "return ε * (1 - 1e-11), self.slack", "return ε * (1 - 1e-11), self.budget.delta",
+    ALLOWANCE + "a_step_with_a_delta_takes_what_a_ledger_and_its_slack_allow",
+)  # fmt: skip
+allowance(
+    "W13", "allowance.py", "a Budget pays for a step of any δ",
+    " and planned[0].delta <= δ * (1 + 1e-12):", ":",
+    ALLOWANCE + "a_step_with_a_delta_is_paid_by_its_epsilon_and_delta",
+)  # fmt: skip
+allowance(
+    "W14", "allowance.py", "a ledger's share buys noise √2 times too small",
+    "return math.sqrt(2 * self.left) * (1 - 1e-12)", "return 2 * math.sqrt(self.left) * (1 - 1e-12)",
+    ALLOWANCE + "what_an_amount_buys_costs_all_of_it_and_not_more",
+    "erm/test_erm_mirror_descent.py::test_an_accountant_pays_a_share_and_can_pay_again",
+)  # fmt: skip
+allowance(
+    "W15", "allowance.py", "a whole table of counts gets the noise of a single count",
+    "return self.noise(self.budget.marginal_l1(), self.budget.marginal_l2())",
+    "return self.noise(self.budget.linear(), self.budget.linear())",
+    ALLOWANCE + "a_table_of_counts_has_the_noise_of_a_table_and_a_number_of_rows_that_of_one",
+)  # fmt: skip
+allowance(
+    "W16", "allowance.py", "a part of a plan is all of it",
+    "return Amount(self.budget, share * self.left)", "return Amount(self.budget, self.left)",
+    ALLOWANCE + "a_part_of_a_plan_is_a_plan",
+)  # fmt: skip
+
+# The ledger and its receipts
+
+ledger = Writer("ledger", "privacy/")
+ledger(
+    "L01", "ledger.py", "a budget is overspent by a thousandth",
+    "FIT = Fraction(1, 10**12)", "FIT = Fraction(1, 10**3)",
+    LEDGERS + "equal_parts_fit_exactly_and_one_more_is_refused",
+    LEDGERS + "the_tolerance_of_a_fit_is_given_once_and_not_for_every_charge",
+)  # fmt: skip
+ledger(
+    "L02", "ledger.py", "the last event may overshoot",
+    "return self._spent + cost <= self._total * (1 + FIT)", "return self._spent < self._total",
+    LEDGERS + "equal_parts_fit_exactly_and_one_more_is_refused",
+)  # fmt: skip
+ledger(
+    "L03", "ledger.py", "the δs of events do not add up",
+    "if self._failing + failing > self._slack * (1 + FIT):", "if failing > self._slack * (1 + FIT):",
+    LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
+)  # fmt: skip
+ledger(
+    "L04", "ledger.py", "threads do not take turns",
+    "        return self._turn\n", "        return _Turn()\n",
+    LEDGERS + "threads_together_spend_what_there_is_and_no_more",
+)  # fmt: skip
+ledger(
+    "L05", "ledger.py", "a charge within a charge, as a signal's handler makes it, sees the old sum",
+    "        if not self._charging.acquire(blocking=False):",
+    "        self._charging = threading.Lock()\n        if not self._charging.acquire(blocking=False):",
+    LEDGERS + "a_charge_within_a_charge_is_refused_as_that_of_a_signals_handler_is",
+)  # fmt: skip
+ledger(
+    "L06", "ledger.py", "the ε that is reported counts the events' δ twice",
+    "delta = self.budget.delta - float(self._failing)", "delta = self.budget.delta",
+    LEDGERS + "the_spent_epsilon_converts_with_the_delta_that_the_events_left",
+)  # fmt: skip
+ledger(
+    "L07", "ledger.py", "a receipt gives each event twice",
+    "for event in entry.events for part in event.draws)",
+    "for event in entry.events for part in (*event.draws, *event.draws))",
+    NOISES + "what_was_paid_for_is_drawn_exactly_once",
+)  # fmt: skip
+ledger(
+    "L08", "ledger.py", "a session that is taken up draws again for what was billed once",
+    "        for earlier in self._read:", "        for earlier in ():",
+    LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
+)  # fmt: skip
+ledger(
+    "L09", "ledger.py", "a receipt that is taken up gives its first release for all",
+    "self._read, self._keeps = iter(entry.released), entry.kept",
+    "self._read, self._keeps = iter(entry.released[:1] * len(entry.released)), entry.kept",
+    LEDGERS + "a_receipt_taken_up_gives_each_of_its_releases_in_turn",
+)  # fmt: skip
+ledger(
+    "L10", "ledger.py", "a ledger that is taken up has spent nothing",
+    "        for entry in earlier:\n            self._count(entry)", "        self._entries.extend(earlier)",
+    LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
+)  # fmt: skip
+ledger(
+    "L11", "ledger.py", "only the last event's δ is remembered",
+    "self._failing += sum(", "self._failing = sum(",
+    LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
+)  # fmt: skip
+ledger(
+    "L12", "ledger.py", "the δ that is set aside is spent in ρ as well",
+    "Fraction(budget.total if slack == 0 else budget.rho(slack))", "Fraction(budget.total)",
+    LEDGERS + "a_slack_is_spent_in_exactly_its_parts_and_paid_for_in_rho",
+)  # fmt: skip
+ledger(
+    "L13", "ledger.py", "an interrupt while an entry is kept leaves it uncounted",
+    "self._count(entry)  # from here on an interrupt counts too much, never too little\n                self._keep(entry)",
+    "self._keep(entry)\n                self._count(entry)",
+    LEDGERS + "an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receipt",
+)  # fmt: skip
+ledger(
+    "L14", "ledger.py", "an entry is not kept before its receipt is given",
+    "never too little\n                self._keep(entry)", "never too little",
+    LEDGERS + "every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded",
+)  # fmt: skip
+ledger(
+    "L15", "ledger.py", "what came out is not kept, and lost when the session is taken up",
+    "            self._keep(self._entries[receipt.number])", "            pass",
+    LEDGERS + "every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded",
+)  # fmt: skip
+ledger(
+    "L16", "ledger.py", "a ledger is taken up by a session that charges something else",
+    "            if entry.events != planned:", "            if False:",
+    LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
+)  # fmt: skip
+ledger(
+    "L17", "ledger.py", "what was lost in a crash is drawn again for one price",
+    "            if entry.is_complete:\n                return entry", "            return entry",
+    LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
+)  # fmt: skip
+ledger(
+    "L18", "ledger.py", "an entry of which a part came out passes for complete, and the rest is drawn again",
+    "return not self.kept or len(self.released) == self.releases", "return not self.kept or len(self.released) >= 1",
+    LEDGERS + "an_entry_of_which_only_a_part_came_out_is_lost_and_paid_again",
+)  # fmt: skip
+ledger(
+    "L19", "ledger.py", "new charges are met by entries that were taken up already",
+    "            self._pending.clear()\n", "",
+    LEDGERS + "a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_out",
+)  # fmt: skip
+ledger(
+    "L20", "ledger.py", "a release is recorded twice over",
+    " or len(entry.released) >= entry.releases:", ":",
+    LEDGERS + "what_was_released_is_recorded_once_and_only_for_its_own_receipt",
+)  # fmt: skip
+ledger(
+    "L21", "ledger.py", "an analyst writes over what was released",
+    "                released.flags.writeable = False\n", "",
+    LEDGERS + "whatever_is_drawn_is_written_down_as_it_was_released",
+    "attacks/test_attacks_receipts.py::test_what_a_session_released_cannot_be_written_over",
+)  # fmt: skip
+ledger(
+    "L22", "ledger.py", "noise from a seed is logged as private",
+    "(*entry.released, released), private=private)", "(*entry.released, released), private=True)",
+    "erm/test_solvers.py::test_the_log_has_what_came_out_and_whether_a_seed_was_used",
+)  # fmt: skip
+ledger(
+    "L23", "ledger.py", "of events charged together one is counted",
+    "entry = Entry(len(self._entries), planned, cost", "entry = Entry(len(self._entries), planned[:1], cost",
+    LEDGERS + "a_charge_is_one_entry_with_all_its_events_what_they_cost_why_and_who_asked",
+)  # fmt: skip
+ledger(
+    "L24", "ledger.py", "a question's bill leaves out what it paid",
+    "bill.charges[entry.number] = entry.cost", "bill.charges[entry.number] = 0.0",
+    LEDGERS + "a_bill_has_exactly_the_receipts_of_its_question_and_their_sum",
+)  # fmt: skip
+ledger(
+    "L25", "ledger.py", "anybody makes receipts",
+    "if issued is not _issued:", "if issued is None:",
+    LEDGERS + "a_receipt_is_made_by_a_ledger_alone",
+)  # fmt: skip
+ledger(
+    "L26", "ledger.py", "cheap noise is charged and other noise drawn",
+    "if not isinstance(event, kinds):", "if False:",
+    NOISES + "a_draw_of_another_kind_is_refused_and_uses_up_no_more_than_the_one_it_was_next_to",
+)  # fmt: skip
+ledger(
+    "L27", "ledger.py", "each fork draws once more from a receipt",
+    '        self._home.require("A receipt", "Draw there, and pass on what was released.")\n', "",
+    NOISES + "a_receipt_buys_nothing_in_a_fork_even_of_noise_made_there",
+)  # fmt: skip
+ledger(
+    "L28", "ledger.py", "an account is opened on a budget that prices events as it likes",
+    "if type(budget) is not Budget:", "if not isinstance(budget, Budget):",
+    LEDGERS + "only_a_budget_that_prices_as_it_should_opens_an_account",
+)  # fmt: skip
+ledger(
+    "L29", "ledger.py", "events are said to be affordable one by one that are not together",
+    "self._admitted(planned, [self.budget.cost(event) for event in planned])",
+    "self._admitted(planned[:1], [self.budget.cost(event) for event in planned[:1]])",
+    LEDGERS + "events_charged_together_pass_together_or_not_at_all",
+)  # fmt: skip
+ledger(
+    "L30", "process.py", "a fork that has the number of its parent spends the account again",
+    "if self._token is not _token or self._number != os.getpid():", "if self._number != os.getpid():",
+    PROCESSES + "a_fork_that_got_the_number_of_its_parent_is_refused",
+)  # fmt: skip
+ledger(
+    "L31", "process.py", "a fork that Python was not told of spends the account again",
+    "if self._token is not _token or self._number != os.getpid():", "if self._token is not _token:",
+    PROCESSES + "a_fork_that_python_was_not_told_of_is_refused",
+)  # fmt: skip
+ledger(
+    "L32", "process.py", "a deep copy is a second account",
+    "def __deepcopy__(self, memo: dict[int, Any]) -> Self:\n        return self",
+    "def __deepcopy__(self, memo: dict[int, Any]) -> Self:\n        twin = object.__new__(type(self))\n"
+    "        twin.__dict__.update(self.__dict__)\n        return twin",
+    PROCESSES + "a_copy_of_an_account_is_the_account",
+)  # fmt: skip
+ledger(
+    "L33", "process.py", "an account goes into a pickle, and comes back unspent",
+    "def __reduce__(self) -> str | tuple[Any, ...]:\n",
+    "def __reduce__(self) -> str | tuple[Any, ...]:\n        return type(self), (self.budget,)\n",
+    LEDGERS + "a_copy_of_a_ledger_is_the_ledger_and_there_is_no_pickle",
+)  # fmt: skip
+
+# Noise
+
+noise = Writer("noise", "privacy/")
+noise(
+    "N01", "noise.py", "few values on a fine grid are released nearly bare",
+    "measurement = _opendp(isinstance(event, events.Laplace), spread / event.grid)",
+    "measurement = _opendp(isinstance(event, events.Laplace), spread)",
+    NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
+)  # fmt: skip
+noise(
+    "N02", "noise.py", "many values with Laplace noise on a fine grid are released nearly bare",
+    "functools.partial(self._laplace, event.scale / event.grid)", "functools.partial(self._laplace, event.scale)",
+    NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
+)  # fmt: skip
+noise(
+    "N03", "noise.py", "many values with Gaussian noise on a fine grid are released nearly bare",
+    "functools.partial(self._gaussian, event.sigma / event.grid)", "functools.partial(self._gaussian, event.sigma)",
+    NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
+)  # fmt: skip
+noise(
+    "N04", "noise.py", "the discrete Gaussian is narrower than it says",
+    "return Y[self._coins(z * z / 2, rate)]", "return Y[self._coins(z * z, rate)]",
+    NOISE + "large_vectors_follow_the_exact_discrete_law",
+)  # fmt: skip
+noise(
+    "N05", "noise.py", "the tails of Gaussian noise are cut at 4σ: what lies beyond tells neighbours apart",
+    "return Y[self._coins(z * z / 2, rate)]",
+    "return np.clip(Y[self._coins(z * z / 2, rate)], -math.ceil(4 * σ), math.ceil(4 * σ))",
+    NOISE + "no_tail_is_cut",
+)  # fmt: skip
+noise(
+    "N06", "noise.py", "the tails of Laplace noise are cut at 12 scales: what lies beyond tells neighbours apart",
+    "        return G[:count] - G[count:]\n",
+    "        return np.clip(G[:count] - G[count:], -math.ceil(12 * s), math.ceil(12 * s))\n",
+    NOISE + "no_tail_is_cut",
+)  # fmt: skip
+noise(
+    "N07", "noise.py", "choices have a third less noise",
+    "shifts = (values - values.max()) / event.scale", "shifts = 1.5 * (values - values.max()) / event.scale",
+    NOISE + "choices_are_those_of_exact_arithmetic_on_the_same_bits",
+)  # fmt: skip
+noise(
+    "N08", "noise.py", "comparisons share their noise",
+    "return self._buffers[scale].pop()", "return self._buffers[scale][-1]",
+    NOISE + "no_comparison_is_handed_out_twice",
+)  # fmt: skip
+noise(
+    "N09", "noise.py", "coins near their edge are not settled",
+    "for i in _where(np.abs(margin) < 2.0**-44):", "for i in _where(np.abs(margin) < 0):",
+    NOISE + "a_coin_inside_a_word_is_settled_by_further_bits",
+)  # fmt: skip
+noise(
+    "N10", "uniforms.py", "a coin is decided by the lower end of what is known of it",
+    "if context.divide(Decimal(self.numerator + 1), one) <= low:", "if context.divide(Decimal(self.numerator), one) <= low:",
+    NOISE + "a_coin_inside_a_word_is_settled_by_further_bits",
+)  # fmt: skip
+noise(
+    "N11", "noise.py", "indices are drawn with a bias",
+    "return w[w < np.uint64(n)].astype(np.int64)", "return (w % np.uint64(n)).astype(np.int64)",
+    NOISE + "every_index_is_as_likely_in_every_place_of_a_subsample",
+    NOISE + "a_sample_with_replacement_is_uniform_and_may_exceed_n",
+)  # fmt: skip
+noise(
+    "N12", "noise.py", "choices among very many have another law",
+    "            coin.bits += k  # now uniform on [0, 2^-k)\n", "",
+    "erm/test_erm_frank_wolfe.py::test_the_fast_selection_has_the_law_of_the_exponential_mechanism",
+)  # fmt: skip
+noise(
+    "N13", "noise.py", "a secret sample has every row, though amplification is billed",
+    "return np.flatnonzero(self._below(events.COIN, rows) < event.heads)", "return np.arange(rows)",
+    NOISE + "a_sample_has_every_row_at_its_rate",
+)  # fmt: skip
+noise(
+    "N14", "noise.py", "noise is drawn without a receipt",
+    "if type(receipt) is not Receipt:", "if not hasattr(receipt, 'redeem'):",
+    NOISES + "an_event_alone_buys_nothing_and_neither_does_anything_else",
+)  # fmt: skip
+noise(
+    "N15", "noise.py", "values are released without noise",
+    "receipt.released(lambda: self._noisy(value, event), self.private)",
+    "receipt.released(lambda: value, self.private)",
+    NOISE + "large_vectors_follow_the_exact_discrete_law",
+)  # fmt: skip
+noise(
+    "N16", "noise.py", "a huge value overflows, and is heard of",
+    "np.clip(np.nan_to_num(steps, nan=0.0), -float(_LARGEST), float(_LARGEST))", "np.nan_to_num(steps, nan=0.0)",
+    NOISE + "no_value_can_raise_or_overflow",
+)  # fmt: skip
+noise(
+    "N17", "noise.py", "wide noise has low digits of another law",
+    "        if rejected.size:", "        if False:",
+    NOISE + "the_low_part_of_a_wide_draw_is_rejected_when_its_coin_says_so",
+)  # fmt: skip
+noise(
+    "N18", "noise.py", "draws near a boundary are those of rounded arithmetic",
+    "_where((w < _LEAST) | (fraction < error) | (fraction > 1 - error))", "_where(w < _LEAST)",
+    NOISE + "a_boundary_inside_a_word_is_settled_by_further_bits",
+)  # fmt: skip
+noise(
+    "N19", "noise.py", "noise from a seed passes for private",
+    "    private = False\n", "    private = True\n",
+    NOISE + "a_seeded_source_warns_and_says_that_it_is_not_private",
+)  # fmt: skip
+noise(
+    "N20", "noise.py", "a guard's noise is rounded to a coarser grid than was billed",
+    "if math.frexp(unit)[0] != 0.5 or event.sensitivity % unit or not (on_grid or unit <= finest):", "if False:",
+    NOISES + "a_round_whose_noise_would_be_rounded_is_refused",
+)  # fmt: skip
+noise(
+    "N21", "noise.py", "a guard's values have the noise of its threshold, a fifth too small",
+    "lambda: draw(ν, 2 * Δ), over)", "lambda: draw(τ, Δ), over)",
+    SPARSE + "a_round_has_the_noise_that_its_event_states",
+)  # fmt: skip
+noise(
+    "N22", "noise.py", "a guard's values have half their noise",
+    "lambda: draw(ν, 2 * Δ), over)", "lambda: draw(ν / 2, 2 * Δ), over)",
+    SPARSE + "a_round_has_the_noise_that_its_event_states",
+)  # fmt: skip
+noise(
+    "N23", "noise.py", "a guard's threshold has half its noise",
+    "GuardRound(threshold + draw(τ, Δ),", "GuardRound(threshold + draw(τ / 2, Δ),",
+    SPARSE + "a_round_has_the_noise_that_its_event_states",
+)  # fmt: skip
+noise(
+    "N24", "noise.py", "the free gap has half its noise",
+    "events.Laplace(sensitivity, scale, unit)", "events.Laplace(sensitivity, scale / 2, unit)",
+    SPARSE + "a_round_has_the_noise_that_its_event_states",
+)  # fmt: skip
+noise(
+    "N25", "guard_round.py", "a guard compares bare values",
+    "noisy = value + self._draw()", "noisy = value",
+    SPARSE + "a_round_has_the_noise_that_its_event_states",
+)  # fmt: skip
+noise(
+    "N26", "guard_round.py", "a threshold is compared with after its ⊤",
+    "threshold, self._threshold = self._threshold, None", "threshold = self._threshold",
+    NOISES + "a_round_is_over_with_its_first_value_above",
+)  # fmt: skip
+noise(
+    "N27", "guard_round.py", "that a round ended is not written down, and a session taken up has it again",
+    "            self._over()\n", "",
+    SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
+)  # fmt: skip
+noise(
+    "N28", "noise.py", "an event of any kind is drawn by any method",
+    "return receipt.redeem(*kinds)", "return receipt.redeem(*kinds, events.Event)",
+    NOISES + "a_draw_of_another_kind_is_refused_and_uses_up_no_more_than_the_one_it_was_next_to",
+)  # fmt: skip
+noise(
+    "N29", "noise.py", "NaN scores raise, and are heard of",
+    "np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)", "given.astype(np.float64)",
+    NOISE + "scores_out_of_range_never_raise",
+)  # fmt: skip
+
+PRIVACY = [*events.mutants, *allowance.mutants, *ledger.mutants, *noise.mutants]

@@ -1,0 +1,387 @@
+"""Harm to the papers' mechanisms, their promises and their judges."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+SPARSE = "textbook/test_sparse_vector.py::test_"
+PMW = "textbook/test_pmw.py::test_"
+MWEM = "textbook/test_mwem.py::test_"
+SMALL_DB = "textbook/test_small_db.py::test_"
+EXPERTS = "textbook/test_multiplicative_weights.py::test_"
+BOUNDS = "textbook/test_bounds.py::test_"
+CONVEX = "textbook/test_convex_pmw.py::test_"
+EXCESS = "convex/test_excess.py::test_"
+EXACT = "data/test_exact_counts.py::test_"
+THEOREMS = "test_theorems.py::test_"
+AUDIT = "test_audit.py::test_"
+
+guard = Writer("sparse-vector", "textbook/")
+guard(
+    "V01", "sparse_vector.py", "one more ⊤ is answered than was planned",
+    "if progress.tops >= config.rounds:", "if progress.tops > config.rounds:",
+    SPARSE + "it_stops_after_c_answers_above_and_charges_nothing_more",
+)  # fmt: skip
+guard(
+    "V02", "sparse_vector.py", "the gap is released though not asked for, on a grid that is not safe for it",
+    "gap = excess * config.grid if config.gap else None", "gap = excess * config.grid",
+    SPARSE + "the_gap_is_released_only_where_it_was_asked_for",
+)  # fmt: skip
+guard(
+    "V03", "sparse_vector.py", "what is above is released without noise",
+    "measured = float(noise.add(_floored(value, grid) * grid, receipt))", "measured = float(_floored(value, grid) * grid)",
+    SPARSE + "numeric_sparse_measures_what_is_above_with_fresh_noise_and_charges_it",
+)  # fmt: skip
+guard(
+    "V04", "sparse_vector.py", "a value is measured with the noise of a less sensitive one",
+    "if measured and not measured.sensitivity >= self.guard.sensitivity:", "if False:",
+    SPARSE + "a_sparse_vector_that_its_proof_does_not_cover_is_refused",
+)  # fmt: skip
+guard(
+    "V05", "sparse_vector.py", "a session taken up has all its rounds again",
+    "return Progress(tops=sum(entry.released == (ABOVE,) for entry in rounds))", "return Progress()",
+    SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
+)  # fmt: skip
+guard(
+    "V06", "sparse_vector.py", "a round opens whose measurement cannot be paid: the refusal says ⊤",
+    "if config.measurement is not None and not ledger.affords(config.guard, config.measurement):", "if False:",
+    SPARSE + "a_round_opens_only_if_its_measurement_is_affordable_too",
+)  # fmt: skip
+guard(
+    "V07", "sparse_vector.py", "in an open round a refusal to measure says ⊤",
+    "if config.measurement is not None and not ledger.affords(config.measurement):", "if False:",
+    SPARSE + "an_open_round_whose_measurement_was_spent_elsewhere_is_refused_whatever_the_value",
+)  # fmt: skip
+guard(
+    "V08", "sparse_vector.py", "a round goes on with other noise than was paid for, or on another account",
+    "        progress.require(config, ledger)\n", "",
+    SPARSE + "an_open_round_goes_on_only_with_the_noise_that_was_paid_for",
+)  # fmt: skip
+guard(
+    "V09", "sparse_vector.py", "rounding takes neighbours further apart than their sensitivity",
+    "return math.floor(value / unit)", "return round(value / unit)",
+    SPARSE + "a_value_between_two_steps_is_not_rounded_to_the_even_one",
+    SPARSE + "rounding_never_takes_neighbours_further_apart_than_their_sensitivity",
+)  # fmt: skip
+guard(
+    "V10", "sparse_vector.py", "the promised width forgets that there are many rounds",
+    "math.log(2 * rounds / beta)", "math.log(2 / beta)",
+    SPARSE + "within_the_promised_width_all_noise_of_all_rounds_and_values_stays_but_for_beta",
+)  # fmt: skip
+guard(
+    "V11", "sparse_vector.py", "the promised width forgets that there are many values",
+    "2 * math.log(max(queries, 2) / beta)", "2 * math.log(2 / beta)",
+    SPARSE + "within_the_promised_width_all_noise_of_all_rounds_and_values_stays_but_for_beta",
+)  # fmt: skip
+guard(
+    "V12", "sparse_vector.py", "the gap is released on a grid of which the threshold is no multiple",
+    "if self.gap and any(x % self.grid for x in (self.threshold, self.guard.sensitivity)):", "if False:",
+    SPARSE + "a_sparse_vector_that_its_proof_does_not_cover_is_refused",
+)  # fmt: skip
+
+linear = Writer("textbook", "textbook/")
+linear(
+    "P01", "pmw.py", "the hypothesis is moved away from the data",
+    "overshoots = measured < self.config.scale * believed", "overshoots = measured > self.config.scale * believed",
+    PMW + "what_the_hypothesis_has_wrong_is_measured_and_learned",
+)  # fmt: skip
+linear(
+    "P02", "pmw.py", "η is a tenth of the theorem's: the rounds run out before the hypothesis is right",
+    "return experts.step_size(self.alpha, self.step)", "return 0.1 * experts.step_size(self.alpha, self.step)",
+    PMW + "an_update_is_that_of_the_book_with_the_step_of_the_theorem",
+)  # fmt: skip
+linear(
+    "P03", "pmw.py", "the guard is calibrated to half of what a row does",
+    "return sparse_vector.guard_round(G * delta / w, ratio, delta), measurement, c, w",
+    "return sparse_vector.guard_round(G * delta / w, ratio, delta / 2), measurement, c, w",
+    EXACT + "no_row_moves_pmw_or_mwem_by_more_than_is_billed_however_wrong_the_guess_of_n",
+    PMW + "events_are_for_the_one_row_that_a_neighbour_moves",
+)  # fmt: skip
+linear(
+    "P04", "pmw.py", "a refusal says what the guard would have answered",
+    "        self._require_afforded(measurement)\n", "",
+    PMW + "a_round_whose_measurement_was_spent_elsewhere_answers_nothing_whatever_the_data",
+)  # fmt: skip
+linear(
+    "P05", "pmw.py", "counts that the guard found wrong are released bare",
+    "measured = float(self._noise.add(N, receipt))", "measured = float(N)",
+    PMW + "what_is_measured_is_what_came_out_of_the_ledger",
+)  # fmt: skip
+linear(
+    "P06", "pmw.py", "the guard is silent up to twice the error that the theorem allows",
+    "return float(round(2 * self.alpha * self.scale))", "return float(round(4 * self.alpha * self.scale))",
+    PMW + "the_noise_stays_within_the_rows_that_the_theorem_gives_it",
+)  # fmt: skip
+linear(
+    "P07", "pmw.py", "2α is promised where 3α is proved",
+    "return 3 * self.alpha", "return 2 * self.alpha",
+    PMW + "the_noise_stays_within_the_rows_that_the_theorem_gives_it",
+)  # fmt: skip
+linear(
+    "P08", "pmw.py", "measurements are off by more than promised, for the union over rounds is forgotten",
+    "M = math.sqrt(2 * math.log(6 * c / beta))", "M = math.sqrt(2 * math.log(6 / beta))",
+    PMW + "all_measurements_stay_within_alpha_but_for_a_third_of_beta",
+)  # fmt: skip
+linear(
+    "P09", "pmw.py", "the rounds of a pure budget cost c times what there is",
+    "w = delta * c * (G + M) / (share * budget.total)", "w = delta * (G + M) / (share * budget.total)",
+    PMW + "all_rounds_together_cost_the_budget_and_no_more",
+)  # fmt: skip
+linear(
+    "P10", "pmw.py", "a share of the budget is spent as if it were all",
+    "c * (G**2 + M**2) / 2 / (share * budget.total)", "c * (G**2 + M**2) / 2 / budget.total",
+    PMW + "a_share_of_the_budget_is_all_that_the_rounds_cost",
+)  # fmt: skip
+linear(
+    "P11", "mwem.py", "a choice is drawn for half of what a row does to its scores",
+    "return Exponential(delta, E * delta / w), measurement, T, w", "return Exponential(delta / 2, E * delta / w), measurement, T, w",
+    EXACT + "no_row_moves_pmw_or_mwem_by_more_than_is_billed_however_wrong_the_guess_of_n",
+    MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
+)  # fmt: skip
+linear(
+    "P12", "mwem.py", "a measurement has half its noise at the same price",
+    "measurement: Laplace | Gaussian = Laplace(delta, w / M)", "measurement: Laplace | Gaussian = Laplace(delta / 2, w / M / 2)",
+    MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
+)  # fmt: skip
+linear(
+    "P13", "mwem.py", "counts are released bare",
+    "measured = float(noise.add(float(counted[worst]), ledger.charge(measurement, why=\"mwem: measurement\")))",
+    "ledger.charge(measurement, why=\"mwem: measurement\")\n        measured = float(counted[worst])",
+    MWEM + "what_is_measured_is_what_came_out_of_the_ledger",
+)  # fmt: skip
+linear(
+    "P14", "mwem.py", "the release stops at twice the error that its promise allows",
+    "if abs(y) <= 2 * config.alpha * config.scale:", "if abs(y) <= 4 * config.alpha * config.scale:",
+    MWEM + "an_error_of_three_alpha_does_not_stop_it_and_one_of_alpha_does",
+)  # fmt: skip
+linear(
+    "P15", "mwem.py", "scores carry rounding that depends on the data",
+    "expected = np.clip(np.floor(believed / steps + 0.5), 0, rows.LARGEST) * steps", "expected = believed",
+    MWEM + "the_scores_move_by_at_most_one_when_a_row_is_replaced",
+)  # fmt: skip
+linear(
+    "P16", "mwem.py", "2α is promised where 3α is proved",
+    "return 3 * self.alpha", "return 2 * self.alpha",
+    MWEM + "all_choices_and_measurements_are_right_to_within_alpha_but_for_beta",
+)  # fmt: skip
+linear(
+    "P17", "mwem.py", "the choice is right only for one round, for the union over rounds is forgotten",
+    "E = 2 * math.log(2 * queries * T / beta) / CHOICE", "E = 2 * math.log(2 * queries / beta) / CHOICE",
+    MWEM + "all_choices_and_measurements_are_right_to_within_alpha_but_for_beta",
+)  # fmt: skip
+linear(
+    "P18", "small_db.py", "a database is chosen for half of what a row does to its score",
+    "allowance.choice(m / unit) if epsilon is None else Exponential(m / unit, epsilon)",
+    "allowance.choice(m / unit / 2) if epsilon is None else Exponential(m / unit / 2, epsilon)",
+    SMALL_DB + "the_score_moves_by_at_most_the_sensitivity_it_is_billed_for",
+)  # fmt: skip
+linear(
+    "P19", "small_db.py", "the score is that of the best query, not of the worst",
+    "np.abs(target - n * held).max(axis=1)", "np.abs(target - n * held).min(axis=1)",
+    SMALL_DB + "databases_are_drawn_from_exactly_the_exponential_mechanism",
+)  # fmt: skip
+linear(
+    "P20", "multiplicative_weights.py", "four times too few updates are planned",
+    '"hoeffding": 2 * alpha**2}', '"hoeffding": 8 * alpha**2}',
+    EXPERTS + "algorithm_5_answers_every_query_within_alpha_in_at_most_the_bounded_number_of_updates",
+    EXPERTS + "hoeffdings_step_allows_eight_times_fewer_updates_than_the_papers",
+)  # fmt: skip
+linear(
+    "P21", "multiplicative_weights.py", "a step so long that an update need not teach",
+    '"hoeffding": 4 * alpha}', '"hoeffding": 12 * alpha}',
+    EXPERTS + "the_potential_falls_by_what_theorem_4_10_says_at_every_mistake",
+)  # fmt: skip
+linear(
+    "P22", "multiplicative_weights.py", "mass is taken from where too little is",
+    "return query if overshoots else 1 - query", "return 1 - query if overshoots else query",
+    EXPERTS + "an_update_moves_the_answer_towards_the_truth_and_nothing_else_about_it_matters",
+)  # fmt: skip
+linear(
+    "P23", "bounds.py", "the rows of Theorem 4.14 are those of the book's slip",
+    "return 36 * ln_x * union / (epsilon * alpha**3)", "return 32 * ln_x * union / (epsilon * alpha**3)",
+    BOUNDS + "theorem_4_14_has_the_corrected_constant_36",
+)  # fmt: skip
+linear(
+    "P24", "bounds.py", "a small database is too small for its promise",
+    "return math.ceil(math.log(max(queries, 3)) / alpha**2)", "return math.ceil(math.log(max(queries, 3)) / alpha)",
+    BOUNDS + "the_small_database_has_the_size_of_lemma_4_3",
+)  # fmt: skip
+linear(
+    "P25", "games.py", "the accuracy game sees no error",
+    "return abs(query.dot(data.marginal(query.attributes)) / data.rows - answer.value)", "return 0.0",
+    THEOREMS + "the_game_sees_a_mechanism_with_a_tenth_of_the_rows_fail",
+)  # fmt: skip
+linear(
+    "P26", "games.py", "the threshold game forgives a ⊥ that was wrong",
+    "(turn.value >= alpha and not turn.above) or ", "",
+    THEOREMS + "ullmans_theorem_3_1_holds_at_its_number_of_rows_and_is_seen_to_fail_at_a_fiftieth",
+)  # fmt: skip
+
+convex = Writer("convex", "textbook/")
+convex(
+    "C01", "convex_pmw.py", "err is taken to move by S where a row is replaced",
+    "    Δ = budget.bounded(S) + 2 * τ\n", "    Δ = S + 2 * τ\n",
+    CONVEX + "all_rounds_together_cost_the_budget_and_no_more",
+)  # fmt: skip
+convex(
+    "C02", "convex_pmw.py", "the hypothesis is moved away from the data, as the paper prints it",
+    "return -config.eta * min(1.0", "return config.eta * min(1.0",
+    CONVEX + "the_corrected_update_ends_within_the_bound_and_each_one_lowers_the_potential",
+)  # fmt: skip
+convex(
+    "C03", "convex_pmw.py", "η is a tenth of the theorem's",
+    '"hoeffding": 4.0}[step] * bound**2)', '"hoeffding": 40.0}[step] * bound**2)',
+    CONVEX + "a_step_has_the_length_that_the_bound_on_updates_is_proved_for",
+)  # fmt: skip
+convex(
+    "C04", "convex_pmw.py", "the guard is silent up to twice the error that the theorem allows",
+    "return 0.75 * self.alpha * self.scale", "return 1.5 * self.alpha * self.scale",
+    CONVEX + "the_guard_is_right_between_half_of_alpha_and_alpha",
+)  # fmt: skip
+convex(
+    "C05", "convex_pmw.py", "a loss is answered whose err a row moves by more than the guard is billed for",
+    "if excess is None or grid < excess.unit or excess.sensitivity(grid) > config.guard.sensitivity:", "if excess is None:",
+    CONVEX + "a_loss_whose_error_moves_by_more_than_the_guard_is_billed_for_is_refused",
+)  # fmt: skip
+convex(
+    "C06", "convex_pmw.py", "a table of fewer rows than the noise is for is accepted",
+    'if ledger.budget.neighbours == "replace" and data.rows < config.scale:', "if False:",
+    CONVEX + "a_table_of_fewer_rows_than_were_configured_is_refused",
+)  # fmt: skip
+convex(
+    "C07", "convex_pmw.py", "the rounds cost more than the budget",
+    "each = share * budget.total / T", "each = 2 * share * budget.total / T",
+    CONVEX + "all_rounds_together_cost_the_budget_and_no_more",
+)  # fmt: skip
+convex(
+    "C08", "convex_pmw.py", "the private number of rows is used where only its estimate is public",
+    'return float(data.rows) if ledger.budget.neighbours == "replace" else config.scale', "return float(data.rows)",
+    CONVEX + "under_add_remove_the_number_of_rows_is_never_read",
+)  # fmt: skip
+convex(
+    "C09", "convex_offline.py", "the stop of an offline release reads the exact error",
+    "stopped = noise.add(float(errors[worst]), measured) <=", "stopped = float(errors[worst]) <=",
+    CONVEX + "the_stop_of_an_offline_release_is_decided_by_a_measurement",
+)  # fmt: skip
+convex(
+    "C10", "convex_offline.py", "an offline release stops at twice the error that its promise allows",
+    "<= 0.625 * online.alpha * online.scale", "<= 1.25 * online.alpha * online.scale",
+    CONVEX + "the_stop_of_an_offline_release_is_decided_by_a_measurement",
+)  # fmt: skip
+convex(
+    "C11", "oracles.py", "the steps of noisy gradient descent lack √T",
+    "once * math.sqrt(T), self.diameter", "once, self.diameter",
+    CONVEX + "all_rounds_together_cost_the_budget_and_no_more",
+)  # fmt: skip
+convex(
+    "C12", "oracles.py", "noisy gradient descent has no noise",
+    "noisy = noise.add(sums.at(theta, counts), receipt)  # Σ∇ℓ + b_t", "noisy = sums.at(theta, counts)",
+    CONVEX + "the_oracle_is_charged_before_it_draws_and_its_event_is_what_it_draws_from",
+)  # fmt: skip
+convex(
+    "C13", "oracles.py", "output perturbation has half its noise",
+    "change = 2 * L / (rows * σ)", "change = L / (rows * σ)",
+    CONVEX + "an_oracle_is_billed_for_what_its_theorem_says_of_neighbours",
+)  # fmt: skip
+convex(
+    "C14", "oracles.py", "regularised output perturbation has half its noise under replace",
+    "change = budget.gradient(L) / Λ", "change = L / Λ",
+    CONVEX + "an_oracle_is_billed_for_what_its_theorem_says_of_neighbours",
+)  # fmt: skip
+convex(
+    "C15", "oracles.py", "output perturbation releases the minimum itself",
+    "return over.project(noise.add(found, receipt))", "return over.project(found)",
+    CONVEX + "the_oracle_is_charged_before_it_draws_and_its_event_is_what_it_draws_from",
+)  # fmt: skip
+convex(
+    "C16", "oracles.py", "gradients are summed whose rounding is not billed",
+    "return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * each.grid <= each.sensitivity", "return True",
+    CONVEX + "gradients_that_a_row_moves_by_more_than_the_plan_is_billed_for_are_not_certain",
+)  # fmt: skip
+convex(
+    "C17", "oracles.py", "a loss of longer gradients than configured is accepted",
+    "if not found <= stated * (1 + 1e-12):", "if False:",
+    CONVEX + "losses_outside_the_generalised_linear_family_are_refused",
+    CONVEX + "a_refused_query_never_touches_the_data",
+)  # fmt: skip
+
+solver = Writer("convex", "convex/")
+solver(
+    "C20", "solver/excess.py", "err on the data moves twice as far as it is billed for",
+    "else 2 * self.bound\n", "else self.bound\n",
+    EXCESS + "one_row_moves_the_value_by_no_more_than_is_billed",
+    EXCESS + "some_row_moves_the_value_by_nearly_what_is_billed",
+)  # fmt: skip
+solver(
+    "C21", "solver/excess.py", "the minimum on the data is found 200 times too loosely for its bill",
+    "found = minimiser(self.surrogate, counts, self.gap / self.rows)", "found = minimiser(self.surrogate, counts, 200 * self.gap / self.rows)",
+    EXCESS + "the_value_is_err_within_what_is_stated",
+    EXCESS + "one_row_moves_the_value_by_no_more_than_is_billed",
+)  # fmt: skip
+solver(
+    "C22", "solver/excess.py", "the guard's value moves by two rows where one changes",
+    "return math.ceil(excess.most * (1 + 4 * finest))", "return math.ceil(excess.most / 2)",
+    EXCESS + "the_guards_value_of_neighbours_differs_by_at_most_a_row_at_every_scale",
+)  # fmt: skip
+solver(
+    "C23", "solver/excess.py", "one cell's loss is not held to S",
+    "F = np.clip(np.rint(each), -self.bound, self.bound).astype(np.int64)", "F = np.rint(each).astype(np.int64)",
+    EXCESS + "a_vouched_loss_that_spikes_is_held_to_its_scale",
+)  # fmt: skip
+solver(
+    "C24", "solver/excess.py", "where n is private a huge table's value moves by more than is billed",
+    "return min(V, self.bound * math.floor(self.rows - n)) if self.private_rows else V", "return V",
+    EXCESS + "larger_tables_than_were_foreseen_have_a_value_that_moves_as_billed",
+)  # fmt: skip
+solver(
+    "C25", "solver/gradient_sums.py", "sums of gradients have half their sensitivity",
+    "return self.budget.gradient(self._lipschitz) * tapered(self.budget) + 2 * self._rounded",
+    "return self._lipschitz * tapered(self.budget) + 2 * self._rounded",
+    EXCESS + "some_row_moves_a_sum_of_gradients_by_nearly_what_is_billed",
+)  # fmt: skip
+solver(
+    "C26", "solver/private_minimum.py", "a minimum passes for certain that some table has not",
+    "    return floor <= tolerance / 2 and _accelerated_steps(surrogate, tolerance) <= _most_steps(surrogate)", "    return True",
+    "convex/test_private_minimum.py::test_what_is_not_certain_for_every_table_is_known_from_public_facts",
+)  # fmt: skip
+solver(
+    "C27", "solver/private_minimum.py", "an unproven Newton step passes for the minimum",
+    "return proven.theta if proven.gap <= tolerance else None", "return proven.theta",
+    "convex/test_private_minimum.py::test_a_method_that_fails_is_followed_by_the_proven_one",
+    "convex/test_private_minimum.py::test_no_method_finds_a_lower_value_than_was_promised",
+)  # fmt: skip
+solver(
+    "C28", "solver/certificate.py", "a tenth of the proven gap is stated as the gap",
+    "bounds.append(float(g @ (theta - self.over.minimise(g))))", "bounds.append(0.1 * float(g @ (theta - self.over.minimise(g))))",
+    "convex/test_public_minimum.py::test_an_early_stop_says_how_far_it_is",
+    "convex/test_public_minimum.py::test_a_smooth_loss_is_solved_to_1e_8_and_no_point_of_the_set_is_lower",
+)  # fmt: skip
+solver(
+    "C29", "losses/custom.py", "a user's gradients are longer on the data than declared",
+    "clip = np.minimum(1.0, self.risk.loss.lipschitz / np.maximum(lengths, 1e-300))", "clip = np.ones_like(lengths)",
+    "convex/test_losses.py::test_on_data_a_gradient_beyond_its_declared_norm_is_clipped_without_a_word",
+)  # fmt: skip
+solver(
+    "C30", "minimize.py", "a loss that says it equals a vouched one is vouched for",
+    "any(self.risk.loss is loss for loss in losses)", "any(self.risk.loss == loss for loss in losses)",
+    "attacks/test_attacks_convex.py::test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched",
+)  # fmt: skip
+
+judges = Writer("judges", "")
+judges(
+    "J01", "audit.py", "the audit finds nothing",
+    "return max(0.0, forward, backward)", "return 0.0",
+    AUDIT + "laplace_noise_is_audited_close_to_its_loss",
+)  # fmt: skip
+judges(
+    "J02", "audit.py", "the audit does not take δ off",
+    "return math.log((p - delta) / q) if p > delta else -math.inf", "return math.log(p / q) if p > delta else -math.inf",
+    AUDIT + "delta_is_taken_off_before_the_ratio",
+)  # fmt: skip
+judges(
+    "J03", "audit.py", "the audit's bounds are wrong four times as often as stated",
+    "error = (1 - confidence) / 4  # two directions, two probabilities each", "error = 8 * (1 - confidence)",
+    AUDIT + "the_bound_of_an_audit_is_that_of_clopper_and_pearson_at_a_quarter_of_its_error",
+)  # fmt: skip
+
+TEXTBOOK = [*guard.mutants, *linear.mutants, *convex.mutants, *solver.mutants, *judges.mutants]
