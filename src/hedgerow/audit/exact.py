@@ -216,19 +216,19 @@ def _round_law(values: Sequence[float], event: AboveThreshold, threshold: float,
     law: list[Array] = []
     for value in values:
         need = _steps(threshold, grid) + τ - _steps(value, grid)  # ν must be at least this
-        above = _laplace_tail(need, c)
+        above = laplace_tail(need, c)
         if gap:
             widest = math.ceil(CUT * c)
             at = np.exp(-np.abs(need[:, None] + np.arange(widest)) / c) * math.tanh(0.5 / c)
-            law.append(np.append(weights @ at, weights @ _laplace_tail(need + widest, c)))
+            law.append(np.append(weights @ at, weights @ laplace_tail(need + widest, c)))
         else:
             law.append(np.array([weights @ above]))
-        weights = weights * _laplace_tail(1 - need, c)  # ν ≤ need − 1
+        weights = weights * laplace_tail(1 - need, c)  # ν ≤ need − 1
     law.append(np.array([weights.sum()]))
     return np.concatenate(law)
 
 
-def _laplace_tail(k: Integers, scale: float) -> Array:
+def laplace_tail(k: Integers, scale: float) -> Array:
     """P[ν ≥ k] of discrete Laplace noise on whole numbers."""
     h = 1 / scale
     upper = np.exp(-np.maximum(k, 1) * h) / (1 + math.exp(-h))
