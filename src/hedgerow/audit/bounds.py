@@ -27,6 +27,7 @@ from hedgerow.errors import InvalidInput
 
 _CHOOSE = 4  # one run in so many chooses the event of scores
 _THRESHOLDS = 500  # that are tried at most
+_DOUBT = 0.02  # the error of bounds that only choose
 
 
 def epsilon_lower_bound(
@@ -72,7 +73,7 @@ def epsilon_lower_bound_of_scores(
     runs = min(first.size, second.size)
     _require(runs >= _CHOOSE, runs, _CHOOSE, confidence, delta)
     chosen = chosen_runs(runs)
-    event = best_tail(first[:chosen], second[:chosen], delta=delta, confidence=confidence)
+    event = best_tail(first[:chosen], second[:chosen], delta=delta)
     hits = event.hits(first[chosen:runs]), event.hits(second[chosen:runs])
     return bound_of_hits(*(hits if event.for_first else hits[::-1]), runs - chosen, delta=delta, confidence=confidence)
 
@@ -94,13 +95,11 @@ class Tail:
         return f"{'≥' if self.at_least else '≤'} {self.threshold:.4g}"
 
 
-def best_tail(
-    first: NDArray[np.float64], second: NDArray[np.float64], *, delta: float = 0.0, confidence: float = 0.999
-) -> Tail:
-    """The event that tells two lists of scores apart best."""
+def best_tail(first: NDArray[np.float64], second: NDArray[np.float64], *, delta: float = 0.0) -> Tail:
+    """The event that tells two lists of scores apart best, by bounds that few runs can give: nothing rests on them."""
     thresholds = np.unique(np.concatenate([first, second]))
     thresholds = thresholds[:: math.ceil(thresholds.size / _THRESHOLDS)]
-    promises = _tail_bounds(first, second, thresholds, delta, (1 - confidence) / 2)
+    promises = _tail_bounds(first, second, thresholds, delta, _DOUBT)
     family, i = np.unravel_index(np.argmax(promises), promises.shape)
     return Tail(float(thresholds[i]), bool(family < 2), bool(family % 2 == 0), float(promises[family, i]))
 
@@ -215,7 +214,7 @@ def _best_event(seen: Counter[Hashable], other: Counter[Hashable], runs: int, de
     best, chosen, hits, hits_other = -math.inf, 0, 0, 0
     for size, z in enumerate(ranked, start=1):
         hits, hits_other = hits + seen[z], hits_other + other[z]
-        bound = _bound(hits, hits_other, runs, delta, 0.01)
+        bound = _bound(hits, hits_other, runs, delta, _DOUBT)
         if bound > best:
             best, chosen = bound, size
     return frozenset(ranked[:chosen])

@@ -33,6 +33,7 @@ from hedgerow.erm import (
 )
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
+from hedgerow.privacy.guard_round import GuardRound
 from hedgerow.privacy.ledger import Accountant, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
 
@@ -85,8 +86,8 @@ def direction(theta: Array) -> float:
     return float(theta[0] / theta[1])
 
 
-class _Overheard(Noise):
-    """Keeps all that is drawn."""
+class Overheard(Noise):
+    """Keeps all that is drawn of another's noise."""
 
     def __init__(self, source: Noise) -> None:
         super().__init__()
@@ -96,6 +97,9 @@ class _Overheard(Noise):
         self.heard.append(self.source.add(value, receipt))
         return self.heard[-1]
 
+    def open_round(self, receipt: Receipt, threshold: int, unit: float, on_grid: bool = False) -> GuardRound:
+        return self.source.open_round(receipt, threshold, unit, on_grid)
+
     def choose(self, scores: NDArray[Any], receipt: Receipt) -> int:
         self.heard.append(self.source.choose(scores, receipt))
         return int(self.heard[-1])
@@ -103,7 +107,7 @@ class _Overheard(Noise):
 
 def overheard_lasso(X: Any, y: Any, *, budget: Budget, rows: int | None, seed: int | None) -> float:
     """The log-likelihood ratio, but for a constant, of all that the lasso draws: a size, a vertex, moments, and steps."""
-    noise = _Overheard(Noise() if seed is None else Seeded(seed))
+    noise = Overheard(Noise() if seed is None else Seeded(seed))
     result = lasso(
         X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=True, budget=Accountant(budget), rows=rows,
         noise=noise,
@@ -117,7 +121,7 @@ def overheard_lasso(X: Any, y: Any, *, budget: Budget, rows: int | None, seed: i
 
 
 def _weighed(sums: Any, event: Any) -> float:
-    return float(np.sum(sums)) * event.sensitivity / float(event.sigma) ** 2
+    return float(np.sum(sums)) * float(event.sensitivity) / float(event.sigma) ** 2
 
 
 ASIDE = (np.tile([[0.0, 1.0]], (100, 1)), np.full(100, FAR))  # hold θ near the second axis

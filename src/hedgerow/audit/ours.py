@@ -274,25 +274,29 @@ def _convex(name: str) -> Run:
     risk = loss.on(PLANE)
 
     def run(data: Histogram, noise: Noise) -> float:
-        """θ along the features of the row that is turned; nothing where the oracle was not asked."""
-        mechanism = convex_pmw.OnlineConvexPMW(_convex_config(name), data, Accountant(CONVEX), noise)
-        answer = mechanism.ask(risk, BALL)
-        return float(answer.theta.sum()) if answer.source == "oracle" else 0.0
+        overheard = erm_cases.Overheard(noise)
+        mechanism = convex_pmw.OnlineConvexPMW(_convex_config(name), data, Accountant(CONVEX), overheard)
+        mechanism.ask(risk, BALL)
+        return _along_the_row(overheard)
 
     return run
 
 
-def _convex_offline(data: Histogram, noise: Noise) -> tuple[float, ...]:
-    online = dataclasses.replace(_convex_config("noisy descent"), rounds=1)
-    sensitivity = online.guard.sensitivity
-    left = 0.1 * CONVEX.total
+def _along_the_row(overheard: erm_cases.Overheard) -> float:
+    """All that an oracle drew, along the features of the row that is turned: more than it tells. Nothing if it was not asked."""
+    return sum(float(np.sum(z)) for z in overheard.heard if np.size(z) == 2)
+
+
+def _convex_offline(data: Histogram, noise: Noise) -> float:
+    online = _convex_config("noisy descent")
+    sensitivity, left = online.guard.sensitivity, 0.1 * CONVEX.total
     choice = Exponential(sensitivity, math.sqrt(8 * 0.4 * left))
     measurement = Gaussian(sensitivity, sensitivity / math.sqrt(2 * 0.4 * left), online.grid)
     config = convex_offline.OfflineConfig(online, choice, measurement)
+    overheard = erm_cases.Overheard(noise)
     risk = ORACLES["noisy descent"][2].on(PLANE)
-    ledger = Accountant(CONVEX)
-    found = convex_offline.release(config, [(risk, BALL)], data, ledger, noise)
-    return (float(found.updates), *(float(z) for z in found.answers[0]))
+    convex_offline.release(config, [(risk, BALL)], data, Accountant(CONVEX), overheard)
+    return _along_the_row(overheard)
 
 
 def _convex_within(session: Any) -> object:
@@ -317,7 +321,7 @@ def session_scores(coins: NDArray[np.bool_]) -> ArrayLike:
 
 
 def _one_run(share: float, workers: int) -> Evidence:
-    found = one_run(session_scores, CANARIES, guesses=CANARIES // 4, delta=ONE_RUN.delta, confidence=0.999)
+    found = one_run(session_scores, CANARIES, guesses=CANARIES // 10, delta=ONE_RUN.delta, confidence=0.999)
     return Evidence(found.epsilon, found.confidence, runs=1)
 
 
@@ -344,7 +348,7 @@ TWO_ROWS = (Histogram(ONE, np.array([2, 0])), Histogram(ONE, np.array([1, 1])))
 RUNS = (
     _sampled("drawn Laplace noise", Budget(1.0, 0.0), _added(Laplace(1.0, 1.0), Budget(1.0, 0.0)), (0, 1), 20_000, 0.7),
     _sampled("drawn Gaussian noise", NOISY, _added(GAUSS, NOISY), (0, 1), 20_000, 0.3),
-    _sampled("drawn choices", Budget(1.0, 0.0), _chosen, ([0.0, -6.0], [-1.0, -5.0]), 20_000, 0.6, kind="category"),
+    _sampled("drawn choices", Budget(1.0, 0.0), _chosen, ([0.0, -6.0], [-1.0, -5.0]), 20_000, 0.4),
     _sampled(
         "sparse vector, one round", Budget(2.0, 0.0), _guarded, ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 20_000, 0.3,
     ),
@@ -356,10 +360,10 @@ RUNS = (
     _sampled("MWEM", PURE, run_mwem, PAIR, 10_000, 0.3, kind="sequence"),
     _sampled("SmallDB", PURE, run_small_db, TWO_ROWS, 10_000, 0.6, kind="category"),
     *(
-        _sampled(f"convex PMW, {name}", CONVEX, _convex(name), (STEEP, TURNED), 4000, 0.05)
+        _sampled(f"convex PMW, {name}", CONVEX, _convex(name), (STEEP, TURNED), 3000, 0.05)
         for name in ORACLES
     ),
-    _sampled("convex PMW, offline", CONVEX, _convex_offline, (STEEP, TURNED), 4000, 0.05, kind="vector"),
+    _sampled("convex PMW, offline", CONVEX, _convex_offline, (STEEP, TURNED), 3000, 0.05),
     _sampled("a session, pure", PURE, _session(PURE, reserve=0.0, guard=0.0), PAIR, 5000, 0.4, kind="vector"),
     _sampled("a session", APPROXIMATE, _session(APPROXIMATE, reserve=0.0, guard=0.0), PAIR, 5000, 0.4, kind="vector"),
     _sampled(
@@ -375,10 +379,11 @@ RUNS = (
     _sampled("a session with a guard", APPROXIMATE, _guard_transcript, PAIR, 5000, 0.1, kind="sequence"),
     _sampled(
         "a session with a convex question within", CONVEX, _session(CONVEX, _convex_within, reserve=0.95, guard=0.0),
-        (STEEP, TURNED), 2000, 0.05, kind="sequence",
+        (Histogram(PLANE, np.array([[0, 0], [0, 40]])), Histogram(PLANE, np.array([[0, 1], [0, 39]]))), 1500, 0.02,
+        kind="sequence",
     ),
     _sampled("a release", APPROXIMATE, _released("adaptive"), PAIR, 5000, 0.4, kind="vector"),
-    Case("a session with 1000 canaries", ONE_RUN, "one run", 0.2, _one_run),
+    Case("a session with 1000 canaries", ONE_RUN, "one run", 0.1, _one_run),
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = (*EXACT, *RUNS, *_erm())
