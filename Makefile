@@ -28,7 +28,8 @@ test: lint             ## everything that must hold on every commit
 stops: setup           ## how many modules a question goes through
 	$(BIN)/python tools/stops.py --check
 
-audit: setup           ## empirical privacy: long distinguishing tests
+audit: setup           ## empirical privacy: every mechanism and the gallery into docs/audit.md, then the long tests
+	OMP_NUM_THREADS=1 $(BIN)/python -m hedgerow.audit --docs docs --workers 2
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
 
 mutants: setup         ## small harmful changes, each of which the tests must notice

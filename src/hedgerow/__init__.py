@@ -82,7 +82,7 @@ __all__ = [
     "thresholds",
 ]
 
-_ON_DEMAND = ("bench", "erm", "estimators", "wire")
+_ON_DEMAND = ("audit", "bench", "erm", "estimators", "wire")
 
 
 def __getattr__(name: str) -> Any:

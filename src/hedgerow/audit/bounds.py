@@ -15,8 +15,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import bdtr, bdtrc, betaincinv
 
@@ -24,6 +27,7 @@ from hedgerow.errors import InvalidInput
 
 _CHOOSE = 4  # one run in so many chooses the event of scores
 _THRESHOLDS = 500  # that are tried at most
+_DOUBT = 0.02  # the error of bounds that only choose
 
 
 def epsilon_lower_bound(
@@ -68,14 +72,83 @@ def epsilon_lower_bound_of_scores(
         )
     runs = min(first.size, second.size)
     _require(runs >= _CHOOSE, runs, _CHOOSE, confidence, delta)
-    error = (1 - confidence) / 2  # one event, two probabilities
-    chosen = runs // _CHOOSE
-    thresholds = np.unique(np.concatenate([first[:chosen], second[:chosen]]))
+    chosen = chosen_runs(runs)
+    event = best_tail(first[:chosen], second[:chosen], delta=delta)
+    hits = event.hits(first[chosen:runs]), event.hits(second[chosen:runs])
+    return bound_of_hits(*(hits if event.for_first else hits[::-1]), runs - chosen, delta=delta, confidence=confidence)
+
+
+@final
+@dataclass(frozen=True)
+class Tail:
+    """The event "at least t" or "at most t", which speaks for one of the neighbours, and the bound on ε that it promises."""
+
+    threshold: float
+    at_least: bool
+    for_first: bool
+    promise: float
+
+    def hits(self, scores: NDArray[np.float64]) -> int:
+        return int(np.count_nonzero(scores >= self.threshold if self.at_least else scores <= self.threshold))
+
+    def __str__(self) -> str:
+        return f"{'≥' if self.at_least else '≤'} {self.threshold:.4g}"
+
+
+def best_tail(first: NDArray[np.float64], second: NDArray[np.float64], *, delta: float = 0.0) -> Tail:
+    """The event that tells two lists of scores apart best, by bounds that few runs can give: nothing rests on them."""
+    thresholds = np.unique(np.concatenate([first, second]))
     thresholds = thresholds[:: math.ceil(thresholds.size / _THRESHOLDS)]
-    promises = _tail_bounds(first[:chosen], second[:chosen], thresholds, delta, error)
+    promises = _tail_bounds(first, second, thresholds, delta, _DOUBT)
     family, i = np.unravel_index(np.argmax(promises), promises.shape)
-    bounds = _tail_bounds(first[chosen:runs], second[chosen:runs], thresholds[i : i + 1], delta, error)
-    return max(0.0, float(bounds[family, 0]))
+    return Tail(float(thresholds[i]), bool(family < 2), bool(family % 2 == 0), float(promises[family, i]))
+
+
+def bound_of_hits(hits: int, hits_neighbour: int, runs: int, *, delta: float = 0.0, confidence: float = 0.999) -> float:
+    """What ε must at least be when an event, chosen beforehand, was met so often in so many runs on either neighbour."""
+    _require(runs >= 1, runs, 1, confidence, delta)
+    return max(0.0, _bound(hits, hits_neighbour, runs, delta, (1 - confidence) / 2))  # two probabilities
+
+
+def chosen_runs(runs: int) -> int:
+    """How many of so many scores choose the event; the others judge it."""
+    return runs // _CHOOSE
+
+
+def reachable_epsilon(judged: int, *, confidence: float = 0.999, delta: float = 0.0) -> float:
+    """The largest bound that so many judged runs on each neighbour can give: the event always on one, never on the other.
+
+    An audit says nothing about losses beyond it: for them it takes more runs.
+    """
+    _require(judged >= 1, judged, 1, confidence, delta)
+    return max(0.0, _bound(judged, 0, judged, delta, (1 - confidence) / 2))
+
+
+def epsilon_of_event(
+    p: float, q: float, judged: int, *, miss: float = 0.01, confidence: float = 0.999, delta: float = 0.0
+) -> float:
+    """What so many judged runs find, but for a chance of ``miss``, of an event with probabilities p and q: an audit's power."""
+    _require(judged >= 1, judged, 1, confidence, delta)
+    fewest, most = (int(scipy.stats.binom.ppf(at, judged, rate)) for at, rate in ((miss / 2, p), (1 - miss / 2, q)))
+    return max(0.0, _bound(fewest, most, judged, delta, (1 - confidence) / 2))
+
+
+def chance_to_refute(
+    p: float, q: float, judged: int, epsilon: float, *, confidence: float = 0.999, delta: float = 0.0
+) -> float:
+    """At least how probable it is that an event with probabilities p and q refutes (epsilon, delta) in so many judged runs."""
+    _require(judged >= 1, judged, 1, confidence, delta)
+    error, best = (1 - confidence) / 2, 0.0
+    for level in np.geomspace(1e-9, 0.1, 33):
+        fewest = int(scipy.stats.binom.ppf(level, judged, p))
+        low, high = -1, judged  # the most hits on the neighbour with which so few still refute
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (middle, high) if _bound(fewest, middle, judged, delta, error) > epsilon else (low, middle)
+        if low >= 0:
+            missed = scipy.stats.binom.cdf(fewest - 1, judged, p) + scipy.stats.binom.sf(low, judged, q)
+            best = max(best, 1 - float(missed))
+    return best
 
 
 def clopper_pearson(hits: int, runs: int, error: float) -> tuple[float, float]:
@@ -141,7 +214,7 @@ def _best_event(seen: Counter[Hashable], other: Counter[Hashable], runs: int, de
     best, chosen, hits, hits_other = -math.inf, 0, 0, 0
     for size, z in enumerate(ranked, start=1):
         hits, hits_other = hits + seen[z], hits_other + other[z]
-        bound = _bound(hits, hits_other, runs, delta, 0.01)
+        bound = _bound(hits, hits_other, runs, delta, _DOUBT)
         if bound > best:
             best, chosen = bound, size
     return frozenset(ranked[:chosen])

@@ -5,10 +5,15 @@ the same arguments and claims ε-DP for 1-sensitive values and at most c answers
 at once: the result is runs × values, with 1 above, 0 below, −1 not answered, or the released number.
 """
 
+from __future__ import annotations
+
 import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array
 
 
-def algorithm_3(values, threshold, c, epsilon, runs, rng):
+def algorithm_3(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
     """Releases the noisy value that was compared, which gives the noisy threshold away."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=2 * c / epsilon, size=(runs, len(values)))
@@ -16,7 +21,7 @@ def algorithm_3(values, threshold, c, epsilon, runs, rng):
     return _cut(np.where(above, noisy, 0.0), above, c)
 
 
-def algorithm_4(values, threshold, c, epsilon, runs, rng):
+def algorithm_4(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
     """Query noise that does not grow with c, and one threshold noise for all rounds."""
     tau = rng.laplace(scale=4 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=1 / (0.75 * epsilon), size=(runs, len(values)))
@@ -24,20 +29,28 @@ def algorithm_4(values, threshold, c, epsilon, runs, rng):
     return _cut(above.astype(float), above, c)
 
 
-def algorithm_5(values, threshold, c, epsilon, runs, rng):
+def algorithm_5(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
     """No query noise at all, and no end after c."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     return (np.broadcast_to(values, (runs, len(values))) >= threshold + tau).astype(float)
 
 
-def algorithm_6(values, threshold, c, epsilon, runs, rng):
+def algorithm_6(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
     """Query noise that does not grow with c, and no end after c."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=2 / epsilon, size=(runs, len(values)))
     return (noisy >= threshold + tau).astype(float)
 
 
-def _cut(answers, above, c):
+def gaps_on_both_sides(values: Array, threshold: float, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
+    """A round that tells, below too, by how much a noisy value missed the noisy threshold. It never ends."""
+    tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
+    noisy = values + rng.laplace(scale=4 / epsilon, size=(runs, len(values)))
+    gaps: Array = noisy - threshold - tau
+    return gaps
+
+
+def _cut(answers: Array, above: NDArray[np.bool_], c: int) -> Array:
     """Nothing is answered after the c-th value above the threshold."""
-    earlier = np.cumsum(above, axis=1) - above
+    earlier: Array = np.cumsum(above, axis=1) - above
     return np.where(earlier >= c, -1.0, answers)

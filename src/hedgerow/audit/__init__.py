@@ -1,0 +1,54 @@
+"""Anyone can check us: lower bounds on ε from runs, exact losses from known laws, and mechanisms that must be caught.
+
+- ``bounds``: what frequencies of an event on two neighbours say about ε, with a stated confidence; how many runs a claim takes.
+- ``sampled``: ``distinguish`` for any mechanism; ``learned``: statistics for categories, vectors and sequences.
+- ``exact``: ε, δ(ε) and ρ of two known laws against an event's claim.
+- ``one_run``: one run of a whole session with many canaries.
+- ``gallery``: broken mechanisms, what each claims, and the audit that catches it.
+- ``ours``: every mechanism of this package on its worst neighbours; ``report`` runs all and writes docs/audit.md.
+
+A bound above a claim refutes it, at the stated confidence. A bound below it proves nothing: the proofs are in docs/proofs.
+"""
+
+from hedgerow.audit.bounds import (
+    clopper_pearson,
+    epsilon_lower_bound,
+    epsilon_lower_bound_of_scores,
+    epsilon_of_event,
+    reachable_epsilon,
+    runs_to_tell,
+)
+from hedgerow.audit.exact import (
+    Pair,
+    Verdict,
+    above_threshold_pair,
+    checked,
+    exponential_pair,
+    gaussian_pair,
+    laplace_pair,
+)
+from hedgerow.audit.one_run import OneRun, epsilon_of_guesses, one_run, probability_of_guessing
+from hedgerow.audit.sampled import Finding, PerProcess, distinguish
+
+__all__ = [
+    "Finding",
+    "OneRun",
+    "Pair",
+    "PerProcess",
+    "Verdict",
+    "above_threshold_pair",
+    "checked",
+    "clopper_pearson",
+    "distinguish",
+    "epsilon_lower_bound",
+    "epsilon_lower_bound_of_scores",
+    "epsilon_of_event",
+    "epsilon_of_guesses",
+    "exponential_pair",
+    "gaussian_pair",
+    "laplace_pair",
+    "one_run",
+    "probability_of_guessing",
+    "reachable_epsilon",
+    "runs_to_tell",
+]

@@ -1,0 +1,17 @@
+"""``python -m hedgerow.audit``: audit every mechanism of ours and the gallery. Run by ``make audit``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from hedgerow.audit.report import main
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(prog="python -m hedgerow.audit", description=__doc__)
+    parser.add_argument("--docs", type=Path, help="the folder to write audit.md and audit.png to")
+    parser.add_argument("--share", type=float, default=1.0, help="of the runs; below 1 nothing is said about power")
+    parser.add_argument("--workers", type=int, default=2, help="processes")
+    given = parser.parse_args()
+    sys.exit(min(main(given.docs, given.share, given.workers), 1))

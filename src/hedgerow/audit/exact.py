@@ -1,0 +1,243 @@
+"""The exact privacy of a mechanism whose two output laws are known, against what an event claims.
+
+Papers: Balle & Wang, *Improving the Gaussian mechanism* (the profile δ(ε)); Bun & Steinke, *Concentrated differential privacy*;
+Dwork & Roth, ch. 3 (AboveThreshold).
+
+Symbols: p, q the laws on two neighbours, outcome by outcome; ℓ = ln p/q; δ(ε) = Σ max(0, p − e^ε·q), the larger of both
+directions; D_α = ln(Σ p^α·q^(1−α))/(α − 1) likewise; ρ = sup over α > 1 of D_α/α.
+
+Outcomes with one ratio may be one outcome: nothing here depends on more than the law of ℓ. So the tails of Laplace noise, where
+ℓ is constant, are summed in closed form, and only a Gaussian's are cut, beyond 40σ.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Self, final
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from hedgerow._types import Array, Integers
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace
+
+ORDERS = tuple(1 + np.geomspace(1e-3, 1e4, 141))
+"""The orders α at which a claim of zCDP is checked."""
+LOSSES = 12  # values of ε, up to the claimed, at which δ is checked
+CUT = 40.0  # σ, or scales, beyond which there is nothing: e^-800 of a Gaussian, e^-40 of a Laplace
+ROUNDING = 1e-9  # relative
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """The two laws of an output, as logarithms of probabilities, outcome by outcome."""
+
+    log_p: Array
+    log_q: Array
+
+    def __post_init__(self) -> None:
+        if self.log_p.shape != self.log_q.shape or self.log_p.ndim != 1 or self.log_p.size == 0:
+            raise InvalidInput(
+                f"Two laws must have the same outcomes. Found shapes {self.log_p.shape} and {self.log_q.shape}. List them all."
+            )
+        for log in (self.log_p, self.log_q):
+            if np.isnan(log).any() or abs(float(scipy.special.logsumexp(log))) > 1e-6:
+                raise InvalidInput("Probabilities must add up to 1. Found another sum. Give every outcome.")
+
+    @classmethod
+    def of(cls, p: ArrayLike, q: ArrayLike) -> Self:
+        """From two probability vectors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return cls(np.log(np.asarray(p, dtype=float)), np.log(np.asarray(q, dtype=float)))
+
+    @classmethod
+    def of_densities(
+        cls,
+        log_f: Callable[[Array], Array],
+        log_g: Callable[[Array], Array],
+        low: float,
+        high: float,
+        parts: int = 2000,
+    ) -> Self:
+        """From the logarithms of two densities on [low, high], by Gauss's rule in each of so many parts. Outside is nothing."""
+        nodes, weights = np.polynomial.legendre.leggauss(8)
+        width = (high - low) / parts
+        points = (low + width * (np.arange(parts)[:, None] + (nodes + 1) / 2)).reshape(-1)
+        w = np.log(np.tile(weights * width / 2, parts))
+        return cls(log_f(points) + w, log_g(points) + w)
+
+    @property
+    def _ratio(self) -> Array:
+        with np.errstate(invalid="ignore"):
+            ratio = self.log_p - self.log_q
+        return np.where(np.isneginf(self.log_p) & np.isneginf(self.log_q), 0.0, ratio)
+
+    @property
+    def epsilon(self) -> float:
+        """The pure loss: max |ℓ|; infinite where one neighbour has outcomes that the other has not."""
+        return float(np.abs(self._ratio).max())
+
+    def delta(self, epsilon: float) -> float:
+        """The least δ at which the pair is (epsilon, δ)-private."""
+        ratio = self._ratio
+        with np.errstate(invalid="ignore"):
+            one = np.exp(self.log_p) * -np.expm1(np.minimum(epsilon - ratio, 0.0))
+            two = np.exp(self.log_q) * -np.expm1(np.minimum(epsilon + ratio, 0.0))
+        return float(max(np.nansum(one), np.nansum(two)))
+
+    def epsilon_at(self, delta: float) -> float:
+        """The least ε at which the pair is (ε, delta)-private; infinite where none is."""
+        if self.delta(0.0) <= delta:
+            return 0.0
+        high = 1.0
+        while self.delta(high) > delta:
+            high *= 2
+            if high > 1e6:
+                return math.inf
+        return float(scipy.optimize.brentq(lambda ε: self.delta(ε) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
+
+    def renyi(self, order: float) -> float:
+        """D_α, the larger of both directions."""
+        if math.isinf(self.epsilon):
+            return math.inf
+        sums = (
+            scipy.special.logsumexp(order * a + (1 - order) * b)
+            for a, b in ((self.log_p, self.log_q), (self.log_q, self.log_p))
+        )
+        return float(max(sums)) / (order - 1)
+
+    def rho(self, orders: Sequence[float] = ORDERS) -> float:
+        """The least ρ for which D_α ≤ ρα at these orders."""
+        return float(max(self.renyi(α) / α for α in orders))
+
+    def then(self, other: Pair) -> Pair:
+        """Both outputs together, drawn independently."""
+        return Pair((self.log_p[:, None] + other.log_p).reshape(-1), (self.log_q[:, None] + other.log_q).reshape(-1))
+
+
+@final
+@dataclass(frozen=True)
+class Verdict:
+    """What a pair has and what an event claims of it; ``excess`` says where it has more."""
+
+    epsilon: float
+    rho: float
+    claimed_epsilon: float
+    claimed_rho: float
+    excess: tuple[str, ...]
+
+    @property
+    def holds(self) -> bool:
+        return not self.excess
+
+
+def checked(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[float] = ORDERS) -> Verdict:
+    """Compare a pair with the (ε, ρ) of an event: ε, δ at losses up to it, and D_α at every order.
+
+    Of the δ that ρ-zCDP leaves at ε, the bound of Bun & Steinke, e^(−(ε − ρ)²/4ρ), is checked.
+    """
+    epsilon, rho = (claim.epsilon, claim.rho) if isinstance(claim, Event) else claim
+    excess = []
+    if pair.epsilon > epsilon * (1 + ROUNDING):
+        excess.append(f"ε = {pair.epsilon:.6g} is above {epsilon:.6g}")
+    for α in orders:
+        if pair.renyi(α) > rho * α * (1 + ROUNDING) + 1e-13:
+            excess.append(f"D_α = {pair.renyi(α):.6g} is above ρα = {rho * α:.6g} at α = {α:.4g}")
+            break
+    for ε in np.linspace(0, 1, LOSSES) * min(epsilon, rho + 8 * math.sqrt(rho)):
+        left = math.exp(-((ε - rho) ** 2) / (4 * rho)) if ε > rho else 1.0
+        if pair.delta(float(ε)) > left * (1 + ROUNDING):
+            excess.append(f"δ({ε:.4g}) = {pair.delta(float(ε)):.4g} is above {left:.4g}")
+            break
+    return Verdict(pair.epsilon, pair.rho(orders), epsilon, rho, tuple(excess))
+
+
+# The laws of our own draws, on neighbours that are as far apart as the event allows
+
+
+def laplace_pair(event: Laplace, shift: float | None = None) -> Pair:
+    """Discrete Laplace noise on values ``shift`` apart, by default its sensitivity, in whole steps of its grid."""
+    k, h = _steps(event.sensitivity if shift is None else shift, event.grid), event.grid / event.scale
+    if k == 0:
+        return Pair(np.zeros(1), np.zeros(1))
+    at = np.arange(1, k)  # strictly between the two centres; at and beyond them the ratio is constant
+    log_mass = math.log(math.tanh(h / 2))
+    tail = -math.log(-math.expm1(-h))  # Σ e^(−jh)
+    log_p = log_mass + np.concatenate([[tail], -at * h, [tail - k * h]])
+    return Pair(log_p, log_p[::-1].copy())
+
+
+def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
+    """Discrete Gaussian noise on values ``shift`` apart, by default its sensitivity, in whole steps of its grid."""
+    k, s = _steps(event.sensitivity if shift is None else shift, event.grid), event.sigma / event.grid
+    if CUT * s > 1e7:
+        raise InvalidInput(f"sigma must be at most 2.5e5 grid steps to be summed. Found {s:.3g}. Use a coarser grid.")
+    far = math.ceil(CUT * s) + k
+    at = np.arange(-far, far + k + 1)
+    logs = [-((at - centre) ** 2) / (2 * s * s) for centre in (0, k)]
+    return Pair(*(log - scipy.special.logsumexp(log) for log in logs))
+
+
+def exponential_pair(scores: ArrayLike, neighbour_scores: ArrayLike, event: Exponential) -> Pair:
+    """The choice among candidates with these scores, each of which one row moves by at most the sensitivity."""
+    logs = [np.asarray(s, dtype=float) / event.scale for s in (scores, neighbour_scores)]
+    return Pair(*(log - scipy.special.logsumexp(log) for log in logs))
+
+
+def above_threshold_pair(
+    values: Sequence[float],
+    neighbour_values: Sequence[float],
+    event: AboveThreshold,
+    *,
+    threshold: float = 0.0,
+    grid: float = 1.0,
+    gap: bool = False,
+) -> Pair:
+    """A guard round on short sequences: where it said "above", if it did; with ``gap``, also by how much.
+
+    By summation over the noise of the threshold. Its noise is on ``grid``, as a round's with ``on_grid`` is; a round without has
+    a finer one, 2^-20, whose law the same sums approach.
+    """
+    laws = [_round_law(v, event, threshold, grid, gap) for v in (values, neighbour_values)]
+    return Pair.of(laws[0], laws[1])
+
+
+def _round_law(values: Sequence[float], event: AboveThreshold, threshold: float, grid: float, gap: bool) -> Array:
+    b, c = event.threshold_scale / grid, event.query_scale / grid
+    far = math.ceil(CUT * b)
+    τ = np.arange(-far, far + 1)
+    log_τ = -np.abs(τ) / b
+    weights = np.exp(log_τ - scipy.special.logsumexp(log_τ))
+    law: list[Array] = []
+    for value in values:
+        need = _steps(threshold, grid) + τ - _steps(value, grid)  # ν must be at least this
+        above = laplace_tail(need, c)
+        if gap:
+            widest = math.ceil(CUT * c)
+            at = np.exp(-np.abs(need[:, None] + np.arange(widest)) / c) * math.tanh(0.5 / c)
+            law.append(np.append(weights @ at, weights @ laplace_tail(need + widest, c)))
+        else:
+            law.append(np.array([weights @ above]))
+        weights = weights * laplace_tail(1 - need, c)  # ν ≤ need − 1
+    law.append(np.array([weights.sum()]))
+    return np.concatenate(law)
+
+
+def laplace_tail(k: Integers, scale: float) -> Array:
+    """P[ν ≥ k] of discrete Laplace noise on whole numbers."""
+    h = 1 / scale
+    upper = np.exp(-np.maximum(k, 1) * h) / (1 + math.exp(-h))
+    lower = 1 - np.exp(-np.maximum(1 - k, 1) * h) / (1 + math.exp(-h))
+    return np.where(k >= 1, upper, lower)
+
+
+def _steps(value: float, grid: float) -> int:
+    steps = value / grid
+    if steps != round(steps):
+        raise InvalidInput(f"Values must be multiples of the grid, {grid!r}. Found {value!r}. Round them.")
+    return round(steps)

@@ -1,0 +1,517 @@
+"""Broken mechanisms: what is wrong with each, what it claims, and the audit that catches it, which ours passes.
+
+Papers: Lyu, Su & Li, *Understanding the sparse vector technique*; Mironov, *On significance of the least significant bits*;
+Talwar, Thakurta & Zhang, *Private empirical risk minimization beyond the worst case* (Algorithms 2 and 4 as printed); Fish,
+Reyzin & Rubinstein, *Sampling without compromising accuracy* (Proposition 7 as printed).
+
+Three auditors: *runs* (``sampled``: a bound with confidence), *exact* (``exact``: the loss itself) and *ledger* (the losses of all
+that was let through, added up). ``python -m hedgerow.audit`` runs every entry and writes what it found to docs/audit.md.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Literal, final
+
+import numpy as np
+import scipy
+
+from hedgerow import losses
+from hedgerow._types import Array
+from hedgerow.audit import bounds, exact, sampled
+from hedgerow.audit import broken_sparse_vector as published
+from hedgerow.convex.sets import Box
+from hedgerow.convex.solver.excess import excess_of
+from hedgerow.data import Histogram
+from hedgerow.errors import BudgetExceeded, NotPrivateWarning
+from hedgerow.opening import open as open_session
+from hedgerow.privacy.amplification import sample_rate, subsampled_gaussian
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import COIN, AboveThreshold, Exponential, Laplace
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.privacy.perturbed_objective import noise_scale
+from hedgerow.questions.counts import any_of, conjunction, count, interval
+from hedgerow.questions.universe import Universe
+from hedgerow.textbook import sparse_vector
+
+CONFIDENCE = 0.9999
+
+
+@final
+@dataclass(frozen=True)
+class Evidence:
+    """The ε found, or bounded from below with a confidence, and how probable it is that the same audit refutes the claim again."""
+
+    found: float
+    confidence: float = 1.0
+    again: float = 1.0
+    runs: int = 0
+    """On each neighbour; none where the loss is exact."""
+
+
+@final
+@dataclass(frozen=True)
+class Broken:
+    """An entry. ``audit`` and ``ours`` are one test, on the broken mechanism and on the one that this package has instead."""
+
+    name: str
+    wrong: str
+    claim: float
+    """ε, at ``delta``."""
+    auditor: Literal["runs", "exact", "ledger"]
+    audit: Callable[[Noise], Evidence]
+    ours: Callable[[Noise], Evidence]
+    delta: float = 0.0
+    ours_claim: float | None = None
+    """Where ours claims another ε than the broken one."""
+
+    def is_caught(self, evidence: Evidence) -> bool:
+        return evidence.found > self.claim
+
+    def passes(self, evidence: Evidence) -> bool:
+        claim = self.claim if self.ours_claim is None else self.ours_claim
+        return evidence.found <= claim * (1 + 1e-9)
+
+
+def of_scores(scores: Iterable[Array], claim: float, delta: float = 0.0) -> Evidence:
+    """The bound, and how probable another refutation is if the event's probabilities are the worst that the runs allow."""
+    first, second = scores
+    finding = sampled.judged(
+        first, second, bounds.chosen_runs(first.size), delta=delta, confidence=CONFIDENCE
+    )  # the event is one side's
+    error = (1 - CONFIDENCE) / 2
+    likelier, rarer = max(finding.hits), min(finding.hits)
+    p, q = (
+        bounds.clopper_pearson(likelier, finding.judged, error)[0],
+        bounds.clopper_pearson(rarer, finding.judged, error)[1],
+    )
+    again = bounds.chance_to_refute(p, q, finding.judged, claim, confidence=CONFIDENCE, delta=delta)
+    return Evidence(finding.epsilon, CONFIDENCE, again * CONFIDENCE, finding.runs)
+
+
+# The sparse vector
+
+HALF = 20
+ONE_WAY, OTHER_WAY = np.array([0.0] * HALF + [1.0] * HALF), np.array([1.0] * HALF + [0.0] * HALF)
+LOW, HIGH = np.array([0.0] * 6 + [1.0]), np.array([1.0] * 6 + [0.0])
+
+
+def contrast(answers: Array) -> Array:
+    """How many more of the second half than of the first were above: what tells ONE_WAY from OTHER_WAY."""
+    above, half = answers == 1, answers.shape[1] // 2
+    difference: Array = above[:, half:].sum(axis=1) - above[:, :half].sum(axis=1).astype(float)
+    return difference
+
+
+def low_release(answers: Array) -> Array:
+    """How many were below before a number below 0 was released; −1 where there was none."""
+    first = (answers != 0).argmax(axis=1)
+    number = answers[np.arange(len(answers)), first]
+    return np.where((number < 0) & (answers != 0).any(axis=1), first, -1).astype(float)
+
+
+def played(
+    values: Array, c: int, epsilon: float, runs: int, noise: Noise, *, threshold: float = 0.0, numeric: bool = False
+) -> Array:
+    """Our sparse vector with c rounds in ε, played to its end; −1 for what was not answered, or the number measured."""
+    each = epsilon / c
+    guard = sparse_vector.guard_round(each / 2 if numeric else each)
+    measurement = Laplace(1.0, 2 / each, 2.0**-10) if numeric else None
+    config = sparse_vector.SparseVector(threshold, guard, rounds=c, measurement=measurement)
+    answers = np.full((runs, len(values)), -1.0)
+    for row in answers:
+        accountant, progress = Accountant(Budget(epsilon, 0.0)), sparse_vector.Progress()
+        for j, value in enumerate(values):
+            try:
+                outcome, progress = sparse_vector.step(config, progress, value, accountant, noise)
+            except BudgetExceeded:
+                break
+            row[j] = outcome.above if outcome.measured is None else outcome.measured
+    return answers
+
+
+def _published(variant: Callable[..., Array], epsilon: float, runs: int) -> Callable[[Noise], Evidence]:
+    def audit(noise: Noise) -> Evidence:
+        rng = noise.generator()
+        scores = (contrast(variant(v, 0.0, HALF, epsilon, runs, rng)) for v in (ONE_WAY, OTHER_WAY))
+        return of_scores(scores, claim=epsilon)
+
+    return audit
+
+
+@functools.lru_cache(maxsize=1)  # three entries have the same
+def _ours_played(noise: Noise) -> Evidence:
+    scores = (contrast(played(v, HALF, 0.5, 4000, noise)) for v in (ONE_WAY, OTHER_WAY))
+    return of_scores(scores, claim=0.5)
+
+
+def _compared_value(noise: Noise) -> Evidence:
+    rng = noise.generator()
+    scores = (low_release(published.algorithm_3(v, 0.0, 1, 1.0, 1_000_000, rng)) for v in (LOW, HIGH))
+    return of_scores(scores, claim=1.0)
+
+
+def _fresh_measurement(noise: Noise) -> Evidence:
+    scores = (low_release(played(v, 1, 1.0, 6000, noise, numeric=True)) for v in (LOW, HIGH))
+    return of_scores(scores, claim=1.0)
+
+
+def _gaps_below(noise: Noise) -> Evidence:
+    rng, half = noise.generator(), 8
+    pair = [np.array(v * half) for v in ([0.0, 1.0], [1.0, 0.0])]
+    gaps = (published.gaps_on_both_sides(v, 0.0, 1.0, 200_000, rng) for v in pair)
+    scores = (g[:, 1::2].mean(axis=1) - g[:, ::2].mean(axis=1) for g in gaps)
+    return of_scores(scores, claim=1.0)
+
+
+def _gap_above(noise: Noise) -> Evidence:
+    event = sparse_vector.guard_round(1.0)
+    pairs = (
+        exact.above_threshold_pair(v[::-1] * 4, v * 4, event, threshold=t, gap=True)
+        for v in ([0.0, 1.0], [1.0, 0.0])
+        for t in (0.0, 2.0)
+    )
+    return Evidence(max(pair.epsilon for pair in pairs))
+
+
+def threshold_law(values: list[float], event: AboveThreshold, fresh: bool) -> Array:
+    """The probability of every pattern of above and below, where a round goes on after "above": with fresh threshold noise or not.
+
+    Exact, by summation over the threshold's noise, on a grid of whole rows.
+    """
+    far = math.ceil(exact.CUT * event.threshold_scale)
+    τ = np.arange(-far, far + 1)
+    weights = np.exp(-np.abs(τ) / event.threshold_scale)
+    weights /= weights.sum()
+    above = [exact.laplace_tail(τ - round(v), event.query_scale) for v in values]
+    law = []
+    for pattern in itertools.product((False, True), repeat=len(values)):
+        probability, given = 1.0, weights.copy()
+        for is_above, p in zip(pattern, above, strict=True):
+            given = given * (p if is_above else 1 - p)
+            if is_above and fresh:
+                probability, given = probability * float(given.sum()), weights.copy()
+        law.append(probability * float(given.sum()))
+    return np.array(law)
+
+
+def _pattern_loss(each: float, fresh: bool) -> Evidence:
+    event, values = sparse_vector.guard_round(each), [[0.0, 1.0] * 4, [1.0, 0.0] * 4]
+    return Evidence(exact.Pair.of(*(threshold_law(v, event, fresh) for v in values)).epsilon)
+
+
+# Learning
+
+
+def _tilted(sigma: float, delta: float) -> Evidence:
+    """Huber rows at labels ±∞ have slopes ∓1 and no curvature: the tilted minimum is Gaussian, and moves by 2/Λ."""
+    far = 40 * sigma
+    f, g = (lambda z, m=m: scipy.stats.norm.logpdf(z, m, sigma) for m in (0.0, 2.0))
+    return Evidence(exact.Pair.of_densities(f, g, -far, far + 2).epsilon_at(delta))
+
+
+def _printed_tilt(noise: Noise) -> Evidence:
+    return _tilted(math.sqrt(2 * math.log(1e6)), 1e-6)  # σ = L√(2 log(1/δ))/ε at ε = L = 1
+
+
+def _our_tilt(noise: Noise) -> Evidence:
+    return _tilted(noise_scale(1.0, 1e-6, 1.0, 1.0, 2.0, "replace"), 1e-6)  # Λ = 2λ/ε, as printed
+
+
+APART = 20.0  # B: how far apart two vertices' scores are; one replaced row moves one up, the other down, by 2B
+
+
+def _printed_vertex(noise: Noise) -> Evidence:
+    """Laplace noise of scale B/ε₀ on two scores, B = ε₀ = 1: P[the far one wins] = ½(1 + t/2)e^−t at a distance t."""
+    p, q = ((0.5 + t / 4) * math.exp(-t) for t in (APART, APART - 4))
+    return Evidence(exact.Pair.of([p, 1 - p], [q, 1 - q]).epsilon)
+
+
+def _our_vertex(noise: Noise) -> Evidence:
+    return Evidence(exact.exponential_pair([0.0, -APART], [-2.0, 2.0 - APART], Exponential(2.0, 1.0)).epsilon)
+
+
+def _with_replacement(noise: Noise) -> Evidence:
+    """n = ℓ = 2 and ε′ = 1 on {1, 0} and {0, 0}: the row is drawn 0, 1 or 2 times, and its count gets Lap(1)."""
+    at = np.arange(-45, 48)
+    law = [np.exp(-np.abs(at - j)) * math.tanh(0.5) for j in range(3)]
+    p = 0.25 * law[0] + 0.5 * law[1] + 0.25 * law[2]
+    return Evidence(exact.Pair.of(p, law[0]).epsilon)
+
+
+SAMPLED = subsampled_gaussian(1.0, 1e-5, "add-remove", heads=COIN // 2, steps=1, sensitivity=1.0, values=1)
+
+
+def poisson_sample(noise: Noise) -> Evidence:
+    """Ours samples each row by its own coin: one step, at rate ½, of Gaussian noise."""
+    σ, rate = SAMPLED.noise.sigma, sample_rate(SAMPLED.sample.heads)
+
+    def without(z: Array) -> Array:
+        log: Array = scipy.stats.norm.logpdf(z, 0, σ)
+        return log
+
+    def sample(z: Array) -> Array:
+        log: Array = np.logaddexp(math.log1p(-rate) + without(z), math.log(rate) + scipy.stats.norm.logpdf(z, 1, σ))
+        return log
+
+    return Evidence(exact.Pair.of_densities(sample, without, -37 * σ, 37 * σ + 1).epsilon_at(SAMPLED.delta))
+
+
+def _replaced_as_removed(sensitivity: float) -> Evidence:
+    """A histogram of which one row changes its cell: two counts move by 1. Noise for ``sensitivity`` at ε = 1."""
+    moved = exact.laplace_pair(Laplace(sensitivity, sensitivity), shift=1.0)
+    return Evidence(moved.then(moved).epsilon)
+
+
+# Implementation
+
+
+def naive_laplace(value: float, scale: float, runs: int, rng: np.random.Generator) -> Array:
+    """The textbook's formula on doubles: value ± scale·ln u."""
+    signs = np.where(rng.random(runs) < 0.5, -1.0, 1.0)
+    draws: Array = value + signs * (scale * np.log(1 - rng.random(runs)))
+    return draws
+
+
+def could_come_from(value: float, outputs: Array, scale: float) -> Array:
+    """Whether some u of 53 bits gives each output exactly: Mironov's attack on the least significant bits."""
+    distance = outputs - value
+    nearest = np.rint(np.exp(-np.abs(distance) / scale) * 2.0**53)
+    found = np.zeros(outputs.size, bool)
+    for step in range(-4, 5):
+        u = np.clip(nearest + step, 1, 2.0**53) * 2.0**-53
+        found |= value - np.sign(distance) * (scale * np.log(u)) == outputs
+    return found.astype(float)
+
+
+def _support(outputs: tuple[Array, Array], scale: float) -> Evidence:
+    scores = (could_come_from(0.0, z, scale) - could_come_from(1.0, z, scale) for z in outputs)
+    return of_scores(scores, claim=1.0)
+
+
+def _naive_floats(noise: Noise) -> Evidence:
+    rng = noise.generator()
+    return _support((naive_laplace(0.0, 1.0, 4000, rng), naive_laplace(1.0, 1.0, 4000, rng)), 1.0)
+
+
+def _on_a_grid(noise: Noise) -> Evidence:
+    event = Laplace(1.0, 1.0, 2.0**-30)
+    budget = Budget(4001.0, 0.0)
+    first, second = (
+        noise.add(np.full(4000, value), Accountant(budget).charge(event)) for value in (0.0, 1.0)
+    )  # one charge: each cell is a run of its own
+    return _support((first, second), 1.0)
+
+
+COIN_UNIVERSE = Universe.from_sizes({"x": 3})
+SPELLINGS = (
+    count(x=2), conjunction(x=2), any_of(count(x=2)), interval("x", 2, 2), any_of(count(x=2), count(x=2)),
+    count(x=[2]), any_of(conjunction(x=2)), count(x=(2, 2)),
+)  # fmt: skip
+
+
+def _by_spelling(noise: Noise) -> Evidence:
+    """Each wording is measured with fresh noise, and only the first is billed."""
+    rng = noise.generator()
+    scores = ((value + rng.laplace(size=(4000, len(SPELLINGS)))).mean(axis=1) for value in (0.0, 1.0))
+    return of_scores(scores, claim=1.0)
+
+
+def _by_meaning(noise: Noise) -> Evidence:
+    tables = (Histogram(COIN_UNIVERSE, np.array(counts)) for counts in ([9, 1, 0], [9, 0, 1]))
+    scores = []
+    for table in tables:
+        means = []
+        for _ in range(400):
+            session = open_session(table, universe=COIN_UNIVERSE, budget=Budget(1.0, 0.0), guard=0.0)
+            means.append(float(np.mean([session.ask(query).value for query in SPELLINGS])))
+        scores.append(np.array(means))
+    return of_scores(scores, claim=1.0)
+
+
+class UnlockedFilter:
+    """A filter that asks whether a charge fits, and counts it later: two threads may both have asked before either counts."""
+
+    def __init__(self, total: float, between: Callable[[], object]) -> None:
+        self.total, self.spent, self._between = total, 0.0, between
+
+    def charge(self, epsilon: float) -> bool:
+        if self.spent + epsilon > self.total:
+            return False
+        self._between()  # where another thread may come
+        self.spent += epsilon
+        return True
+
+
+def _let_through(charge: Callable[[], bool]) -> Evidence:
+    """The sum of the losses that two threads were allowed, each of which asks for all there is."""
+    passed: list[bool] = []
+    threads = [threading.Thread(target=lambda: passed.append(charge())) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return Evidence(float(sum(passed)))
+
+
+def _race(noise: Noise) -> Evidence:
+    both = threading.Barrier(2)
+    ledger = UnlockedFilter(1.0, both.wait)
+    return _let_through(lambda: ledger.charge(1.0))
+
+
+def _no_race(noise: Noise) -> Evidence:
+    both, ledger = threading.Barrier(2), Accountant(Budget(1.0, 0.0))
+
+    def charge() -> bool:
+        both.wait()
+        try:
+            ledger.charge(Laplace(1.0, 1.0))
+        except BudgetExceeded:
+            return False
+        return True
+
+    return _let_through(charge)
+
+
+def _seeded_by_the_data(noise: Noise) -> Evidence:
+    """The same table has the same noise: its answer says which it is."""
+    answers = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        for table in (3, 4):
+            answers.append(np.array([table + Seeded(table).generator().laplace() for _ in range(400)]))
+    return of_scores(answers, claim=1.0)
+
+
+def _not_seeded(noise: Noise) -> Evidence:
+    answers = (
+        np.array([noise.add(float(t), Accountant(Budget(1.0, 0.0)).charge(Laplace(1.0, 1.0))) for _ in range(400)])
+        for t in (3, 4)
+    )
+    return of_scores(answers, claim=1.0)
+
+
+# The guard's certificate
+
+ROWS, ASKED = 1000, 0.1
+RISK_UNIVERSE = Universe.from_sizes({"x": 2})
+
+
+def unfinished_excess(ones: int, decrease: float = 60.0) -> int:
+    """n·err(D, θ)/2 of the mean of n bits, in rows, by descent that stops when a step gains little: one row moves the exact by 1.
+
+    Where it stops depends on the data, and what it then lacks is not in the sensitivity.
+    """
+    mean, theta = ones / ROWS, 1.0
+    while ROWS * ((theta - mean) ** 2 - ((theta - mean) / 2) ** 2) > decrease:
+        theta = (theta + mean) / 2
+    return round(ROWS * ((ASKED - mean) ** 2 - (theta - mean) ** 2) / 2)
+
+
+def _worst_step(values: list[float]) -> tuple[float, float]:
+    i = int(np.argmax(np.abs(np.diff(values))))
+    return values[i], values[i + 1]
+
+
+def _guard_loss(one: float, two: float, event: AboveThreshold, grid: float) -> Evidence:
+    """A round on three values that one row moves like this, by which the threshold is set: the larger loss of two orders."""
+    pairs = (
+        exact.above_threshold_pair([a, a, b], [b, b, a], event, threshold=max(one, two), grid=grid)
+        for a, b in ((one, two), (two, one))
+    )
+    return Evidence(max(pair.epsilon for pair in pairs))
+
+
+def _gap_ignored(noise: Noise) -> Evidence:
+    values = [float(unfinished_excess(k)) for k in range(300, 700)]
+    return _guard_loss(*_worst_step(values), sparse_vector.guard_round(1.0), 1.0)
+
+
+def _gap_counted(noise: Noise) -> Evidence:
+    risk, over = losses.Squared(target="x", features=()).on(RISK_UNIVERSE), Box(-1.0, 1.0)
+    theta = np.full(risk.dimension, ASKED)
+    excess = excess_of(risk, over, theta, Budget(1.0, 0.0), float(ROWS), 1e-3)
+    assert excess is not None
+    grid = 2.0 ** math.ceil(math.log2(max(excess.unit, 2.0**-6)))
+    values = [excess.value(np.array([ROWS - k, k]), grid) for k in range(300, 700, 2)]
+    near = [excess.value(np.array([ROWS - k, k]), grid) for k in range(301, 701, 2)]
+    i = int(np.argmax(np.abs(np.array(values) - near)))
+    sensitivity = math.ceil(excess.sensitivity(grid) / grid) * grid
+    return _guard_loss(values[i], near[i], sparse_vector.guard_round(1.0, sensitivity=sensitivity), grid)
+
+
+def _on(evidence: Callable[..., Evidence], *given: float | bool) -> Callable[[Noise], Evidence]:
+    return lambda noise: evidence(*given)
+
+
+GALLERY: tuple[Broken, ...] = (
+    Broken(
+        "NumericSparse that releases the compared value", "the number that passed tells the noisy threshold, which then "
+        "protects none of the values below it (Lyu et al., Algorithm 3); ours measures anew, and is billed for it",
+        1.0, "runs", _compared_value, _fresh_measurement,
+    ),
+    Broken(
+        "Sparse vector, Algorithm 4", "noise on values that does not grow with c, and one threshold noise for all rounds",
+        0.5, "runs", _published(published.algorithm_4, 0.5, 20_000), _ours_played,
+    ),
+    Broken(
+        "Sparse vector, Algorithm 5", "no noise on values, and no end",
+        0.5, "runs", _published(published.algorithm_5, 0.5, 4000), _ours_played,
+    ),
+    Broken(
+        "Sparse vector, Algorithm 6", "noise on values that does not grow with c, and no end",
+        0.5, "runs", _published(published.algorithm_6, 0.5, 4000), _ours_played,
+    ),
+    Broken(
+        "Gap released below the threshold", "the free gap is free above only: below, every value is released with noise",
+        1.0, "runs", _gaps_below, _gap_above,
+    ),
+    Broken(
+        "Threshold noise kept after an answer above", "one round's price, though the round goes on: each answer above costs",
+        1.0, "exact", _on(_pattern_loss, 1.0, False), _on(_pattern_loss, 1 / 8, True),
+    ),
+    Broken(
+        "Objective perturbation as printed", "σ for a gradient that moves by L, where a replaced row moves it by 2L",
+        1.0, "exact", _printed_tilt, _our_tilt, delta=1e-6,
+    ),
+    Broken(
+        "Frank–Wolfe's vertex as printed", "Laplace noise of scale B/ε₀ on scores that a replaced row moves by 2B either "
+        "way: a step costs up to 4ε₀, not ε₀", 1.0, "exact", _printed_vertex, _our_vertex,
+    ),
+    Broken(
+        "Sampling with replacement as printed", "a row that is drawn twice moves the sum by two (Proposition 7)",
+        math.log(1 + 0.75 * math.expm1(1.0)), "exact", _with_replacement, poisson_sample, ours_claim=SAMPLED.epsilon,
+    ),
+    Broken(
+        "Noise for rows that come and go, where they are replaced", "two counts of a histogram move, not one",
+        1.0, "exact", _on(_replaced_as_removed, 1.0), _on(_replaced_as_removed, 2.0),
+    ),
+    Broken(
+        "Continuous Laplace noise on doubles", "which doubles can come out depends on the value: the last bits tell",
+        1.0, "runs", _naive_floats, _on_a_grid,
+    ),
+    Broken(
+        "A repeat known by its spelling", "another wording of an answered question is free, and measured anew",
+        1.0, "runs", _by_spelling, _by_meaning,
+    ),
+    Broken(
+        "A budget race", "a filter that checks and counts in two steps lets two threads spend all of it",
+        1.0, "ledger", _race, _no_race,
+    ),
+    Broken(
+        "A guard that forgets its solver's gap", "what the solver leaves depends on the data, and adds to the sensitivity",
+        1.0, "exact", _gap_ignored, _gap_counted,
+    ),
+    Broken(
+        "Noise seeded by the data", "the same table has the same noise, another table another",
+        1.0, "runs", _seeded_by_the_data, _not_seeded,
+    ),
+)  # fmt: skip

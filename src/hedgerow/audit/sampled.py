@@ -1,0 +1,207 @@
+"""A lower bound on ε for any mechanism, from its outputs on two neighbours.
+
+Papers: Ding et al., *Detecting violations of differential privacy*; Jagielski, Ullman & Oprea, *Auditing differentially private
+machine learning*. The bound and its confidence: ``bounds``.
+
+Symbols: D and D′ neighbours; a statistic gives a number for an output; an event is "at least t" or "at most t" of it.
+
+Runs are split: some learn statistics, where none is given; some choose the event; the others, which neither saw, judge it. So
+the confidence holds whatever was learned and chosen. Runs are made in blocks with numbers of their own, so that the same
+blocks, and the same bound, come out however many processes make them.
+"""
+
+from __future__ import annotations
+
+import math
+import multiprocessing
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, final
+
+import numpy as np
+
+from hedgerow import _progress
+from hedgerow._types import Array
+from hedgerow.audit import bounds
+from hedgerow.audit.learned import LEARNERS, Outputs, Scorer
+from hedgerow.errors import InvalidInput
+
+Mechanism = Callable[[Any], Any]
+Kind = Literal["number", "category", "vector", "sequence"]
+
+BLOCKS = 32  # in which runs are made
+_LEARN, _LEARNED = 3 / 8, 1 / 2  # shares of the runs: to learn a statistic; to learn it and choose the event
+
+
+@final
+@dataclass(frozen=True)
+class PerProcess:
+    """A mechanism made anew for every block of runs: noise belongs to the process that made it.
+
+    ``make(number)`` gives the mechanism. Blocks have different numbers, from which a seed may be made; a mechanism that
+    draws from the operating system has no use for them.
+    """
+
+    make: Callable[[int], Mechanism]
+
+
+@final
+@dataclass(frozen=True)
+class Finding:
+    """What an audit says: with probability ``confidence``, ε at δ is at least ``epsilon``.
+
+    ``reachable``: the most it could have said with these runs. ``hits``: how often the event was met on either neighbour
+    among the ``judged`` runs on each. A bound below a claim proves nothing: another event or pair may be worse.
+    """
+
+    epsilon: float
+    delta: float
+    confidence: float
+    runs: int
+    judged: int
+    reachable: float
+    hits: tuple[int, int]
+    event: str
+
+    def refutes(self, epsilon: float) -> bool:
+        """Whether a mechanism that claims (epsilon, δ) is none, at the confidence."""
+        return self.epsilon > epsilon
+
+    def __str__(self) -> str:
+        return (
+            f"ε ≥ {self.epsilon:.3f} at δ = {self.delta:g} with confidence {self.confidence:g} ({self.event}: {self.hits[0]} "
+            f"and {self.hits[1]} of {self.judged} runs; no more than {self.reachable:.2f} could have been found)"
+        )
+
+
+def distinguish(
+    mechanism: Mechanism | PerProcess,
+    data: Any,
+    neighbour: Any,
+    *,
+    runs: int,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+    kind: Kind = "number",
+    statistic: Callable[[Any], float] | None = None,
+    workers: int = 1,
+    progress: bool = False,
+) -> Finding:
+    """How well ``runs`` outputs on each of two neighbours tell them apart.
+
+    ``kind``: what an output is. A number is its own statistic; for a category, a vector or a sequence (a transcript) one is
+    learned. ``statistic``: one's own instead, best when it grows with the likelihood ratio.
+    ``workers``: so many processes, for a ``PerProcess`` mechanism.
+    """
+    if kind != "number" and kind not in LEARNERS:
+        raise InvalidInput(f"kind must be number or {', '.join(LEARNERS)}. Found {kind!r}. Say what an output is.")
+    if runs < 2 * BLOCKS:
+        raise InvalidInput(f"runs must be at least {2 * BLOCKS}. Found {runs!r}. Run it more often.")
+    first, second = outputs_of(mechanism, (data, neighbour), runs, workers=workers, progress=progress)
+    if statistic is not None or kind == "number":
+        score = float if statistic is None else statistic
+        scores = [np.array([score(z) for z in outputs], dtype=float) for outputs in (first, second)]
+        return judged(scores[0], scores[1], bounds.chosen_runs(runs), delta=delta, confidence=confidence)
+    learning, choosing = int(_LEARN * runs), int(_LEARNED * runs)
+    scorers = LEARNERS[kind](first[:learning], second[:learning])
+    best = max(scorers, key=lambda scorer: _promise(scorer, first, second, learning, choosing, delta))
+    scores = [best(outputs[learning:]) for outputs in (first, second)]
+    return judged(
+        scores[0], scores[1], choosing - learning, delta=delta, confidence=confidence, runs=runs, what="learned score"
+    )
+
+
+def judged(
+    first: Array,
+    second: Array,
+    choosing: int,
+    *,
+    delta: float,
+    confidence: float,
+    runs: int | None = None,
+    what: str = "score",
+) -> Finding:
+    """The first so many scores choose an event, and the others judge it."""
+    event = bounds.best_tail(first[:choosing], second[:choosing], delta=delta)
+    rest = first[choosing:], second[choosing:]
+    hits = event.hits(rest[0]), event.hits(rest[1])
+    left = min(first.size, second.size) - choosing
+    found = bounds.bound_of_hits(*(hits if event.for_first else hits[::-1]), left, delta=delta, confidence=confidence)
+    return Finding(
+        found, delta, confidence, first.size if runs is None else runs, left,
+        bounds.reachable_epsilon(left, confidence=confidence, delta=delta), hits, f"{what} {event}",
+    )  # fmt: skip
+
+
+def _promise(scorer: Scorer, first: Outputs, second: Outputs, start: int, end: int, delta: float) -> float:
+    one, two = scorer(first[start:end]), scorer(second[start:end])
+    return bounds.best_tail(one, two, delta=delta).promise
+
+
+# Runs
+
+
+def outputs_of(
+    mechanism: Mechanism | PerProcess, tables: tuple[Any, Any], runs: int, *, workers: int = 1, progress: bool = False
+) -> tuple[list[Any], list[Any]]:
+    """``runs`` outputs on each of two tables, in an order that does not depend on the number of processes."""
+    sizes = [runs // BLOCKS + (block < runs % BLOCKS) for block in range(BLOCKS)]
+    if isinstance(mechanism, PerProcess):
+        work = _Work(mechanism.make, tables, sizes)
+    elif workers == 1:
+        work = _Work(lambda number: mechanism, tables, sizes)
+    else:
+        raise InvalidInput(
+            f"A mechanism for {workers} processes must be a PerProcess. Found a function, whose noise they would share. "
+            "Give PerProcess(lambda number: mechanism), which makes its own noise."
+        )
+    outputs: tuple[list[Any], list[Any]] = [], []
+    with _progress.bar("auditing", BLOCKS, progress) as tell:
+        for block, (one, two) in enumerate(_blocks(work, workers)):
+            outputs[0].extend(one)
+            outputs[1].extend(two)
+            tell(block + 1)
+    return outputs
+
+
+@dataclass(frozen=True)
+class _Work:
+    make: Callable[[int], Mechanism]
+    tables: tuple[Any, Any]
+    sizes: list[int]
+
+    def block(self, number: int) -> tuple[list[Any], list[Any]]:
+        run = self.make(number)
+        one, two = ([run(table) for _ in range(self.sizes[number])] for table in self.tables)
+        return one, two
+
+
+_work: _Work | None = None  # of this process' parent, where it is a fork: a function need not be pickled
+
+
+def _block(number: int) -> tuple[list[Any], list[Any]]:
+    assert _work is not None
+    return _work.block(number)
+
+
+def _blocks(work: _Work, workers: int) -> Iterator[tuple[list[Any], list[Any]]]:
+    global _work
+    if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
+        yield from map(work.block, range(BLOCKS))
+        return
+    _work = work
+    try:
+        with multiprocessing.get_context("fork").Pool(workers) as pool:
+            yield from pool.imap(_block, range(BLOCKS))
+    finally:
+        _work = None
+
+
+def runs_for(epsilon: float, *, confidence: float = 0.999, delta: float = 0.0) -> int:
+    """The fewest judged runs with which a bound of ε could be found at all."""
+    judged_runs = 1
+    while bounds.reachable_epsilon(judged_runs, confidence=confidence, delta=delta) <= epsilon:
+        judged_runs = math.ceil(judged_runs * 1.01)
+        if judged_runs > 10**12:
+            raise InvalidInput(f"epsilon must be within reach of 10^12 runs. Found {epsilon!r}. Ask for less.")
+    return judged_runs
