@@ -222,3 +222,16 @@ def test_minima_that_were_not_found_are_noticed(kind: str, monkeypatch: pytest.M
     true = minimum._proven
     monkeypatch.setattr(minimum, "_proven", lambda *given: (true(*given)[0], 0.0))
     assert found_minima(APPROXIMATE[kind])[2] > 0.5
+
+
+@pytest.mark.parametrize("radius", [0.05, 0.5, 50.0])
+def test_a_minimum_is_within_its_distance_whether_or_not_the_set_binds(radius: float) -> None:
+    """What output perturbation is billed for besides 2L/Λ. Long descent finds the same minimum, by other steps."""
+    over, Λ, distance = sets.L2Ball(radius), 0.5, 1e-7
+    table = rows([([1.0, 0.0, 0.0], 0.9), ([0.2, 0.9, 0.0], 0.8), ([0.0, 0.0, 0.3], -0.5)])
+    problem = prepared(*table, losses.Huber(), over, APPROXIMATE["replace"])
+    found = minimum.minimum(problem, over, Λ, np.zeros(3), distance)
+    X, theta = problem.X * problem.unit, np.zeros(3)
+    for _ in range(3000):
+        theta = over.project(theta - (X.T @ losses.Huber().derivative(X @ theta, problem.y) + Λ * theta) / 6)
+    assert np.linalg.norm(found - theta) <= distance + 1e-9
