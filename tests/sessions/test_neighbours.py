@@ -192,7 +192,7 @@ class Analyst:
         return lambda: self.session.ask(question, scale=scale)
 
     def buying_convex(self) -> Callable[[], Any]:
-        question, within = self.pick(CONVEX), self.pick(WITHIN)
+        question, within = self.pick(CONVEX), self.pick([1.0, 0.7, 0.5, 0.02])
         return lambda: self.session.ask(question, within=within)
 
     def refused(self) -> Callable[[], Any]:
@@ -353,10 +353,10 @@ def neighbours_of(case: Case, n: int, seed: int, one: Row, other: Row) -> tuple[
     return table, (rows_of(n, seed, other) if case.neighbours == "replace" else table[:-1])
 
 
-PLAIN = (0, True, "x")
+PLAIN, OTHER = (0, False, "x"), (2, True, "y")  # told apart by most questions
 GUARD = (("guard", 0.2), ("reserve", 0.3), ("queries", 50))
 WATCHED = (("workload", [hr.marginal("a")]), *GUARD)  # so that there is something to find
-STREAM = ("batch", "counts", "convex", "counts", "counts", "convex", "batch", "bad_batch", "look", "wire")
+STREAM = ("batch", "batch", "counts", "convex", "counts", "counts", "convex", "batch", "bad_batch", "look", "wire")
 THEORY = (("profile", "theory"), ("queries", 50), ("workload", [CONVEX[0], CONVEX[7]]), ("vouched", [OWN]))
 RESERVE = (("reserve", 0.5), ("vouched", [OWN]))
 CASES = {
@@ -388,7 +388,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_neighbours_look_alike(name, tmp_path) -> None:
     case = CASES[name]
-    table, neighbour = neighbours_of(case, 60, 0, (3, False, "y"), PLAIN)
+    table, neighbour = neighbours_of(case, 60, 0, OTHER, PLAIN)
     assert leak(case, table, neighbour, tmp_path) == ""
 
 
@@ -594,8 +594,10 @@ def test_a_guard_finds_the_hypothesis_right_and_wrong(name, tmp_path) -> None:
 
 def test_the_analyst_gets_answers_of_every_kind(tmp_path) -> None:
     """Else two sessions could look alike because all is refused in both."""
-    case, history = CASES["practical"], History()
-    seen = seen_of(case, neighbours_of(case, 60, 0, PLAIN, PLAIN)[0], history, tmp_path)
-    acts = [line for line in seen.lines if line.startswith(("— ", "gave ", "raised "))]
-    answered = {name[2:] for name, then in itertools.pairwise(acts) if then.startswith("gave ")}
+    answered: set[str] = set()
+    for name in ("practical", "practical, add-remove", "practical, pure", "workload"):
+        case = dataclasses.replace(CASES[name], epsilon=400.0, acts=(*ACTS, "buying_convex", "buying_convex"))
+        seen = seen_of(case, neighbours_of(case, 60, 0, OTHER, PLAIN)[0], History(), tmp_path, reopen=False)
+        lines = [line for line in seen.lines if line.startswith(("— ", "gave ", "raised "))]
+        answered |= {act[2:] for act, then in itertools.pairwise(lines) if then.startswith("gave ")}
     assert answered >= set(ACTS) - {"refused", "bad_question", "bad_batch"}
