@@ -504,7 +504,7 @@ session(
 )  # fmt: skip
 session(
     "S05", "session.py", "a session taken up pays again for what it answered",
-    "        self._ledger.note(bound, estimate)\n", "",
+    "        self._ledger.note(bound, kept)\n", "",
     RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
 )  # fmt: skip
 session(
@@ -514,7 +514,7 @@ session(
 )  # fmt: skip
 session(
     "S07", "session.py", "a repeat is paid for again",
-    "        self._known[bound.key] = estimate\n", "",
+    "        self._known[bound.key] = kept\n", "",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip
 session(
@@ -586,12 +586,14 @@ wire(
 )  # fmt: skip
 wire(
     "Q09", "wire.py", "the answers of a ledger are lost on its way",
-    "return Accountant(budget, earlier=entries, answers=answers)", "return Accountant(budget, earlier=entries)",
+    "return Accountant(account.budget, account.slack, entries, answers)",
+    "return Accountant(account.budget, account.slack, entries)",
     RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
 )  # fmt: skip
 wire(
     "Q10", "wire.py", "the entries of a ledger are lost on its way, and its budget is whole again",
-    "return Accountant(budget, earlier=entries, answers=answers)", "return Accountant(budget, answers=answers)",
+    "return Accountant(account.budget, account.slack, entries, answers)",
+    "return Accountant(account.budget, account.slack, (), answers)",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
 )  # fmt: skip
 wire(

@@ -369,17 +369,17 @@ solver(
 
 judges = Writer("judges", "")
 judges(
-    "J01", "audit.py", "the audit finds nothing",
+    "J01", "audit/bounds.py", "the audit finds nothing",
     "return max(0.0, forward, backward)", "return 0.0",
     AUDIT + "laplace_noise_is_audited_close_to_its_loss",
 )  # fmt: skip
 judges(
-    "J02", "audit.py", "the audit does not take δ off",
+    "J02", "audit/bounds.py", "the audit does not take δ off",
     "return math.log((p - delta) / q) if p > delta else -math.inf", "return math.log(p / q) if p > delta else -math.inf",
     AUDIT + "delta_is_taken_off_before_the_ratio",
 )  # fmt: skip
 judges(
-    "J03", "audit.py", "the audit's bounds are wrong four times as often as stated",
+    "J03", "audit/bounds.py", "the audit's bounds are wrong four times as often as stated",
     "error = (1 - confidence) / 4  # two directions, two probabilities each", "error = 8 * (1 - confidence)",
     AUDIT + "the_bound_of_an_audit_is_that_of_clopper_and_pearson_at_a_quarter_of_its_error",
 )  # fmt: skip
