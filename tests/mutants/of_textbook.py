@@ -214,7 +214,7 @@ linear(
 linear(
     "P26", "games.py", "the threshold game forgives a ⊥ that was wrong",
     "(turn.value >= alpha and not turn.above) or ", "",
-    THEOREMS + "ullmans_theorem_3_1_holds_at_its_number_of_rows_and_is_seen_to_fail_at_a_fiftieth",
+    PMW + "the_threshold_game_counts_both_ways_to_be_wrong",
 )  # fmt: skip
 
 convex = Writer("convex", "textbook/")
