@@ -8,18 +8,20 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import hedgerow as hr
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.gradient_sums import GradientSums
-from hedgerow.data import Histogram
+from hedgerow.data import Histogram, Table
 from hedgerow.engines import theory
 from hedgerow.engines.practical import engine as practical
 from hedgerow.engines.practical.engine import Practical
+from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.prefit import residual_event
-from hedgerow.engines.practical.purchases import NUMBER, TABLE
+from hedgerow.engines.practical.purchases import NUMBER, TABLE, Purchases
 from hedgerow.engines.release import Offline
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -47,7 +49,9 @@ def table(rows: int, seed: int = 0) -> Histogram:
 
 
 def even(rows: int) -> Histogram:
-    return Histogram(UNIVERSE, np.full(UNIVERSE.size, rows // UNIVERSE.size))
+    counts = np.full(UNIVERSE.size, rows // UNIVERSE.size)
+    counts[0] += rows - counts.sum()
+    return Histogram(UNIVERSE, counts)
 
 
 def opened(data: Histogram, budget: hr.Budget, **options: Any) -> hr.Session:
@@ -71,6 +75,17 @@ def asked_of(question: hr.Query) -> BoundMinimize:
 
 
 # Nothing but what was released
+
+
+@pytest.mark.parametrize("budget", [APPROXIMATE, PURE, PRIVATE_N], ids=["approximate", "pure", "n private"])
+def test_a_prefit_goes_the_same_way_on_any_table_once_its_releases_are_there(budget) -> None:
+    """What it measures next, and with how much noise, follows from what was released, and from nothing else of the table."""
+    for seed in range(4):
+        first = opened(table(40_000, seed), budget)
+        for other in (even(40_000), table(40_000, seed + 10)):
+            again = opened(other, budget, ledger=Accountant(budget, earlier=first.ledger.entries()))
+            assert [entry.events for entry in again.log] == [entry.events for entry in first.log]
+            assert again.spent == first.spent
 
 
 @pytest.mark.parametrize("budget", [APPROXIMATE, PURE, PRIVATE_N], ids=["approximate", "pure", "n private"])
@@ -186,6 +201,21 @@ def test_what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row(budget) 
     norm = math.sqrt(p) if budget.pure else 1.0
     assert bought and all(entry.event.sensitivity >= norm * sums.sensitivity for entry in bought)
     assert all(noise.drawn.get(entry.number) == 1 for entry in ledger.entries()[opening:])
+
+
+def test_a_table_too_large_to_count_is_refused_before_it_is_charged() -> None:
+    huge = hr.Universe(x=hr.Integers(0, 9999), y=hr.Integers(0, 9999))
+    ledger, data = Accountant(APPROXIMATE), Table(pd.DataFrame({"x": [1, 2], "y": [3, 4]}), huge)
+    purchases = Purchases(data, ledger, Seeded(0), Knowledge(Learned.nothing(huge, 2.0), 0.1, 2))
+    with pytest.raises(hr.TooLarge):
+        purchases.table(("x", "y"), Gaussian(1.0, 50.0))
+    assert ledger.spent == 0
+
+
+def test_what_the_guard_and_the_owner_keep_back_is_left_after_the_opening() -> None:
+    session = opened(table(24 * 10**6), APPROXIMATE, guard=0.1, reserve=0.3)
+    assert engine_of(session).guard is not None
+    assert session.remaining == pytest.approx((0.3 + 2 * 0.1) * APPROXIMATE.total, rel=1e-6)
 
 
 # β is shared

@@ -32,7 +32,7 @@ practical(
     "R03", "prefit.py", "how the budget is spread follows the exact counts, for nothing",
     "change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())",
     "change = float(np.abs(self._data.marginal(names) - self.learned.rows * believed).sum())",
-    RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
+    RELEASE + "a_prefit_goes_the_same_way_on_any_table_once_its_releases_are_there",
 )  # fmt: skip
 practical(
     "R04", "prefit.py", "a prefit learns from bare marginals",
@@ -80,7 +80,7 @@ practical(
 practical(
     "R12", "purchases.py", "a question too large to count is charged before it is refused",
     '        require_table(names, self._data.universe.sizes(names))  # before the charge\n', "",
-    SESSION + "a_question_too_large_to_count_is_refused_before_it_is_charged",
+    RELEASE + "a_table_too_large_to_count_is_refused_before_it_is_charged",
 )  # fmt: skip
 practical(
     "R13", "engine.py", "the guard's value moves by two rows where one changes",
@@ -100,7 +100,7 @@ practical(
 practical(
     "R16", "engine.py", "the prefit spends what the guard needs",
     "share = 1 - reserve - 2 * kept", "share = 1 - reserve",
-    SESSION + "a_guard_catches_what_the_workload_did_not_foresee",
+    RELEASE + "what_the_guard_and_the_owner_keep_back_is_left_after_the_opening",
 )  # fmt: skip
 practical(
     "R17", "engine.py", "a session taken up forgets what it bought",

@@ -30,7 +30,7 @@ guard(
 guard(
     "V03", "sparse_vector.py", "what is above is released without noise",
     "measured = float(noise.add(_floored(value, grid) * grid, receipt))", "measured = float(_floored(value, grid) * grid)",
-    SPARSE + "numeric_sparse_measures_what_is_above_with_fresh_noise_and_charges_it",
+    SPARSE + "what_is_measured_above_is_what_came_out_of_the_ledger",
 )  # fmt: skip
 guard(
     "V04", "sparse_vector.py", "a value is measured with the noise of a less sensitive one",
@@ -157,7 +157,7 @@ linear(
 linear(
     "P15", "mwem.py", "scores carry rounding that depends on the data",
     "expected = np.clip(np.floor(believed / steps + 0.5), 0, rows.LARGEST) * steps", "expected = believed",
-    MWEM + "the_scores_move_by_at_most_one_when_a_row_is_replaced",
+    MWEM + "scores_are_whole_steps_so_that_no_rounding_depends_on_the_data",
 )  # fmt: skip
 linear(
     "P16", "mwem.py", "2α is promised where 3α is proved",
@@ -214,7 +214,7 @@ linear(
 linear(
     "P26", "games.py", "the threshold game forgives a ⊥ that was wrong",
     "(turn.value >= alpha and not turn.above) or ", "",
-    THEOREMS + "ullmans_theorem_3_1_holds_at_its_number_of_rows_and_is_seen_to_fail_at_a_fiftieth",
+    PMW + "the_threshold_game_counts_both_ways_to_be_wrong",
 )  # fmt: skip
 
 convex = Writer("convex", "textbook/")

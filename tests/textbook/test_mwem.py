@@ -159,3 +159,12 @@ def test_all_choices_and_measurements_are_right_to_within_alpha_but_for_beta(bud
     measured = T * np.exp(-spread / noise.scale) if budget.pure else 2 * T * np.exp(-(spread**2) / (2 * noise.sigma**2))
     assert chosen <= 0.025 * (1 + 1e-9) and measured <= 0.025 * (1 + 1e-9)
     assert config.error == pytest.approx((2 + 0.75 + 0.25) * config.alpha)
+
+
+def test_scores_are_whole_steps_so_that_no_rounding_depends_on_the_data():
+    rng = np.random.default_rng(2)
+    steps = np.array([1.0, 2.0**-10])
+    for _ in range(100):
+        counted, believed = rng.integers(0, 2**30, 2) * steps, rng.random(2) * 2.0**30
+        scores = mwem._scores(counted, believed, steps) / steps
+        assert np.array_equal(scores, np.round(scores))

@@ -336,3 +336,9 @@ def test_a_share_of_the_budget_is_all_that_the_rounds_cost(budget):
     config = configured(budget, scale=10**8, share=0.5)
     total = config.rounds * (budget.cost(config.guard) + budget.cost(config.measurement))
     assert 0.49 * budget.total <= total <= 0.5 * budget.total * (1 + 1e-12)
+
+
+def test_the_threshold_game_counts_both_ways_to_be_wrong():
+    turns = [(1.0, False), (0.5, True), (0.7, True), (0.7, False), (1.0, True), (0.5, False)]
+    transcript = games.ThresholdTranscript(tuple(games.ThresholdTurn(*turn) for turn in turns), halted=False)
+    assert transcript.wrong(1.0) == [0, 1]

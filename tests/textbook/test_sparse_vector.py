@@ -418,3 +418,10 @@ def test_within_the_promised_width_all_noise_of_all_rounds_and_values_stays_but_
     A = np.linspace(0, width, 10_001)
     failing = rounds * np.exp(-A * first) + queries / 2 * np.exp(-(width - A) * second / 2)
     assert failing.min() <= beta * (1 + 1e-6)
+
+
+def test_what_is_measured_above_is_what_came_out_of_the_ledger():
+    config = SparseVector(0.0, guard_round(1.0), rounds=1, measurement=Laplace(1.0, 50.0))
+    accountant = Accountant(Budget(2.0, 0.0))
+    outcome, _ = step(config, Progress(), 1e6, accountant, Seeded(0))
+    assert accountant.entries()[-1].released == (outcome.measured,)
