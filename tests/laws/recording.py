@@ -85,12 +85,12 @@ class RecordedSeeded(_Recording, Seeded):
 
 
 def measured_noises(engine: Any, data: Any) -> list[tuple[Laplace | Gaussian, np.ndarray]]:
-    """What the practical engine published of each marginal, minus what the data say: its noise, on the event's grid."""
+    """What the practical engine has measured and answers from, minus what the data say: its noise, on the event's grid."""
     found = []
     for measurement in engine.measurements:
         values, true, event = measurement.values, data.marginal(measurement.attributes), measurement.event
-        if measurement.query is not None:
-            continue
+        if measurement.query is not None:  # to the nearest step
+            true = np.rint(measurement.query.dot(true.astype(float)) / event.grid) * event.grid
         if measurement.residual:  # in coordinates, which are what was rounded to the grid
             true = coordinates(true, event.grid)
             for axis, m in enumerate(data.universe.sizes(measurement.attributes)):

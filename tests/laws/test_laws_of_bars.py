@@ -18,6 +18,7 @@ from scipy import optimize, special, stats
 import hedgerow as hr
 from hedgerow.audit import runs_to_tell
 from hedgerow.engines import theory
+from hedgerow.engines.practical.certificates import _sup_quadratic, excess_bound
 from hedgerow.engines.practical.error_bars import ErrorBars, _tail
 from hedgerow.engines.practical.guard import planned_guard
 from hedgerow.engines.practical.measurement import Measurement, Rows
@@ -369,3 +370,43 @@ def test_how_far_the_theorys_estimate_of_n_reaches_is_what_beta_asks_for() -> No
             reach = theory._reach(event, beta)
             assert beyond(event, reach) <= beta
             assert beyond(event, 0.8 * reach) > beta
+
+
+# The excess risk that a distance leaves possible
+
+
+@pytest.mark.parametrize("distance", [0.002, 0.01, 0.03])
+def test_the_certificate_covers_the_worst_table_at_its_distance_and_at_most_fifteen_times_more(distance) -> None:
+    """A mean, ½(θ − y)² with y from −1 to 1: of all tables as far away, the worst is moved along y itself."""
+    universe = hr.Universe.from_sizes({"y": 5})
+    bound = hr.minimize(hr.losses.Squared(target="y"), hr.Box(-1.0, 1.0)).on(universe)
+    believed = np.array([0.15, 0.2, 0.3, 0.2, 0.15])
+    found = optimum(bound, believed)
+    y = np.linspace(-1, 1, 5)
+    moved = believed + distance * y / np.linalg.norm(y)  # y has mean 0, so that it still sums to 1
+    assert moved.min() > 0
+    worst = 0.5 * float(moved @ y - found.theta[0]) ** 2  # ℓ_D(θ̂) − min ℓ_D of a mean
+    stated = excess_bound(bound, believed, found, distance)
+    assert worst <= stated <= 15 * worst + found.gap
+
+
+def optimum(bound, marginal):
+    return bound.fitted(FixedMarginal(marginal))[0]
+
+
+class FixedMarginal:
+    """A hypothesis that believes one table."""
+
+    def __init__(self, table: np.ndarray) -> None:
+        self.table = table
+
+    def marginal(self, names):
+        return self.table
+
+
+@pytest.mark.parametrize(("a", "c", "h"), [(0.01, 2.0, 1.0), (0.003, 9.0, 0.2), (0.5, 0.1, 4.0)])
+def test_the_largest_of_a_slope_less_its_curvature_is_covered_and_little_more(a, c, h) -> None:
+    """In one dimension it is a²c/2h. The κ that are tried are a factor of 2.2 apart, and no more than that is lost."""
+    exact = a * a * c / (2 * h)
+    found = _sup_quadratic(a, np.array([[c]]), np.array([[h]]), reach=2.0)
+    assert exact <= found <= 2.2 * exact

@@ -94,19 +94,10 @@ def bought(budget: hr.Budget, rows: int) -> Callable[[Noise], Noises]:
     def run(source: Noise) -> Noises:
         workload = [hr.marginal("b")]
         session, data = opened(source, budget, table(rows), workload=workload, reserve=0.95)
-        before, found = len(session.log), []
+        before = len(session._engine.measurements)
         for question, within in itertools.product(QUESTIONS, (0.02, 0.01)):
             session.ask(question, within=within)
-        for entry in session.log[before:]:
-            (released,), event = entry.released, entry.event
-            if entry.why == "measured table":
-                true = data.marginal(tuple(entry.about["attributes"]))
-            else:
-                query = entry.about["query"]
-                exact = float((query.table * data.marginal(query.attributes)).sum())
-                true = round(exact / event.grid) * event.grid
-            found.append((event, np.asarray(released - true)))
-        return found
+        return measured_noises(session._engine, data)[before:]
 
     return run
 
