@@ -208,7 +208,7 @@ PUBLISHED: dict[str, Callable[[Noise], Noises]] = {
 }
 
 
-def pooled(run: Callable[[Noise], Noises], made: Callable[[int], Noise], most: int = 400) -> Noises:
+def pooled(run: Callable[[Noise], Noises], made: Callable[[int], Noise], most: int = 600) -> Noises:
     """Noises of as many runs as the coarse test needs."""
     found: Noises = []
     for seed in range(most):
