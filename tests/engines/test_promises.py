@@ -15,9 +15,11 @@ from scipy import stats
 import hedgerow as hr
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.gradient_sums import GradientSums
+from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.data import Histogram, Table
 from hedgerow.engines import theory
 from hedgerow.engines.practical import engine as practical
+from hedgerow.engines.practical.certificates import excess_bound
 from hedgerow.engines.practical.engine import Practical
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.prefit import residual_event
@@ -257,6 +259,34 @@ def test_below_the_guard_an_answer_has_the_bar_that_it_promises(budget) -> None:
     assert answer.error == pytest.approx(promised / engine.rows, rel=1e-6)
 
 
+def test_below_the_guard_a_convex_answer_has_the_bar_of_as_many_rows() -> None:
+    """3w rows, each for all that a row moves its excess risk: no less, and hardly more."""
+    rows = 24 * 10**6
+    session = opened(even(rows), APPROXIMATE, guard=0.1, workload=[hr.count(a=1)])
+    engine, answer = engine_of(session), session.ask(REGRESSION)
+    assert answer.source == "hypothesis" and engine.guard is not None
+    excess = engine._convex._excess(asked_of(REGRESSION), answer.value, 1e-4)
+    assert excess is not None
+    moved = 1.5 * engine.guard.config.threshold * excess.most * excess.unit / rows
+    assert moved <= (answer.error or 0.0) <= 1.2 * moved
+
+
+@pytest.mark.parametrize("kind", ["Squared", "Logistic"])
+@pytest.mark.parametrize("distance", [0.05, 0.3])
+def test_the_worst_table_at_a_distance_has_no_more_excess_risk_than_is_stated(kind, distance) -> None:
+    """Of a flag's mean, where the worst is known: all of the distance from one value to the other."""
+    universe = hr.Universe(y=hr.Flag())
+    question = hr.minimize(getattr(hr.losses, kind)(target="y"), hr.Box(-1.0, 1.0)).on(universe)
+    hypothesis = Hypothesis(universe)
+    found, believed = question.fitted(hypothesis)
+    worst = believed + distance * np.array([-1.0, 1.0]) / math.sqrt(2)
+    best = minimised(question.risk, worst, question.over, 1e-9)
+    excess = question.risk.objective(worst).value(found.theta) - best.value
+    bound = excess_bound(question, believed, found, distance)
+    assert 0 < excess <= bound
+    assert bound < 30 * excess or bound == math.inf
+
+
 def fired(session: hr.Session) -> int:
     """Questions that no workload foresaw, on a table far from uniform, until the guard has had enough."""
     found = 0
@@ -350,6 +380,12 @@ def test_the_theory_refuses_what_its_theorem_does_not_give() -> None:
 def test_what_nothing_bounds_has_no_bar() -> None:
     assert practical._estimate(0.0, 1.0).error is None
     assert practical._estimate(0.3, 0.7).error == 0.7
+
+
+def test_a_bar_in_rows_is_of_as_many_rows() -> None:
+    session, query = opened(table(40_000), APPROXIMATE), hr.count(a=1, c=0)
+    fraction, rows = session.ask(query), session.ask(query, scale="rows")
+    assert (rows.value, rows.error) == pytest.approx((40_000 * fraction.value, 40_000 * (fraction.error or 0.0)))
 
 
 # Means
