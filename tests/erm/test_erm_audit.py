@@ -56,7 +56,7 @@ from hedgerow.privacy.noise import Seeded
 from hedgerow.privacy.perturbed_objective import noise_scale
 
 CONFIDENCE, MISS = 1 - 1e-6, 1e-3
-LONG_RUNS = 16_000
+LONG_RUNS = 6000
 
 
 @pytest.fixture(autouse=True)
@@ -106,9 +106,8 @@ def test_the_same_audit_notices_half_the_noise(name) -> None:
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 @pytest.mark.parametrize("name", [*CASES, *LONGER])
-def test_a_long_audit_notices_twice_epsilon(name, neighbours) -> None:
+def test_a_long_audit_notices_twice_epsilon(name, neighbours="replace") -> None:
     """Where the certificate has slack of its own: half the noise of twice ε, or four times ε."""
     case = (CASES | LONGER)[name]
     claim = dataclasses.replace(case.claim(LONG), neighbours=neighbours)

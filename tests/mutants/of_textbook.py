@@ -14,7 +14,7 @@ CONVEX = "textbook/test_convex_pmw.py::test_"
 EXCESS = "convex/test_excess.py::test_"
 EXACT = "data/test_exact_counts.py::test_"
 THEOREMS = "test_theorems.py::test_"
-AUDIT = "test_audit.py::test_"
+AUDIT = "audit/test_audit.py::test_"
 
 guard = Writer("sparse-vector", "textbook/")
 guard(

@@ -25,7 +25,7 @@ from hedgerow._types import Array, Integers
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace
 
-ORDERS = tuple(1 + np.geomspace(1e-3, 1e4, 141))
+ORDERS = tuple(1 + np.geomspace(1e-3, 1e4, 71))
 """The orders α at which a claim of zCDP is checked."""
 LOSSES = 12  # values of ε, up to the claimed, at which δ is checked
 CUT = 40.0  # σ, or scales, beyond which there is nothing: e^-800 of a Gaussian, e^-40 of a Laplace
@@ -46,7 +46,7 @@ class Pair:
                 f"Two laws must have the same outcomes. Found shapes {self.log_p.shape} and {self.log_q.shape}. List them all."
             )
         for log in (self.log_p, self.log_q):
-            if np.isnan(log).any() or abs(float(scipy.special.logsumexp(log))) > 1e-6:
+            if np.isnan(log).any() or abs(float(_log_sum(log))) > 1e-6:
                 raise InvalidInput("Probabilities must add up to 1. Found another sum. Give every outcome.")
 
     @classmethod
@@ -62,9 +62,12 @@ class Pair:
         log_g: Callable[[Array], Array],
         low: float,
         high: float,
-        parts: int = 2000,
+        parts: int = 20_000,
     ) -> Self:
-        """From the logarithms of two densities on [low, high], by Gauss's rule in each of so many parts. Outside is nothing."""
+        """From the logarithms of two densities on [low, high], by Gauss's rule in each of so many parts. Outside is nothing.
+
+        δ is then right to some 10^-6 of itself at most, for where a ratio crosses e^ε within a part no rule is exact.
+        """
         nodes, weights = np.polynomial.legendre.leggauss(8)
         width = (high - low) / parts
         points = (low + width * (np.arange(parts)[:, None] + (nodes + 1) / 2)).reshape(-1)
@@ -105,10 +108,7 @@ class Pair:
         """D_α, the larger of both directions."""
         if math.isinf(self.epsilon):
             return math.inf
-        sums = (
-            scipy.special.logsumexp(order * a + (1 - order) * b)
-            for a, b in ((self.log_p, self.log_q), (self.log_q, self.log_p))
-        )
+        sums = (_log_sum(order * a + (1 - order) * b) for a, b in ((self.log_p, self.log_q), (self.log_q, self.log_p)))
         return float(max(sums)) / (order - 1)
 
     def rho(self, orders: Sequence[float] = ORDERS) -> float:
@@ -146,8 +146,8 @@ def checked(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[flo
     if pair.epsilon > epsilon * (1 + ROUNDING):
         excess.append(f"ε = {pair.epsilon:.6g} is above {epsilon:.6g}")
     for α in orders:
-        if pair.renyi(α) > rho * α * (1 + ROUNDING) + 1e-13:
-            excess.append(f"D_α = {pair.renyi(α):.6g} is above ρα = {rho * α:.6g} at α = {α:.4g}")
+        if (divergence := pair.renyi(α)) > rho * α * (1 + ROUNDING) + 1e-13:
+            excess.append(f"D_α = {divergence:.6g} is above ρα = {rho * α:.6g} at α = {α:.4g}")
             break
     for ε in np.linspace(0, 1, LOSSES) * min(epsilon, rho + 8 * math.sqrt(rho)):
         left = math.exp(-((ε - rho) ** 2) / (4 * rho)) if ε > rho else 1.0
@@ -155,6 +155,12 @@ def checked(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[flo
             excess.append(f"δ({ε:.4g}) = {pair.delta(float(ε)):.4g} is above {left:.4g}")
             break
     return Verdict(pair.epsilon, pair.rho(orders), epsilon, rho, tuple(excess))
+
+
+def _log_sum(logs: Array) -> float:
+    """ln Σ e^x."""
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
 
 
 # The laws of our own draws, on neighbours that are as far apart as the event allows
@@ -180,13 +186,13 @@ def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
     far = math.ceil(CUT * s) + k
     at = np.arange(-far, far + k + 1)
     logs = [-((at - centre) ** 2) / (2 * s * s) for centre in (0, k)]
-    return Pair(*(log - scipy.special.logsumexp(log) for log in logs))
+    return Pair(*(log - _log_sum(log) for log in logs))
 
 
 def exponential_pair(scores: ArrayLike, neighbour_scores: ArrayLike, event: Exponential) -> Pair:
     """The choice among candidates with these scores, each of which one row moves by at most the sensitivity."""
     logs = [np.asarray(s, dtype=float) / event.scale for s in (scores, neighbour_scores)]
-    return Pair(*(log - scipy.special.logsumexp(log) for log in logs))
+    return Pair(*(log - _log_sum(log) for log in logs))
 
 
 def above_threshold_pair(
@@ -212,7 +218,7 @@ def _round_law(values: Sequence[float], event: AboveThreshold, threshold: float,
     far = math.ceil(CUT * b)
     τ = np.arange(-far, far + 1)
     log_τ = -np.abs(τ) / b
-    weights = np.exp(log_τ - scipy.special.logsumexp(log_τ))
+    weights = np.exp(log_τ - _log_sum(log_τ))
     law: list[Array] = []
     for value in values:
         need = _steps(threshold, grid) + τ - _steps(value, grid)  # ν must be at least this

@@ -104,8 +104,8 @@ def _is_number(z: object) -> bool:
 
 
 def _matrix(outputs: Outputs) -> Array:
-    matrix = np.array([np.asarray(z, dtype=float).reshape(-1) for z in outputs])
-    if matrix.ndim != 2 or np.isnan(matrix).any():
+    rows = [np.asarray(z, dtype=float).reshape(-1) for z in outputs]
+    if len({row.size for row in rows}) != 1 or not rows[0].size or np.isnan(matrix := np.array(rows)).any():
         raise InvalidInput("vectors must be numbers, as many in every run. Found others. Audit them as sequences.")
     return matrix
 

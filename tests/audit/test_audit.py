@@ -4,38 +4,19 @@ import math
 
 import numpy as np
 import pytest
-from broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
 from paying import paid
 
 from hedgerow import audit
-from hedgerow.data import Histogram
-from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.privacy.budget import Budget
+from hedgerow.audit import ours as mechanisms
+from hedgerow.audit.broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
+from hedgerow.audit.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, played
+from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import gaussian_mu
-from hedgerow.privacy.events import Exponential, Laplace
-from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
 from hedgerow.textbook.games import adaptive_composition
 
-HALF = 20
-ONE_WAY, OTHER_WAY = np.array([0.0] * HALF + [1.0] * HALF), np.array([1.0] * HALF + [0.0] * HALF)
 CLAIMED = 0.5
-
-
-def contrast(answers: np.ndarray) -> np.ndarray:
-    """How many more of the second half than of the first were above: what tells ONE_WAY from OTHER_WAY."""
-    above = answers == 1
-    return above[:, HALF:].sum(axis=1) - above[:, :HALF].sum(axis=1)
-
-
-def low_release(answers: np.ndarray) -> np.ndarray:
-    """How many were below before a number below 0 was released; −1 where there was none."""
-    first = (answers != 0).argmax(axis=1)
-    number = answers[np.arange(len(answers)), first]
-    return np.where((number < 0) & (answers != 0).any(axis=1), first, -1)
 
 
 def audited(variant, values, neighbour, statistic, runs, epsilon, c, seed=0):
@@ -45,18 +26,8 @@ def audited(variant, values, neighbour, statistic, runs, epsilon, c, seed=0):
 
 
 def ours(values, c: int, epsilon: float, noise: Noise, threshold: float = 0.0) -> np.ndarray:
-    """Our sparse vector with c rounds in ε, played to its end; −1 for what was not answered."""
-    accountant = Accountant(Budget(epsilon, 0.0))
-    config = sparse_vector.SparseVector(threshold, sparse_vector.guard_round(epsilon / c), rounds=c)
-    progress = sparse_vector.Progress()
-    answers = np.full((1, len(values)), -1.0)
-    for j, value in enumerate(values):
-        try:
-            outcome, progress = sparse_vector.step(config, progress, value, accountant, noise)
-        except BudgetExceeded:
-            break
-        answers[0, j] = outcome.above
-    return answers
+    """Our sparse vector with c rounds in ε, played once."""
+    return played(np.asarray(values), c, epsilon, 1, noise, threshold=threshold)
 
 
 def audited_ours(values, neighbour, runs: int, c: int, epsilon: float, noise: Noise, statistic=contrast) -> float:
@@ -78,7 +49,7 @@ def test_a_variant_that_releases_the_compared_value_is_refuted():
 
 
 def test_our_sparse_vector_passes_where_the_broken_ones_are_refuted():
-    assert audited_ours(ONE_WAY, OTHER_WAY, 4000, HALF, CLAIMED, Seeded(1)) <= CLAIMED
+    assert audited_ours(ONE_WAY, OTHER_WAY, 800, HALF, CLAIMED, Seeded(1)) <= CLAIMED
 
 
 def test_the_audit_comes_close_to_the_loss_of_one_round():
@@ -90,20 +61,20 @@ def test_the_audit_comes_close_to_the_loss_of_one_round():
         return audit.epsilon_lower_bound(
             lambda: last(ours(values, 1, 2.0, noise, threshold=2.0)),
             lambda: last(ours(neighbour, 1, 2.0, noise, threshold=2.0)),
-            20_000,
+            5000,
         )
 
     assert 0.5 < bound(Seeded(3)) <= 2.0
 
 
 @pytest.mark.audit
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("c", [1, 5, HALF])
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+@pytest.mark.parametrize("c", [1, HALF])
 def test_our_sparse_vector_passes_a_long_audit_with_the_operating_systems_randomness(epsilon, c):
-    assert audited_ours(ONE_WAY, OTHER_WAY, 20_000, c, epsilon, Noise()) <= epsilon
+    assert audited_ours(ONE_WAY, OTHER_WAY, 4000, c, epsilon, Noise()) <= epsilon
     values, neighbour = np.array([0.0] * 8 + [1.0]), np.array([1.0] * 8 + [0.0])
     position = lambda answers: (answers[:, 8] == 1).astype(int)  # noqa: E731
-    assert audited_ours(values, neighbour, 20_000, c, epsilon, Noise(), position) <= epsilon
+    assert audited_ours(values, neighbour, 4000, c, epsilon, Noise(), position) <= epsilon
 
 
 @pytest.mark.audit
@@ -130,7 +101,7 @@ def test_a_composition_of_laplace_releases_stays_within_the_sum_of_their_losses(
     def run(data):
         return lambda: sum(z > 0 for z in adaptive_composition(adversary, data, 4))
 
-    bound = audit.epsilon_lower_bound(run(0), run(1), 6000)
+    bound = audit.epsilon_lower_bound(run(0), run(1), 2000)
     assert 0.3 < bound <= 4 * event.epsilon
 
 
@@ -227,54 +198,21 @@ def test_an_audit_without_runs_is_refused():
         audit.epsilon_lower_bound(lambda: 0, lambda: 0, 1)
 
 
-# Whole mechanisms, on the smallest tables where they have something to hide: one row of ten is replaced.
-
-ONE = Universe.from_sizes({"x": 2})
-HAS_X, WEIGHTED = Linear.from_table(ONE, ("x",), [0.0, 1.0]), Linear.from_table(ONE, ("x",), [0.25, 1.0])
-TABLE, NEIGHBOUR = (Histogram(ONE, np.array(counts)) for counts in ([10, 0], [9, 1]))
+# Whole mechanisms, on the smallest tables where they have something to hide: one row of ten, or of two, is replaced.
 
 
-def run_pmw(data: Histogram, epsilon: float, noise: Noise):
-    """Two rounds, so small that no theorem applies: what is at stake is privacy alone."""
-    guard, measurement = sparse_vector.guard_round(epsilon / 4), Laplace(1.0, 4 / epsilon)
-    config = pmw.PMWConfig(10.0, 2, 9, 0.1, 0.1, "hoeffding", 2, guard, measurement)
-    mechanism = pmw.OnlinePMW(config, data, Accountant(Budget(epsilon, 0.0)), noise)
-    seen = []
-    for query in (HAS_X, WEIGHTED, HAS_X):
-        try:
-            answer = mechanism.ask(query)
-        except BudgetExceeded:
-            break
-        seen.append(None if answer.measured_rows is None else min(max(round(answer.measured_rows), -3), 4))
-    return tuple(seen)
-
-
-def run_mwem(data: Histogram, epsilon: float, noise: Noise):
-    config = mwem.MWEMConfig(10.0, 0.05, 0.1, "hoeffding", 2, Exponential(1.0, epsilon / 4), Laplace(1.0, 4 / epsilon))
-    released = mwem.release(config, [HAS_X, WEIGHTED], data, Accountant(Budget(epsilon, 0.0)), noise)
-    return tuple((query.is_count, min(max(round(rows), -3), 6)) for query, rows in released.measurements)
-
-
-def run_small_db(data: Histogram, epsilon: float, noise: Noise):
-    released = small_db.release([HAS_X, WEIGHTED], data, Accountant(Budget(epsilon, 0.0)), noise, size=4)
-    return tuple(released.counts.tolist())
-
-
-def audited_mechanism(run, epsilon: float, runs: int, noise: Noise) -> float:
-    return audit.epsilon_lower_bound(lambda: run(TABLE, epsilon, noise), lambda: run(NEIGHBOUR, epsilon, noise), runs)
-
-
-@pytest.mark.parametrize("run", [run_pmw, run_mwem, run_small_db])
-def test_a_whole_mechanism_is_not_refuted_and_a_claim_of_a_tenth_of_its_loss_is(run):
-    bound = audited_mechanism(run, 4.0, 3000, Seeded(9))
-    assert 0.4 < bound <= 4.0
-
-
-@pytest.mark.audit
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize("run", [run_pmw, run_mwem, run_small_db])
-def test_a_whole_mechanism_passes_a_long_audit_with_the_operating_systems_randomness(run, epsilon):
-    assert audited_mechanism(run, epsilon, 8_000, Noise()) <= epsilon
+@pytest.mark.parametrize(
+    ("run", "tables"),
+    [
+        (mechanisms.run_pmw, mechanisms.PAIR),
+        (mechanisms.run_mwem, mechanisms.PAIR),
+        (mechanisms.run_small_db, mechanisms.TWO_ROWS),
+    ],
+)
+def test_a_whole_mechanism_is_not_refuted_and_a_claim_of_a_tenth_of_its_loss_is(run, tables):
+    noise = Seeded(9)
+    found = audit.distinguish(lambda data: run(data, noise), *tables, runs=800, kind="sequence")
+    assert 0.4 < found.epsilon <= mechanisms.PURE.epsilon
 
 
 def test_the_bound_of_an_audit_is_that_of_clopper_and_pearson_at_a_quarter_of_its_error():
