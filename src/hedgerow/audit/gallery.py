@@ -167,9 +167,9 @@ def _fresh_measurement(noise: Noise) -> Evidence:
 
 
 def _gaps_below(noise: Noise) -> Evidence:
-    rng, half = noise.generator(), 8
+    rng, half = noise.generator(), 24
     pair = [np.array(v * half) for v in ([0.0, 1.0], [1.0, 0.0])]
-    gaps = (published.gaps_on_both_sides(v, 0.0, 1.0, 200_000, rng) for v in pair)
+    gaps = (published.gaps_on_both_sides(v, 0.0, 1.0, 40_000, rng) for v in pair)
     scores = (g[:, 1::2].mean(axis=1) - g[:, ::2].mean(axis=1) for g in gaps)
     return of_scores(scores, claim=1.0)
 
