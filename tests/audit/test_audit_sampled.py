@@ -31,7 +31,7 @@ def test_a_bound_is_above_the_true_loss_as_rarely_as_it_says(kind) -> None:
     """Confidence 0.8; runs_to_tell has 10^-4 for either error: a bound wrong twice as often as it says is found."""
     runs, allowed = audit.runs_to_tell(0.2, 0.4, 1e-4, 1e-4)
     mechanism = MECHANISMS[kind](np.random.default_rng(1))
-    found = [audit.distinguish(mechanism, 0, 1, runs=64, kind=kind, confidence=0.8).epsilon for _ in range(runs)]
+    found = [audit.distinguish(mechanism, 0, 1, runs=400, kind=kind, confidence=0.8).epsilon for _ in range(runs)]
     assert sum(bound > 1.0 for bound in found) <= allowed
 
 
@@ -47,7 +47,7 @@ def test_a_statistic_learned_on_the_runs_that_judge_it_would_find_a_loss_where_t
     rng = np.random.default_rng(3)
     first, second = ([int(z) for z in rng.integers(0, 10**6, 400)] for _ in range(2))
     scorer = learned.of_categories(first, second)[0]
-    event = bounds.best_tail(scorer(first), scorer(second))
+    event = bounds.best_tail(scorer(first), scorer(second), 400)
     cheated = bounds.bound_of_hits(event.hits(scorer(first)), event.hits(scorer(second)), 400)
     assert cheated > 2
     assert audit.distinguish(lambda d: int(rng.integers(0, 10**6)), 0, 1, runs=400, kind="category").epsilon == 0

@@ -27,7 +27,7 @@ from hedgerow.errors import InvalidInput
 
 _CHOOSE = 4  # one run in so many chooses the event of scores
 _THRESHOLDS = 500  # that are tried at most
-_DOUBT = 0.02  # the error of bounds that only choose
+_DOUBT = 0.1  # the error of bounds that only choose
 
 
 def epsilon_lower_bound(
@@ -73,7 +73,7 @@ def epsilon_lower_bound_of_scores(
     runs = min(first.size, second.size)
     _require(runs >= _CHOOSE, runs, _CHOOSE, confidence, delta)
     chosen = chosen_runs(runs)
-    event = best_tail(first[:chosen], second[:chosen], delta=delta)
+    event = best_tail(first[:chosen], second[:chosen], runs - chosen, delta=delta, confidence=confidence)
     hits = event.hits(first[chosen:runs]), event.hits(second[chosen:runs])
     return bound_of_hits(*(hits if event.for_first else hits[::-1]), runs - chosen, delta=delta, confidence=confidence)
 
@@ -95,11 +95,23 @@ class Tail:
         return f"{'≥' if self.at_least else '≤'} {self.threshold:.4g}"
 
 
-def best_tail(first: NDArray[np.float64], second: NDArray[np.float64], *, delta: float = 0.0) -> Tail:
-    """The event that tells two lists of scores apart best, by bounds that few runs can give: nothing rests on them."""
+def best_tail(
+    first: NDArray[np.float64],
+    second: NDArray[np.float64],
+    judged: int,
+    *,
+    delta: float = 0.0,
+    confidence: float = 0.999,
+) -> Tail:
+    """The event of two lists of scores that promises most of so many judged runs, its probabilities doubted a little."""
     thresholds = np.unique(np.concatenate([first, second]))
     thresholds = thresholds[:: math.ceil(thresholds.size / _THRESHOLDS)]
-    promises = _tail_bounds(first, second, thresholds, delta, _DOUBT)
+    p, q = _tail_probabilities(first, second, thresholds)
+    error = (1 - confidence) / 2
+    low = betaincinv(np.maximum(p * judged, 1e-9), judged - p * judged + 1, error)
+    high = np.where(q < 1, betaincinv(q * judged + 1, np.maximum(judged - q * judged, 1e-9), 1 - error), 1.0)
+    with np.errstate(divide="ignore"):
+        promises = np.log(np.maximum(low - delta, 0.0) / high)
     family, i = np.unravel_index(np.argmax(promises), promises.shape)
     return Tail(float(thresholds[i]), bool(family < 2), bool(family % 2 == 0), float(promises[family, i]))
 
@@ -185,23 +197,17 @@ def _require(enough: bool, runs: int, least: int, confidence: float, delta: floa
         )
 
 
-def _tail_bounds(
-    first: NDArray[np.float64],
-    second: NDArray[np.float64],
-    thresholds: NDArray[np.float64],
-    delta: float,
-    error: float,
-) -> NDArray[np.float64]:
-    """The bounds on ε, a column for each t: by "at least t" for the first, and for the second; by "at most t" likewise."""
+def _tail_probabilities(
+    first: NDArray[np.float64], second: NDArray[np.float64], thresholds: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Bounds on p from below and q from above, a column for each t: "at least t" for the first, and for the second; "at most t"."""
     runs, ordered = first.size, (np.sort(first), np.sort(second))
     above = [runs - np.searchsorted(z, thresholds, "left") for z in ordered]
     below = [np.searchsorted(z, thresholds, "right") for z in ordered]
     hits = np.array([above, above[::-1], below, below[::-1]])  # (event and for whom) × (p, q) × t
-    p = np.where(hits[:, 0] > 0, betaincinv(np.maximum(hits[:, 0], 1), runs - hits[:, 0] + 1, error), 0.0)
-    q = np.where(hits[:, 1] < runs, betaincinv(hits[:, 1] + 1, np.maximum(runs - hits[:, 1], 1), 1 - error), 1.0)
-    with np.errstate(divide="ignore"):
-        bounds: NDArray[np.float64] = np.log(np.maximum(p - delta, 0.0) / q)
-    return bounds
+    p = np.where(hits[:, 0] > 0, betaincinv(np.maximum(hits[:, 0], 1), runs - hits[:, 0] + 1, _DOUBT), 0.0)
+    q = np.where(hits[:, 1] < runs, betaincinv(hits[:, 1] + 1, np.maximum(runs - hits[:, 1], 1), 1 - _DOUBT), 1.0)
+    return p, q
 
 
 def _bound(hits: int, hits_neighbour: int, runs: int, delta: float, error: float) -> float:
@@ -214,7 +220,7 @@ def _best_event(seen: Counter[Hashable], other: Counter[Hashable], runs: int, de
     best, chosen, hits, hits_other = -math.inf, 0, 0, 0
     for size, z in enumerate(ranked, start=1):
         hits, hits_other = hits + seen[z], hits_other + other[z]
-        bound = _bound(hits, hits_other, runs, delta, _DOUBT)
+        bound = _bound(hits, hits_other, runs, delta, 0.01)
         if bound > best:
             best, chosen = bound, size
     return frozenset(ranked[:chosen])

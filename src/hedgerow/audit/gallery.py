@@ -154,7 +154,10 @@ def _ours_played(noise: Noise) -> Evidence:
 
 def _compared_value(noise: Noise) -> Evidence:
     rng = noise.generator()
-    scores = (low_release(published.algorithm_3(v, 0.0, 1, 1.0, 1_000_000, rng)) for v in (LOW, HIGH))
+    scores = (
+        np.concatenate([low_release(published.algorithm_3(v, 0.0, 1, 1.0, 1_000_000, rng)) for _ in range(3)])
+        for v in (LOW, HIGH)
+    )
     return of_scores(scores, claim=1.0)
 
 
@@ -164,9 +167,9 @@ def _fresh_measurement(noise: Noise) -> Evidence:
 
 
 def _gaps_below(noise: Noise) -> Evidence:
-    rng, half = noise.generator(), 8
+    rng, half = noise.generator(), 24
     pair = [np.array(v * half) for v in ([0.0, 1.0], [1.0, 0.0])]
-    gaps = (published.gaps_on_both_sides(v, 0.0, 1.0, 200_000, rng) for v in pair)
+    gaps = (published.gaps_on_both_sides(v, 0.0, 1.0, 40_000, rng) for v in pair)
     scores = (g[:, 1::2].mean(axis=1) - g[:, ::2].mean(axis=1) for g in gaps)
     return of_scores(scores, claim=1.0)
 
@@ -468,7 +471,7 @@ GALLERY: tuple[Broken, ...] = (
     ),
     Broken(
         "Sparse vector, Algorithm 6", "noise on values that does not grow with c, and no end",
-        0.5, "runs", _published(published.algorithm_6, 0.5, 4000), _ours_played,
+        0.5, "runs", _published(published.algorithm_6, 0.5, 20_000), _ours_played,
     ),
     Broken(
         "Gap released below the threshold", "the free gap is free above only: below, every value is released with noise",

@@ -104,7 +104,7 @@ def distinguish(
         return judged(scores[0], scores[1], bounds.chosen_runs(runs), delta=delta, confidence=confidence)
     learning, choosing = int(_LEARN * runs), int(_LEARNED * runs)
     scorers = LEARNERS[kind](first[:learning], second[:learning])
-    best = max(scorers, key=lambda scorer: _promise(scorer, first, second, learning, choosing, delta))
+    best = max(scorers, key=lambda scorer: _promise(scorer, first, second, learning, choosing, delta, confidence))
     scores = [best(outputs[learning:]) for outputs in (first, second)]
     return judged(
         scores[0], scores[1], choosing - learning, delta=delta, confidence=confidence, runs=runs, what="learned score"
@@ -122,10 +122,9 @@ def judged(
     what: str = "score",
 ) -> Finding:
     """The first so many scores choose an event, and the others judge it."""
-    event = bounds.best_tail(first[:choosing], second[:choosing], delta=delta)
-    rest = first[choosing:], second[choosing:]
-    hits = event.hits(rest[0]), event.hits(rest[1])
     left = min(first.size, second.size) - choosing
+    event = bounds.best_tail(first[:choosing], second[:choosing], left, delta=delta, confidence=confidence)
+    hits = event.hits(first[choosing:]), event.hits(second[choosing:])
     found = bounds.bound_of_hits(*(hits if event.for_first else hits[::-1]), left, delta=delta, confidence=confidence)
     return Finding(
         found, delta, confidence, first.size if runs is None else runs, left,
@@ -133,9 +132,11 @@ def judged(
     )  # fmt: skip
 
 
-def _promise(scorer: Scorer, first: Outputs, second: Outputs, start: int, end: int, delta: float) -> float:
+def _promise(
+    scorer: Scorer, first: Outputs, second: Outputs, start: int, end: int, delta: float, confidence: float
+) -> float:
     one, two = scorer(first[start:end]), scorer(second[start:end])
-    return bounds.best_tail(one, two, delta=delta).promise
+    return bounds.best_tail(one, two, len(first) - end, delta=delta, confidence=confidence).promise
 
 
 # Runs
