@@ -154,3 +154,10 @@ def test_the_bounds_of_perturbations_are_those_of_their_docstrings() -> None:
 def test_two_sums_of_labels_are_billed_as_two() -> None:
     """Σ|y/b|² and Σ|y/b|³ each move by up to 1 where a row is replaced: by √2 in ℓ2."""
     assert label_event(made(), all_of(REPLACE), 0.1).sensitivity >= math.sqrt(2)
+
+
+def test_a_row_at_every_bound_of_its_entries_is_as_long_as_is_billed() -> None:
+    problem = made(norm="linf", over=L1Ball(1.0))
+    corner = np.full((1, COLUMNS), math.floor(problem.row_bound / problem.unit), dtype=float)
+    length = np.linalg.norm(problem.sum_of(np.array([problem.slope_bound]), corner))
+    assert 0.99 * problem.lipschitz < length <= problem.lipschitz

@@ -49,7 +49,7 @@ erm(
 erm(
     "E06", "problem.py", "rows bounded entry by entry are taken to be as short as one entry",
     'return self.row_bound * (math.sqrt(self.p) if self.norm == "linf" else 1.0)', "return self.row_bound",
-    PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
+    PROMISES + "a_row_at_every_bound_of_its_entries_is_as_long_as_is_billed",
 )  # fmt: skip
 erm(
     "E07", "problem.py", "slopes are not held at their bound",
