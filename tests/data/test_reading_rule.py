@@ -12,6 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import Table, exact_counts, readers
 from hedgerow.data import table as table_module
+from hedgerow.data.coding import Coder
 from hedgerow.errors import DataUnavailable, InvalidInput
 from hedgerow.questions.linear import Linear
 
@@ -89,3 +90,9 @@ def test_values_beyond_what_float64_holds_are_cut() -> None:
     query = exact_counts.on_grid(universe, Linear.from_table(universe, ("a",), [0.9, 0.3]))
     step = exact_counts.FINEST_STEP
     assert exact_counts.counted(query, np.array([2**50, 0]), step) == 2**53 * step
+
+
+def test_unsigned_numbers_beyond_the_signed_ones_are_above_the_range() -> None:
+    values = np.array([2**64 - 1, 2**63, 3], np.uint64)
+    assert Coder(hr.Integers(0, 9)).cells(values).tolist() == [9, 9, 3]
+    assert Coder(hr.Integers(0, 9, other=True)).cells(values).tolist() == [10, 10, 3]

@@ -45,7 +45,7 @@ data(
 data(
     "D07", "coding.py", "large unsigned numbers wrap around to negative ones",
     "values = np.minimum(values, np.uint64(2**63 - 1))", "pass",
-    ATTACKS + "large_unsigned_numbers_are_in_the_same_bin_however_they_are_carried",
+    CONTRACT + "unsigned_numbers_beyond_the_signed_ones_are_above_the_range",
 )  # fmt: skip
 data(
     "D08", "coding.py", "compiled code loses the sign of a number",
