@@ -12,7 +12,6 @@ EXPERTS = "textbook/test_multiplicative_weights.py::test_"
 BOUNDS = "textbook/test_bounds.py::test_"
 CONVEX = "textbook/test_convex_pmw.py::test_"
 EXCESS = "convex/test_excess.py::test_"
-EXACT = "data/test_exact_counts.py::test_"
 THEOREMS = "test_theorems.py::test_"
 AUDIT = "test_audit.py::test_"
 
@@ -94,7 +93,6 @@ linear(
     "P03", "pmw.py", "the guard is calibrated to half of what a row does",
     "return sparse_vector.guard_round(G * delta / w, ratio, delta), measurement, c, w",
     "return sparse_vector.guard_round(G * delta / w, ratio, delta / 2), measurement, c, w",
-    EXACT + "no_row_moves_pmw_or_mwem_by_more_than_is_billed_however_wrong_the_guess_of_n",
     PMW + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
@@ -135,7 +133,6 @@ linear(
 linear(
     "P11", "mwem.py", "a choice is drawn for half of what a row does to its scores",
     "return Exponential(delta, E * delta / w), measurement, T, w", "return Exponential(delta / 2, E * delta / w), measurement, T, w",
-    EXACT + "no_row_moves_pmw_or_mwem_by_more_than_is_billed_however_wrong_the_guess_of_n",
     MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
