@@ -400,3 +400,14 @@ def test_larger_tables_than_were_foreseen_have_a_value_that_moves_as_billed():
     assert np.abs(np.diff(values)).max() <= found.most
     assert values[850] == 0 and values[400] > 0
     assert found.rows == excess.SPARE * 100
+
+
+def test_the_minimum_is_looked_for_as_near_as_is_billed_and_a_row_of_the_guard_is_all_that_one_moves(monkeypatch):
+    universe = hr.Universe.from_sizes({"y": 2})
+    risk, over, budget = losses.Absolute(target="y").on(universe), Box(-1.0, 1.0), Budget(1.0, 1e-6)
+    found = excess_of(risk, over, np.array([1.0]), budget, 1000, 0.01)
+    asked = []
+    monkeypatch.setattr(excess, "minimiser", lambda surrogate, counts, near: asked.append(near) or np.zeros(1))
+    found.units(np.array([400, 600]))
+    assert asked[0] * 1000 <= found.gap * (1 + 1e-12)
+    assert per_row(found, 2.0**-20) >= found.most

@@ -136,3 +136,16 @@ def test_projections_are_as_exact_as_the_proofs_take_them_to_be(over):
             wide = v.astype(np.longdouble)
             exact = wide * min(np.longdouble(1), over.radius / np.sqrt((wide**2).sum()))
             assert np.linalg.norm((once - exact).astype(float)) <= allowed
+
+
+def test_a_method_that_stops_early_is_followed_by_the_proven_one(monkeypatch):
+    """It is believed only with a proof, and where it stands at its start there is none."""
+    surrogate, counts = Surrogate.of(bound(SMOOTH[1]), L2Ball(1.0), 0.05), tables(bound(SMOOTH[1]))[2]
+    f, wanted = surrogate.function(counts), minimiser.minimiser(surrogate, counts, 1e-10)
+
+    def idle(f, over, judge, theta, tolerance):
+        judge.offer(f, theta, f.gradient(theta))
+        return theta
+
+    monkeypatch.setattr(minimiser, "newton", idle)
+    assert f.value(minimiser.minimiser(surrogate, counts, 1e-9)) - f.value(wanted) <= 1e-9

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Table, exact_counts, readers
+from hedgerow.data import Histogram, Table, exact_counts, readers
 from hedgerow.data import table as table_module
+from hedgerow.data.coding import Coder
 from hedgerow.errors import DataUnavailable, InvalidInput
 from hedgerow.questions.linear import Linear
 
@@ -89,3 +90,24 @@ def test_values_beyond_what_float64_holds_are_cut() -> None:
     query = exact_counts.on_grid(universe, Linear.from_table(universe, ("a",), [0.9, 0.3]))
     step = exact_counts.FINEST_STEP
     assert exact_counts.counted(query, np.array([2**50, 0]), step) == 2**53 * step
+
+
+def test_unsigned_numbers_beyond_the_signed_ones_are_above_the_range() -> None:
+    values = np.array([2**64 - 1, 2**63, 3], np.uint64)
+    assert Coder(hr.Integers(0, 9)).cells(values).tolist() == [9, 9, 3]
+    assert Coder(hr.Integers(0, 9, other=True)).cells(values).tolist() == [10, 10, 3]
+
+
+def test_a_quote_takes_further_lines_only_for_a_record_of_as_many_fields_as_there_are_columns(tmp_path) -> None:
+    """Otherwise one row could swallow others: then each line is a record of its own."""
+    path, universe = tmp_path / "quoted.csv", hr.Universe(x=hr.Integers(0, 9), y=hr.Integers(0, 9))
+    for text, rows in (('x,y\n"1\n2",3\n1,2\n', 2), ('x,y\n"1\n2",3,4\n1,2\n', 3)):
+        path.write_text(text)
+        assert Table(path, universe, csv=hr.Csv(multiline=True)).rows == rows
+
+
+def test_what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for() -> None:
+    universe = hr.Universe.from_sizes({"a": 2, "b": 3})
+    data = Histogram(universe, np.arange(6))
+    data.marginal(("b",))
+    assert [counts.tolist() for counts in data.marginals([("a",), ("b",), ("a",)])] == [[3, 12], [3, 5, 7], [3, 12]]

@@ -13,15 +13,16 @@ from paying import paid
 from hedgerow import losses
 from hedgerow._types import Array
 from hedgerow.convex.sets import L1Ball, L2Ball, Unconstrained
+from hedgerow.convex.sets.potentials import Euclidean
 from hedgerow.erm.problem import Problem, prepared
 from hedgerow.erm.rows import Arrays
 from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers import objective_perturbation, output_perturbation
-from hedgerow.erm.solvers.descent import descend
+from hedgerow.erm.solvers.descent import Schedule, descend
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe, curvature
 from hedgerow.erm.solvers.mirror_descent import potential_of
 from hedgerow.erm.solvers.noisy_sgd import NoisySgd
-from hedgerow.erm.solvers.whitened_descent import label_event
+from hedgerow.erm.solvers.whitened_descent import WhitenedDescent, label_event
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
@@ -154,3 +155,79 @@ def test_the_bounds_of_perturbations_are_those_of_their_docstrings() -> None:
 def test_two_sums_of_labels_are_billed_as_two() -> None:
     """Σ|y/b|² and Σ|y/b|³ each move by up to 1 where a row is replaced: by √2 in ℓ2."""
     assert label_event(made(), all_of(REPLACE), 0.1).sensitivity >= math.sqrt(2)
+
+
+def test_a_row_at_every_bound_of_its_entries_is_as_long_as_is_billed() -> None:
+    problem = made(norm="linf", over=L1Ball(1.0))
+    corner = np.full((1, COLUMNS), math.floor(problem.row_bound / problem.unit), dtype=float)
+    length = np.linalg.norm(problem.sum_of(np.array([problem.slope_bound]), corner))
+    assert 0.99 * problem.lipschitz < length <= problem.lipschitz
+
+
+@pytest.mark.parametrize(("smooth", "mean"), [(False, 1.0), (True, 2.0)])
+def test_descent_averages_its_steps_as_its_bound_says(smooth, mean) -> None:
+    """Along a constant slope θ is −1, −2, −3 of it: their mean where the loss is smooth, else that of 0, −1, −2."""
+    plan, far = Schedule(np.ones(3), 0.0, smooth, 0.0), L2Ball(100.0)
+    found = descend(lambda θ: np.array([1.0, 0.0]), Euclidean(np.zeros(2), 1.0, 1.0, far.project), plan)
+    assert found == pytest.approx([-mean, 0.0])
+
+
+class Same(Watched):
+    """The same choice every time."""
+
+    def choose(self, scores: Array) -> int:
+        return 3
+
+
+def test_frank_wolfe_leaves_its_start_behind() -> None:
+    """Its first step goes all the way, so where all choices are one vertex it ends there."""
+    problem = made(loss=losses.Squared(), over=L1Ball(1.0), norm="linf", label_bound=1.0)
+    solver = FrankWolfe(iterations=5)
+    theta = solver.run(problem, solver.plan(problem, all_of(REPLACE)), Same())
+    assert np.array_equal(theta, problem.over.vertex(3, COLUMNS).dense(COLUMNS))  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("budget", [REPLACE, Budget(1.0, 0.0)], ids=["approximate", "pure"])
+def test_all_choices_of_frank_wolfe_cost_the_budget_and_no_more(budget) -> None:
+    problem = made(budget, loss=losses.Squared(), over=L1Ball(1.0), norm="linf", label_bound=1.0)
+    amount = Amount(budget, budget.total)
+    for iterations in (None, 7):
+        plan = FrankWolfe(iterations=iterations).plan(problem, amount)
+        assert math.fsum(map(budget.cost, plan.events)) == pytest.approx(budget.total)
+
+
+class Told(Watched):
+    """Releases what was released before, and remembers what was to be hidden now."""
+
+    def __init__(self, before: list[Array]) -> None:
+        super().__init__()
+        object.__setattr__(self, "before", list(before))
+
+    def add(self, value: Array) -> Array:
+        self.seen.append(value)
+        return self.before[len(self.seen) - 1]
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Squared()], ids=["Logistic", "Squared"])
+def test_no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed(loss) -> None:
+    """Two tables with one history: a row far longer than the others, and a neighbour where it points the other way, or is short."""
+    rng = np.random.default_rng(1)
+    X, y = 0.05 * rng.normal(size=(ROWS, COLUMNS)), np.sign(rng.normal(size=ROWS))
+    X[0], y[0] = [0.0, 0.0, 0.0, 0.6, 0.8], 1.0
+    solver, amount = WhitenedDescent(iterations=8), all_of(REPLACE)
+    for row, label in (([0.0, 0.0, 0.0, -0.6, 0.8], 1.0), ([0.0, 0.0, 0.0, 0.6, 0.8], -1.0), ([0.0] * 5, -1.0)):
+        tables = [(X, y), (np.vstack([row, X[1:]]), np.array([label, *y[1:]]))]
+        problems = [
+            prepared(
+                Arrays(*table), loss=loss, over=Unconstrained(), budget=REPLACE, row_bound=1.0, norm="l2",
+                label_bound=1.0, rows=None,
+            )
+            for table in tables
+        ]  # fmt: skip
+        plan, first = solver.plan(problems[0], amount), Watched()
+        solver.run(problems[0], plan, first)
+        again = Told(first.seen)  # type: ignore[attr-defined]
+        solver.run(problems[1], plan, again)
+        moved = [np.linalg.norm(a - b) for a, b in zip(first.seen, again.seen, strict=True)]  # type: ignore[attr-defined]
+        assert all(by <= event.sensitivity for by, event in zip(moved, plan.events, strict=True))
+        assert max(moved) > 0.1

@@ -45,7 +45,7 @@ data(
 data(
     "D07", "coding.py", "large unsigned numbers wrap around to negative ones",
     "values = np.minimum(values, np.uint64(2**63 - 1))", "pass",
-    ATTACKS + "large_unsigned_numbers_are_in_the_same_bin_however_they_are_carried",
+    CONTRACT + "unsigned_numbers_beyond_the_signed_ones_are_above_the_range",
 )  # fmt: skip
 data(
     "D08", "coding.py", "compiled code loses the sign of a number",
@@ -96,8 +96,7 @@ data(
 data(
     "D17", "csv_file.py", "a record takes other lines whatever the number of its fields",
     "return min(i, stop) if field == width else -1", "return min(i, stop)",
-    OPENING + "no_line_of_a_csv_file_changes_another",
-    OPENING + "a_quote_left_open_is_not_closed_by_what_is_well_formed_in_the_next_line",
+    CONTRACT + "a_quote_takes_further_lines_only_for_a_record_of_as_many_fields_as_there_are_columns",
 )  # fmt: skip
 data(
     "D18", "csv_file.py", "a short line has the values of the line before it",
@@ -172,7 +171,7 @@ data(
 data(
     "D32", "source.py", "counts of one set are given for another",
     "return [known[names] for names in asked]", "return list(known.values())[: len(asked)]",
-    SOURCES + "sets_may_repeat_and_names_come_in_any_order",
+    CONTRACT + "what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for",
 )  # fmt: skip
 data(
     "D33", "source.py", "tables of different universes pass for the same",

@@ -49,7 +49,7 @@ erm(
 erm(
     "E06", "problem.py", "rows bounded entry by entry are taken to be as short as one entry",
     'return self.row_bound * (math.sqrt(self.p) if self.norm == "linf" else 1.0)', "return self.row_bound",
-    PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
+    PROMISES + "a_row_at_every_bound_of_its_entries_is_as_long_as_is_billed",
 )  # fmt: skip
 erm(
     "E07", "problem.py", "slopes are not held at their bound",
@@ -138,7 +138,7 @@ solvers(
 solvers(
     "E31", "descent.py", "what is released is the last step and not the average",
     "w = (A * w + a * (θ if plan.smooth else before)) / A_next", "w = θ",
-    MIRROR + "the_schedules_bound_holds_for_a_quadratic_in_expectation",
+    PROMISES + "descent_averages_its_steps_as_its_bound_says",
 )  # fmt: skip
 solvers(
     "E32", "frank_wolfe.py", "vertices are chosen with half their noise",
@@ -148,7 +148,7 @@ solvers(
 solvers(
     "E33", "frank_wolfe.py", "steps do not converge, as printed",
     "            mu = 2 / (t + 2)\n", "            mu = 1 / (T + 2)\n",
-    FRANK_WOLFE + "without_noise_it_finds_the_minimum_at_the_rate_of_the_theorem",
+    PROMISES + "frank_wolfe_leaves_its_start_behind",
 )  # fmt: skip
 solvers(
     "E34", "frank_wolfe.py", "the risk that is stated leaves out the noise",
@@ -163,7 +163,7 @@ solvers(
 solvers(
     "E36", "frank_wolfe.py", "all steps together cost T times the budget where δ = 0",
     "ε0 = available / steps.iterations if pure", "ε0 = available if pure",
-    FRANK_WOLFE + "the_events_fill_the_budget_and_no_more",
+    PROMISES + "all_choices_of_frank_wolfe_cost_the_budget_and_no_more",
 )  # fmt: skip
 solvers(
     "E37", "frank_wolfe_general.py", "gradients have no noise",
@@ -270,7 +270,7 @@ solvers(
 solvers(
     "E57", "whitened_descent.py", "long rows are not held",
     "problem.gradient(A @ θ, weights=weights)", "problem.gradient(A @ θ)",
-    WHITENED + "no_row_moves_a_sum_by_more_than_is_billed",
+    PROMISES + "no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed",
 )  # fmt: skip
 solvers(
     "E58", "whitened_descent.py", "second moments have the noise of add-remove under replace",
@@ -290,7 +290,7 @@ solvers(
 solvers(
     "E61", "whitened_descent.py", "both halves of a symmetric matrix are billed as one",
     "scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))", "scale = np.where(upper[0] == upper[1], 1.0, 2.0)",
-    WHITENED + "two_rows_second_moments_are_apart_by_no_more_than_is_billed",
+    PROMISES + "no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed",
 )  # fmt: skip
 solvers(
     "E62", "whitened_descent.py", "labels' sizes are released bare",

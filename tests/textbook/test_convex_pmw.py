@@ -716,3 +716,26 @@ def test_the_stop_of_an_offline_release_is_decided_by_a_measurement():
     *above, last = [entry.released[0] for entry in accountant.entries() if entry.why == "convex offline: error"]
     stop = 5 / 8 * 0.1 * 10**7
     assert last <= stop and above and all(error > stop for error in above)
+
+
+def test_what_the_oracle_teaches_brings_the_hypothesis_nearer_to_the_data():
+    """KL(D ‖ D̂) of data in one cell is −ln D̂ of it, and every update lowers it."""
+    config = configured(rows=10**8)
+    mechanism, _ = started(config, in_one_cell(10**8))
+    believed = [mechanism.hypothesis.marginal(BITS.names).reshape(-1)[341]]
+    for query in pool_of("strongly convex", np.random.default_rng(1)):
+        if mechanism.ask(*query).source == "oracle":
+            believed.append(mechanism.hypothesis.marginal(BITS.names).reshape(-1)[341])
+    assert len(believed) > 1 and all(np.diff(believed) > 0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_a_loss_beyond_any_of_an_oracles_constants_is_refused(family):
+    oracle, (risk, over) = FAMILIES[family][1], pool_of(family, np.random.default_rng(1))[0]
+    oracle.fits(risk, over)
+    for constant in {field.name for field in dataclasses.fields(oracle)} - {"strong_convexity"}:
+        tighter = dataclasses.replace(
+            oracle, **{constant: type(getattr(oracle, constant))(getattr(oracle, constant) / 2)}
+        )
+        with pytest.raises(InvalidInput, match=f"The {constant} of a loss must be at most"):
+            tighter.fits(risk, over)
