@@ -80,7 +80,7 @@ EVENTS: list[tuple[Event, list[tuple]]] = [
     (Repeated(Gaussian(1.0, 2.0), 4), [NUMBERS] * 4),
     (Repeated(Laplace(1.0, 2.0), 1), [NUMBERS]),
     (SAMPLED, [SAMPLES, NUMBERS] * 3),
-    (PerturbedObjective(8.0, 1e-3, 0.1, Gaussian(1.0, 9.0), Gaussian(0.1, 30.0)), [NUMBERS] * 2),
+    (PerturbedObjective(8.0, 1e-3, 0.1, Gaussian(1.0, 9.0, 2.0**-30), Gaussian(0.1, 30.0, 2.0**-16)), [NUMBERS] * 2),
 ]
 
 every = pytest.mark.parametrize("made", SOURCES.values(), ids=list(SOURCES))

@@ -565,7 +565,7 @@ LEAKS = [
 CONTROL = Case(
     neighbours="add-remove",
     options=RESERVE,
-    acts=("counts", "buying", "look"),
+    acts=("counts", *("buying",) * 6, "look"),  # what is asked follows from all that was seen: some of it buys
 )
 
 

@@ -96,8 +96,10 @@ class Amount:
     def fine_gaussian(self, sensitivity: float, values: int, steps: int = 1, share: float = 1.0) -> Gaussian:
         """The noise of each of `steps` releases of so many values off the grid, each of this ℓ2 sensitivity, for a share."""
         exact, per_change = sensitivity * (1 + _FINE / 2), math.sqrt(steps / share) / self.mu
-        # A millionth of the sensitivity, but no finer than keeps the noise below 2^40 steps.
-        grid = grid_at_most(max(sensitivity * _FINE / 2 / math.sqrt(values), exact * per_change * 2.0**-39))
+        # A millionth of the sensitivity, but no finer than keeps the noise below 2^40 steps, and no coarser than the analytic formula takes.
+        σ = exact * per_change
+        finest, coarsest = σ * 2.0**-39, σ * _CONTINUOUS / 2
+        grid = grid_at_most(min(max(sensitivity * _FINE / 2 / math.sqrt(values), finest), coarsest))
         Δ = exact + math.sqrt(values) * grid
         return Gaussian(Δ, per_change * Δ, grid)
 
