@@ -153,7 +153,7 @@ linear(
 )  # fmt: skip
 linear(
     "P15", "mwem.py", "scores carry rounding that depends on the data",
-    "expected = np.clip(np.floor(believed / steps + 0.5), 0, rows.LARGEST) * steps", "expected = believed",
+    "expected = np.clip(np.floor(believed / steps + 0.5), 0, exact_counts.LARGEST) * steps", "expected = believed",
     MWEM + "scores_are_whole_steps_so_that_no_rounding_depends_on_the_data",
 )  # fmt: skip
 linear(

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Array
-from hedgerow.data import exact_counts as rows
+from hedgerow.data import exact_counts
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
@@ -67,7 +67,9 @@ class MWEMConfig:
 
     @property
     def grid(self) -> float:
-        return rows.grid_for(self.scale, getattr(self.measurement, "scale", 0) or getattr(self.measurement, "sigma", 0))
+        return exact_counts.grid_for(
+            self.scale, getattr(self.measurement, "scale", 0) or getattr(self.measurement, "sigma", 0)
+        )
 
 
 def configure(
@@ -162,10 +164,10 @@ def _released(
         raise InvalidInput("The workload must have at least one query. Found none. List the queries to learn.")
     universe = data.universe
     hypothesis = Hypothesis(universe) if hypothesis is None else hypothesis
-    workload = [rows.on_grid(universe, q) for q in queries]
-    steps = np.array([rows.step_of(q, config.grid) for q in workload])
+    workload = [exact_counts.on_grid(universe, q) for q in queries]
+    steps = np.array([exact_counts.step_of(q, config.grid) for q in workload])
     answers = _evaluator(universe, workload)
-    counted = rows.counted_all(workload, data.marginal, config.grid)  # N, exact; private
+    counted = exact_counts.counted_all(workload, data.marginal, config.grid)  # N, exact; private
     # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress
     factor = experts.linear_log_factor if config.step == "paper" else experts.log_factor
     measurements: list[tuple[Linear, float]] = []
@@ -188,7 +190,7 @@ def _evaluator(universe: Universe, workload: Sequence[Linear]) -> Callable[[Marg
     """All the queries at once on one distribution: a matrix over a small universe, else grouped by attributes."""
     if universe.size * len(workload) > LARGEST_MATRIX:
         return lambda marginal_of: answer_all(workload, marginal_of)
-    matrix = np.stack([rows.everywhere(universe, q) for q in workload])
+    matrix = np.stack([exact_counts.everywhere(universe, q) for q in workload])
     return lambda marginal_of: np.asarray(matrix @ marginal_of(universe.names).reshape(-1))
 
 
@@ -197,5 +199,5 @@ def _scores(counted: Array, believed: Array, steps: Array) -> Array:
 
     Both parts are at least 0 and at most 2^53 steps, so float64 subtracts them without error.
     """
-    expected = np.clip(np.floor(believed / steps + 0.5), 0, rows.LARGEST) * steps
+    expected = np.clip(np.floor(believed / steps + 0.5), 0, exact_counts.LARGEST) * steps
     return np.asarray(np.abs(counted - expected))

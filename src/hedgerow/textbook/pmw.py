@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, final
 
-from hedgerow.data import exact_counts as rows
+from hedgerow.data import exact_counts
 from hedgerow.data.source import DataSource
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
@@ -70,7 +70,7 @@ class PMWConfig:
     @property
     def grid(self) -> float:
         """The step of the values of queries that are not counts."""
-        return rows.grid_for(self.scale, _spread(self.measurement))
+        return exact_counts.grid_for(self.scale, _spread(self.measurement))
 
     @property
     def sparse_vector(self) -> sparse_vector.SparseVector:
@@ -185,15 +185,15 @@ class OnlinePMW:
 
     @one_at_a_time
     def ask(self, query: Linear) -> PMWAnswer:
-        query = rows.on_grid(self.hypothesis.universe, query)
+        query = exact_counts.on_grid(self.hypothesis.universe, query)
         believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩; refuses what is too large before the data are touched
         self.hypothesis.require(query.attributes)  # and what its update could not hold
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
-        step = rows.step_of(query, self._grid)
+        step = exact_counts.step_of(query, self._grid)
         measurement = self._measurements[step]
         self._require_afforded(measurement)
-        N = rows.counted(query, self._data.marginal(query.attributes), step)
-        gap = abs(N - rows.nearest(self.config.scale * believed, step))
+        N = exact_counts.counted(query, self._data.marginal(query.attributes), step)
+        gap = abs(N - exact_counts.nearest(self.config.scale * believed, step))
         outcome, self._progress = sparse_vector.step(self._guard, self._progress, gap, self.ledger, self._noise)
         if not outcome.above:
             return PMWAnswer(believed, "hypothesis", opening)

@@ -22,7 +22,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data import exact_counts as rows
+from hedgerow.data import exact_counts
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.privacy.allowance import Allowance
@@ -102,7 +102,7 @@ def release(
         raise InvalidInput(f"Either alpha or size must be given. Found {alpha!r} and {size!r}. Give one of the two.")
     m = bounds.small_db_size(alpha, len(queries)) if alpha is not None else int(size or 0)
     count = databases(universe.size, m)
-    finest = rows.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums that float64 could not hold
+    finest = exact_counts.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums that float64 could not hold
     unit = 1.0 if all(q.is_count for q in queries) else finest
     with ledger.exclusively():  # what is left must still be there when it is charged
         # one row moves m·n·u by m, that is by m/unit steps
@@ -120,7 +120,7 @@ def _distances(
     """max_q |m·n·q(x) − m·n·q(y)| for every y in R, in whole units."""
     n = data.rows
     table = (
-        np.stack([rows.everywhere(universe, rows.on_grid(universe, q, unit)) for q in queries]) / unit
+        np.stack([exact_counts.everywhere(universe, exact_counts.on_grid(universe, q, unit)) for q in queries]) / unit
     )  # k × |X|, whole
     counts = data.marginal(universe.names).reshape(-1).astype(float)
     target = (table @ counts).astype(np.int64) * m  # exact, as are all sums below: n·m/unit ≤ 2^50
