@@ -18,6 +18,7 @@ from hedgerow.errors import (
 from hedgerow.opening import open, release
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
+from hedgerow.questions.attributes import OTHER, Categories, Flag, Integers, Range, isnt
 from hedgerow.questions.counts import (
     Query,
     any_of,
@@ -30,7 +31,7 @@ from hedgerow.questions.counts import (
     parity,
     threshold,
 )
-from hedgerow.questions.universe import OTHER, Categories, Flag, Integers, Range, Universe, isnt
+from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
 from hedgerow.session import Answer, Session
 

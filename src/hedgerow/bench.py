@@ -38,8 +38,11 @@ class _Truth:
     def __init__(self, data: DataSource) -> None:
         self._data = data
 
+    def believed(self, query: Linear) -> float:
+        return query.dot(self._data.marginal(query.attributes)) / self._data.rows
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        return Estimate(query.dot(self._data.marginal(query.attributes)) / self._data.rows, 0.0, "measured")
+        return Estimate(self.believed(query), 0.0, "measured")
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         return Estimate(np.asarray(self._data.marginal(table.attributes) / self._data.rows), 0.0, "measured")

@@ -14,6 +14,7 @@ import numpy as np
 
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
+from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
@@ -41,30 +42,44 @@ class Answer:
     """A private answer. ``error`` is a half-width that holds for all answers of the session at once with 1 − β.
 
     Of a convex question ``value`` is θ and ``error`` a bound on its excess risk: how much larger its average loss on the
-    table may be than the least of the set. ``error`` is None where nothing public bounds it. ``cost`` is what was charged for
-    it, in the budget's currency: ε when δ = 0, else ρ.
+    table may be than the least of the set. Of a table there is one ``error`` for each cell. It is None where nothing public
+    bounds it. ``resolution`` is how much of it the universe's bins account for; ``typical`` the size that errors of questions
+    like it have on average, which is no bound. ``cost`` is what was charged for it, in the budget's currency: ε when δ = 0,
+    else ρ.
     """
 
     query: Query
     value: Any
-    error: float | None
+    error: float | Array | None
     source: Source
     cost: float
     labels: Labels = ()
+    resolution: float | Array = 0.0
+    typical: float | Array | None = None
+
+    @property
+    def interval(self) -> tuple[Any, Any] | None:
+        """Where the truth lies, with 1 − β together with all other answers; None where nothing bounds it."""
+        return None if self.error is None else (self.value - self.error, self.value + self.error)
 
     @property
     def frame(self) -> pd.DataFrame:
         """A marginal as a table with one row per cell."""
         import pandas as pd
 
+        columns = {"value": self.value, "error": self.error, "typical": self.typical}
         if not self.labels:
-            return pd.DataFrame({"value": [self.value], "error": [self.error]})
+            return pd.DataFrame({name: [value] for name, value in columns.items()})
         names, labels = [n for n, _ in self.labels], [list(v) for _, v in self.labels]
         index = pd.MultiIndex.from_product(labels, names=names)
-        return pd.DataFrame({"value": np.asarray(self.value).ravel()}, index=index).reset_index()
+        shape = np.shape(self.value)
+        cells = {
+            name: np.broadcast_to(np.nan if value is None else value, shape).ravel() for name, value in columns.items()
+        }
+        return pd.DataFrame(cells, index=index).reset_index()
 
     def __repr__(self) -> str:
-        bar = "" if self.error is None else f" ± {self.error:.4g}"
+        bar = "" if self.error is None else f" ± {np.max(self.error):.4g}"
         value = f"{self.value:.6g}" if isinstance(self.value, float) else f"array{np.shape(self.value)}"
         return f"Answer({value}{bar}, {self.source}, cost {self.cost:.3g})"
 
@@ -90,6 +105,9 @@ class Memory:
         known = self._kept(query, within)
         return self.keep(query, self._engine.linear(query, within)) if known is None else known
 
+    def believed(self, query: Linear) -> float:
+        return self._engine.believed(query)
+
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         known = self._kept(table, within)
         return self.keep(table, self._engine.marginal(table, within)) if known is None else known
@@ -100,14 +118,18 @@ class Memory:
 
     def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
         known = self._known.get(bound.key)
-        if known is None or (within is not None and (known.error is None or known.error > within * (1 + 1e-9))):
+        if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
         return replace(_copied(known), source="repeat")
 
 
 def _copied(estimate: Estimate) -> Estimate:
-    value = estimate.value
-    return replace(estimate, value=value.copy()) if isinstance(value, np.ndarray) else estimate
+    arrays: dict[str, Any] = {
+        name: value.copy()
+        for name in ("value", "error", "resolution", "typical")
+        if isinstance(value := getattr(estimate, name), np.ndarray)
+    }
+    return replace(estimate, **arrays) if arrays else estimate
 
 
 class Session(OneOnly):
@@ -230,11 +252,11 @@ class Session(OneOnly):
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
-        value, error = estimate.value, estimate.error
+        value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
         if scale == "rows" and bound.is_fraction:
             error = None if error is None else self._engine.error_in_rows(value, error)
-            value = value * self.rows
-        return Answer(query, value, error, estimate.source, cost, bound.labels)
+            value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
+        return Answer(query, value, error, estimate.source, cost, bound.labels, coarse, usual)
 
     def __repr__(self) -> str:
         warning = f"NOT PRIVATE: seed {self._noise.seed}, " if isinstance(self._noise, Seeded) else ""

@@ -38,7 +38,7 @@ __all__ = ["dumps", "from_json", "ledger_from_lines", "ledger_lines", "loads", "
 def _write_answer(answer: Answer) -> dict[str, Json]:
     return {
         "query": inner(answer.query),
-        "estimate": inner(Estimate(answer.value, answer.error, answer.source)),
+        "estimate": inner(Estimate(answer.value, answer.error, answer.source, answer.resolution, answer.typical)),
         "cost": write_number("cost", answer.cost),
         "labels": [[write_text("A name", name), write_value(labels)] for name, labels in answer.labels],
     }
@@ -48,8 +48,9 @@ def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answe
     found = thing("estimate", estimate, Estimate)
     named = tuple((name, _read_labels(values)) for name, values in read_pairs("labels", labels))
     return Answer(
-        thing("query", query, Query), found.value, found.error, found.source, read_number("cost", cost), named
-    )
+        thing("query", query, Query), found.value, found.error, found.source, read_number("cost", cost), named,
+        found.resolution, found.typical,
+    )  # fmt: skip
 
 
 def _read_labels(record: Json) -> tuple[Any, ...]:

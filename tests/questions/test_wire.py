@@ -20,9 +20,9 @@ import hedgerow.wire  # registers every kind there is
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.questions import wire, wire_registry
+from hedgerow.questions.attributes import Attribute
 from hedgerow.questions.counts import QUESTIONS, bound
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Attribute
 from hedgerow.questions.wire_values import VALUE_KINDS, read_label, read_value, write_label, write_value
 from hedgerow.questions.workloads import Workload
 

@@ -26,8 +26,9 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Repeated
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.questions.attributes import Flag
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Flag, Universe
+from hedgerow.questions.universe import Universe
 from hedgerow.textbook import convex_offline, convex_pmw, games, oracles
 from hedgerow.textbook import multiplicative_weights as experts
 

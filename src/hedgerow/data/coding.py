@@ -26,7 +26,8 @@ from numpy.typing import NDArray
 
 from hedgerow._compiled import compiled
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.universe import Attribute, Categories, Flag, Integers, Range, Universe
+from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.questions.universe import Universe
 
 Cells = NDArray[np.int64]
 Number = int | float

@@ -20,8 +20,9 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.attributes import Categories, Flag, Range
 from hedgerow.questions.counts import Query, count
-from hedgerow.questions.universe import Categories, Flag, Range, Universe
+from hedgerow.questions.universe import Universe
 from hedgerow.session import Session
 
 QUESTIONS = 5000

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimises
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
@@ -31,7 +32,7 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answers that consult nothing private, all at once; None where each may depend on the one before."""
 
-    def error_in_rows(self, value: Any, error: float) -> float:
+    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """The bar of rows·value around the true number of rows, where ``error`` is that of the fraction."""
 
     def resume(self, entries: Sequence[Entry]) -> None:

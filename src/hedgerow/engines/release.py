@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.errors import BudgetExceeded, InvalidInput
@@ -25,6 +26,9 @@ class Offline:
         self.hypothesis, self.rows, self._error = released.hypothesis, config.scale, config.error
         self._promised = {query.key for query in workload} if released.stopped else set()
 
+    def believed(self, query: Linear) -> float:
+        return self.hypothesis.answer(query)
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
         error = self._error if query.key in self._promised else None
         if within is not None and (error is None or error > within):
@@ -34,7 +38,7 @@ class Offline:
             )
         return Estimate(self.hypothesis.answer(query), error, "hypothesis")
 
-    def error_in_rows(self, value: Any, error: float) -> float:
+    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         return error * self.rows  # n is public
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate]:

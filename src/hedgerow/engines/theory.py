@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
@@ -57,7 +58,7 @@ class Theory:
         """What holds for every answer: of a fraction, and times ñ of a number of rows."""
         return self._pmw.config.error + self._doubt
 
-    def error_in_rows(self, value: Any, error: float) -> float:
+    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """|ñv − N| ≤ 3αñ, and h more where a measured v was cut off at 1."""
         return error * self.rows
 
@@ -68,6 +69,9 @@ class Theory:
     @property
     def rows(self) -> float:
         return self._pmw.config.scale
+
+    def believed(self, query: Linear) -> float:
+        return self.hypothesis.answer(query)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         self._require_reach(within)

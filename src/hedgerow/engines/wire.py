@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 import hedgerow.convex.wire  # noqa: F401  # registers its kinds
+from hedgerow._types import Array
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
@@ -95,17 +96,34 @@ register("measurement", Measurement, _write_measurement, _read_measurement)
 def _write_estimate(estimate: Estimate) -> dict[str, Json]:
     return {
         "value": write_value(estimate.value),
-        "error": None if estimate.error is None else write_number("error", estimate.error),
+        "error": write_value(estimate.error),
         "source": write_text("source", estimate.source),
+        "resolution": write_value(estimate.resolution),
+        "typical": write_value(estimate.typical),
     }
 
 
-def _read_estimate(value: Json, error: Json, source: Json) -> Estimate:
-    found, bar = read_value(value), None if error is None else read_number("error", error)
-    said = read_text("source", source)
+def _read_estimate(value: Json, error: Json, source: Json, resolution: Json, typical: Json) -> Estimate:
+    found, said = read_value(value), read_text("source", source)
+    bar, coarse, usual = (
+        _read_widths(name, record)
+        for name, record in (("error", error), ("resolution", resolution), ("typical", typical))
+    )
     if said not in ("hypothesis", "measured", "repeat"):
         refuse("source", "'hypothesis', 'measured' or 'repeat'", said)
-    return Estimate(found, bar, said)  # type: ignore[arg-type]
+    if coarse is None:
+        refuse("resolution", "a number, or one for each cell", coarse)
+    return Estimate(found, bar, said, coarse, usual)  # type: ignore[arg-type]
+
+
+def _read_widths(name: str, record: Json) -> float | Array | None:
+    """A number, one for each cell, or none."""
+    found = read_value(record)
+    if found is None or isinstance(found, float) or (isinstance(found, np.ndarray) and found.dtype == float):
+        return found
+    if isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    refuse(name, "a number, one for each cell, or null", found)
 
 
 register("estimate", Estimate, _write_estimate, _read_estimate)

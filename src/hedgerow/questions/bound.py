@@ -19,11 +19,18 @@ Labels = tuple[tuple[str, tuple[Any, ...]], ...]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an engine says. ``error`` is a half-width that holds together with all others; None where nothing bounds it."""
+    """What an engine says.
+
+    ``error``: a half-width, of a table one for each cell, that holds together with all others; None where nothing bounds it.
+    ``resolution``: how much of it is there because the universe's bins cannot tell apart what was asked from its neighbours.
+    ``typical``: how large the error of questions like it is on average: no bound. None where nobody knows.
+    """
 
     value: float | Array
-    error: float | None
+    error: float | Array | None
     source: Source
+    resolution: float | Array = 0.0
+    typical: float | Array | None = None
 
 
 Respondent = TypeVar("Respondent", contravariant=True)

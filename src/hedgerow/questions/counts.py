@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
+from hedgerow.questions.attributes import OTHER, isnt
 from hedgerow.questions.bound import Bound, Estimate, Labels
 from hedgerow.questions.linear import AnswersLinear, Linear, require_table
-from hedgerow.questions.universe import OTHER, Universe, isnt
+from hedgerow.questions.universe import Universe
 
 
 class Query:
@@ -239,9 +240,10 @@ class BoundMean:
         share = min(1.0, max(0.0, t / b)) if b > 0 else 0.5
         error: float | None = None
         if top.error is not None and bottom.error is not None:
-            least, most = b - bottom.error, b + bottom.error
-            upper = 1.0 if least <= 0 else min(1.0, (t + top.error) / least)
-            lower = 0.0 if most <= 0 else max(0.0, (t - top.error) / most)
+            above, below = float(top.error), float(bottom.error)
+            least, most = b - below, b + below
+            upper = 1.0 if least <= 0 else min(1.0, (t + above) / least)
+            lower = 0.0 if most <= 0 else max(0.0, (t - above) / most)
             error = width * max(upper - share, share - lower)
         source = "measured" if "measured" in (top.source, bottom.source) else top.source
         return Estimate(self.low + width * share, error, source)

@@ -29,6 +29,9 @@ class AnswersLinear(Protocol):
 
     def linear(self, query: Linear, within: float | None) -> Estimate: ...
 
+    def believed(self, query: Linear) -> float:
+        """The hypothesis' own answer: free, and without a bar."""
+
 
 class Linear:
     """A bound linear query: ⟨q, D⟩ for q: X → [0, 1] that depends on ``attributes`` only."""

@@ -33,11 +33,12 @@ from typing import Any
 import numpy as np
 
 from hedgerow.errors import InvalidInput
+from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range, isnt
 from hedgerow.questions.counts import Combined, Count, Marginal, Mean, Not, Parity, Query, Weighted, linear, mean
 from hedgerow.questions.counts import marginal as make_marginal
 from hedgerow.questions.counts import parity as make_parity
 from hedgerow.questions.linear import Linear, require_weights
-from hedgerow.questions.universe import Attribute, Categories, Flag, Integers, Range, Universe, isnt
+from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_registry import (
     VERSION,
     dumps,

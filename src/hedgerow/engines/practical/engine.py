@@ -14,9 +14,7 @@ import itertools
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
-import numpy as np
-
-from hedgerow._types import Names
+from hedgerow._types import Array, Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
@@ -76,10 +74,11 @@ class Practical:
         """All released measurements: public."""
         return tuple(self.knowledge.learned.measurements)
 
-    def error_in_rows(self, value: Any, error: float) -> float:
+    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """The bar of ñ·value around the true count, error being that of the fraction: |ñv − nt| ≤ |ñ − n|v + n|v − t|."""
         off = 0.0 if self._n_is_public else self.knowledge.rows.off
-        return off * float(np.max(value)) + self.knowledge.rows.high * error
+        reach: float | Array = off * value + self.knowledge.rows.high * error
+        return reach
 
     @one_at_a_time
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
@@ -88,6 +87,10 @@ class Practical:
             return None
         values, errors = self.knowledge.free_all(queries)
         return [_estimate(v, e) for v, e in zip(values.tolist(), errors.tolist(), strict=True)]
+
+    @one_at_a_time
+    def believed(self, query: Linear) -> float:
+        return self.knowledge.answer(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
