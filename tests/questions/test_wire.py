@@ -21,6 +21,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.questions import wire, wire_registry
 from hedgerow.questions.attributes import Attribute
+from hedgerow.questions.bound import Estimate
 from hedgerow.questions.counts import QUESTIONS, bound
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.wire_values import VALUE_KINDS, read_label, read_value, write_label, write_value
@@ -95,6 +96,20 @@ questions = st.one_of(
     boolean,
     st.lists(names, min_size=1, max_size=3).map(lambda n: hr.marginal(*n)),
     st.tuples(names, st.none() | boolean).map(lambda t: hr.mean(*t)),
+    st.tuples(names, st.floats(0.01, 0.99), st.none() | boolean).map(lambda t: hr.quantile(*t)),
+    st.tuples(names, st.none() | boolean).map(lambda t: hr.median(*t)),
+    st.tuples(names, st.none() | boolean).map(lambda t: hr.total(*t)),
+    st.tuples(names, st.none() | boolean).map(lambda t: hr.variance(*t)),
+    st.tuples(names, names, st.none() | boolean).map(lambda t: hr.correlation(*t)),
+    st.tuples(names, st.none() | st.just([0, 1.5, 3]), st.none() | boolean).map(lambda t: hr.histogram(*t)),
+    st.tuples(names, st.integers(1, 9)).map(lambda t: hr.top(*t)),
+    st.tuples(boolean, boolean).map(lambda t: hr.share(*t)),
+    st.tuples(boolean, boolean).map(lambda t: hr.ratio(*t)),
+    st.tuples(boolean, names, st.none() | boolean).map(lambda t: hr.difference(t[0], hr.mean(*t[1:]))),
+    st.lists(names, min_size=1, max_size=3).map(lambda n: hr.group_by(*n).count()),
+    st.tuples(names, names, st.none() | boolean).map(lambda t: hr.group_by(t[0]).mean(*t[1:])),
+    st.tuples(names, names, boolean).map(lambda t: hr.group_by(t[0], t[1]).share(t[2])),
+    st.tuples(names, names).map(lambda t: hr.group_by(t[0]).quantile(t[1], 0.9)),
 )
 askable = st.recursive(
     st.one_of(
@@ -126,6 +141,9 @@ attributes = st.one_of(
         lambda t: hr.Integers(t[0], t[0] + t[1], other=t[2])
     ),
     st.tuples(edges, st.booleans()).map(lambda t: hr.Range(edges=t[0], other=t[1])),
+    st.tuples(st.integers(-50, 50), st.integers(1, 9), st.booleans()).map(
+        lambda t: hr.Range(t[0], t[0] + 4 * t[1], bins=t[1], other=t[2], whole=True)
+    ),
     edges.flatmap(
         lambda e: st.lists(st.floats(-1e6, 1e6), min_size=len(e) - 1, max_size=len(e) - 1).map(
             lambda v: hr.Range(edges=e, values=v)
@@ -145,6 +163,9 @@ sizes = st.floats(0.01, 100)
 gaussians = st.tuples(sizes, sizes, st.integers(-3, 3)).map(lambda t: events.Gaussian(t[0], t[1], 2.0 ** t[2]))
 laplaces = st.tuples(sizes, sizes).map(lambda t: events.Laplace(*t))
 samples = st.integers(1, 2**32).map(events.PoissonSample)
+some_rows = st.tuples(st.integers(1, 9), st.integers(9, 10**9)).map(lambda t: events.DistinctRows(*t)) | st.tuples(
+    st.integers(1, 10**9), st.integers(1, 10**9)
+).map(lambda t: events.RepeatedRows(*t))
 deltas = st.floats(1e-12, 0.5)
 all_events = st.one_of(
     gaussians,
@@ -156,6 +177,14 @@ all_events = st.one_of(
     st.tuples(gaussians | laplaces, st.integers(1, 10**6)).map(lambda t: events.Repeated(*t)),
     st.tuples(sizes, deltas, st.integers(1, 10**6), samples, gaussians).map(lambda t: events.SubsampledGaussian(*t)),
     st.tuples(sizes, deltas, sizes, gaussians, gaussians).map(lambda t: events.PerturbedObjective(*t)),
+    st.tuples(st.floats(1.0, 50.0), st.integers(200, 10**6)).map(
+        lambda t: events.ThresholdedCounts(events.Gaussian(1.0, t[0]), t[1])
+    ),
+    some_rows,
+    st.tuples(some_rows | samples, laplaces).map(lambda t: events.Subsampled(*t)),
+    st.tuples(st.integers(1, 2**31 - 1), st.integers(1, 10**9), st.integers(1, 10**6)).map(
+        lambda t: events.FlippedRows(*t)
+    ),
 )
 
 
@@ -301,7 +330,7 @@ def test_what_does_not_change_a_question_does_not_change_its_text() -> None:
         (female | old, old | female | old),
         (~~(female | old), female | old),
         (hr.count(smoker=True) & ~~(female | old) & old, (old | female) & hr.count(smoker=True) & old),
-        (hr.marginal("age", "sex"), hr.marginal("sex", "age", "age")),
+        (hr.marginal("sex", "age"), hr.marginal("sex", "age", "age")),
         (hr.parity("a", "b"), hr.parity("b", "a")),
         (hr.threshold("age", 3), hr.interval("age", None, 3)),
     ]
@@ -354,6 +383,8 @@ def test_stored_records_mean_what_they_meant() -> None:
         children=hr.Integers(0, 12),
         smoker=hr.Flag(),
     )
+    assert read["estimate"] == Estimate(0.25, 0.125, "hypothesis", 0.0, None)
+    assert read["estimate with a resolution"] == Estimate(0.25, 0.125, "hypothesis", 0.0625, 0.03125)
     assert read["Laplace"] == events.Laplace(1.0, 2.5, 0.25)
     assert read["array of truths"].tolist() == [[True, False, True, True, False], [False, False, True, True, True]]
 
@@ -408,7 +439,7 @@ GOOD_ARRAY = wire_array(one)
         ({"v": 1, "kind": "builtins.eval", "args": ["1"]}, "kind"),
         ({"v": 1, "kind": ["count"]}, "kind"),
         ({"v": 1, "kind": "count"}, "fields of 'count' must be predicates. Found none"),
-        ({"v": 1, "kind": "Flag", "extra": 1}, "fields of 'Flag' must be none. Found 'extra'"),
+        ({"v": 1, "kind": "Flag", "extra": 1}, "fields of 'Flag' must be false, missing, other, true. Found 'extra'"),
         ({"v": 1, "kind": "not", "part": {"v": 1, "kind": "count", "predicates": []}}, "fields"),
         ({"v": 1, "kind": "not", "part": {"kind": "Flag"}}, "kind of a part"),
         ({"v": 1, "kind": "not", "part": {"kind": "marginal", "attributes": ["a"]}}, "must be a count"),
@@ -442,6 +473,8 @@ GOOD_ARRAY = wire_array(one)
         ({"v": 1, "kind": "Laplace", "sensitivity": {"kind": "PoissonSample", "heads": 1}, "scale": 1, "grid": 1}, "value"),
         ({"v": 1, "kind": "Repeated", "event": {"kind": "PoissonSample", "heads": 1}, "times": 2}, "Gaussian, Laplace"),
         ({"v": 1, "kind": "Repeated", "event": 1.0, "times": 2}, "kind of event"),
+        ({"v": 1, "kind": "estimate", "value": 0.5, "error": None}, "fields of 'estimate' must be error, resolution, source"),
+        ({"v": 1, "kind": "estimate", "value": 0.5, "error": None, "source": "measured", "bar": 1}, "Found 'bar'"),
         ({"v": 1, "kind": "value", "value": math.nan}, "finite"),
         ({"v": 1, "kind": "value", "value": math.inf}, "finite"),
         ({"v": 1, "kind": "value", "value": 2**53 + 1}, "2\\^53"),

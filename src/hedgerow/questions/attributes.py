@@ -1,17 +1,20 @@
 """The columns a universe may declare: their cells, the labels of these and, where they are numbers, what they stand for.
 
 Values outside the declaration have a declared place: numbers are clamped to the nearest end, unknown categories and
-missing values go to the first cell, or, with ``other=True``, all of them go to one extra last cell. They are never
-dropped, counted or warned about, so nothing about them escapes.
+missing values go to the first cell, or, with ``other=True``, all of them go to one extra last cell. With ``missing=True``
+what is missing has an extra cell of its own. Values are never dropped, counted or warned about, so nothing about them
+escapes. ``dates`` has the attribute for dates.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,10 @@ from numpy.typing import NDArray
 from hedgerow.errors import InvalidInput
 
 OTHER = "(other)"  # the label of the extra cell of an attribute declared with other=True
+MISSING = "(missing)"  # and of the one before it, with missing=True
+BLANKS = " \t\n\r\f\v"  # what may stand around a text or a number
+TRUE_WORDS = ("true", "t", "yes", "y")
+FALSE_WORDS = ("false", "f", "no", "n")
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,41 @@ class isnt:
     """The negation of a predicate on one attribute: ``count(region=isnt("north"))``."""
 
     predicate: Any
+
+
+class Cover(NamedTuple):
+    """What a predicate on values says of each cell: all of it is meant, some of it, and by interpolation how much.
+
+    A cell that is ``inside`` holds only values that satisfy the predicate, one that is not ``touched`` holds none that does.
+    """
+
+    inside: NDArray[np.bool_]
+    touched: NDArray[np.bool_]
+    share: NDArray[Any]
+
+    @classmethod
+    def exactly(cls, mask: NDArray[np.bool_]) -> Cover:
+        """Whole cells: no cell is cut."""
+        return cls(mask, mask, mask)
+
+    @property
+    def is_exact(self) -> bool:
+        return self.inside is self.touched
+
+    def settled(self) -> Cover:
+        """The same, known to be exact where it is."""
+        return Cover.exactly(self.inside) if np.array_equal(self.inside, self.touched) else self
+
+    def __invert__(self) -> Cover:
+        if self.is_exact:
+            return Cover.exactly(~self.inside)
+        return Cover(~self.touched, ~self.inside, 1.0 - self.share)
+
+    def __and__(self, other: Cover) -> Cover:
+        if self.is_exact and other.is_exact:
+            return Cover.exactly(self.inside & other.inside)
+        share = self.share * other.share
+        return Cover(self.inside & other.inside, self.touched & other.touched, share).settled()
 
 
 @dataclass(frozen=True)
@@ -36,6 +78,7 @@ class Attribute:
     values: NDArray[np.float64] | None = field(default=None, compare=False)
     other: bool = False
     ordered: bool = False
+    missing: bool = False
 
     def __post_init__(self) -> None:
         if self.values is not None:  # a universe is a value: what it means cannot change under a session
@@ -43,23 +86,108 @@ class Attribute:
             fixed.flags.writeable = False
             object.__setattr__(self, "values", fixed)
 
+    def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> list[Any] | NDArray[Any]:
+        """A value of each of these cells, for synthetic records: its label, or where it holds many the one that the
+        uniform number in [0, 1) picks."""
+        labels = np.empty(self.size, dtype=object)
+        labels[:] = self.labels
+        drawn: list[Any] = labels[cells].tolist()
+        return drawn
+
     @property
     def size(self) -> int:
         return len(self.labels)
 
+    @property
+    def listed(self) -> tuple[Any, ...]:
+        """The labels without those of the extra cells."""
+        return self.labels[: self.size - self.missing - self.other]
+
+    @property
+    def missing_cell(self) -> int | None:
+        """The extra cell for what is missing."""
+        return self.size - 1 - self.other if self.missing else None
+
+    @property
+    def other_cell(self) -> int | None:
+        """The extra cell for what is not declared."""
+        return self.size - 1 if self.other else None
+
     def cell(self, value: Any) -> int:
-        """The cell a declared value belongs to; InvalidInput for any other."""
-        if value == OTHER and self.other:
-            return self.size - 1
+        """The cell a declared value belongs to, None that of the missing ones; InvalidInput for any other."""
+        if value is None and self.missing_cell is not None:
+            return self.missing_cell
         try:
             return self._positions[value]
         except (KeyError, TypeError):
             raise self._unknown(value) from None
 
-    def mask(self, predicate: Any) -> NDArray[np.bool_]:
-        """The cells that satisfy a predicate: a value, a set, a (low, high) range, a boolean mask, or ``isnt`` of one.
+    @property
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """The lowest and the highest number that each cell may hold, NaN where it holds none; None of mere labels."""
+        return None if self.values is None else (self.values, self.values)
 
-        A range is inclusive, ``None`` leaves an end open, and a cell is in the range when its representative value is.
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole ones."""
+        return False
+
+    def cover(self, predicate: Any, *more: Any) -> Cover:
+        """What a predicate, or several together, say of each cell: see ``Cover``.
+
+        A predicate is a value, a set, an inclusive (low, high) range in which ``None`` leaves an end open, a boolean mask of
+        cells, or ``isnt`` of one. Labels and masks mean whole cells. Numbers outside the declared range were clamped: they
+        count as its nearest end.
+        """
+        if not more:
+            return self._cover(predicate)
+        if all(isinstance(p, tuple) for p in (predicate, *more)):
+            ends = [self._ends(p) for p in (predicate, *more)]
+            low, high = max(e[0] for e in ends), min(e[1] for e in ends)
+            return self._cover_between(low, high) if low <= high else Cover.exactly(np.zeros(self.size, bool))
+        found = self._cover(predicate)
+        for further in more:
+            found = found & self._cover(further)
+        return found
+
+    def _cover(self, predicate: Any) -> Cover:
+        if isinstance(predicate, np.ndarray):
+            predicate = np.asarray(predicate)  # of numpy's own class, as in ``mask``
+            if predicate.dtype == bool:
+                return Cover.exactly(self.mask(predicate))
+        if isinstance(predicate, isnt):
+            return ~self._cover(predicate.predicate)
+        if isinstance(predicate, tuple):
+            return self._cover_between(*self._ends(predicate))
+        return self._cover_values(_wanted(predicate))
+
+    def _cover_between(self, low: float, high: float) -> Cover:
+        self.require_meeting(low, high)
+        assert self.values is not None
+        return Cover.exactly((self.values >= low) & (self.values <= high))
+
+    def require_meeting(self, low: float, high: float) -> None:
+        least, most = self._extent
+        if low > most or high < least:
+            raise InvalidInput(
+                f"A range must meet what the universe declares, {self._written(least)} to {self._written(most)}. Found ({low!r}, {high!r}), where no "
+                "record can be. Ask about declared values, or declare more."
+            )
+
+    def _written(self, number: float) -> str:
+        return f"{number:g}"
+
+    def _cover_values(self, wanted: Iterable[Any]) -> Cover:
+        mask = np.zeros(self.size, bool)
+        for value in wanted:
+            mask[self.cell(value)] = True
+        return Cover.exactly(mask)
+
+    def mask(self, predicate: Any) -> NDArray[np.bool_]:
+        """The cells of the coded table that satisfy a predicate: a value, a set, a range, a mask, or ``isnt`` of one.
+
+        A range is inclusive, ``None`` leaves an end open, and a cell is in the range when its representative value is; a
+        value means its cell. ``cover`` says what was asked of values.
         """
         if isinstance(predicate, np.ndarray):
             predicate = np.array(predicate)  # of numpy's own class: a subclass may lie, and would meet private counts
@@ -78,12 +206,18 @@ class Attribute:
         if isinstance(predicate, tuple):
             return self._between(predicate)
         mask = np.zeros(self.size, bool)
-        wanted = predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
-        for value in wanted:
+        for value in _wanted(predicate):
             mask[self.cell(value)] = True
         return mask
 
     def _between(self, ends: tuple[Any, ...]) -> NDArray[np.bool_]:
+        low, high = self._ends(ends)
+        assert self.values is not None
+        inside: NDArray[np.bool_] = (self.values >= low) & (self.values <= high)
+        return inside
+
+    def _ends(self, ends: tuple[Any, ...]) -> tuple[float, float]:
+        """The two ends of a range, infinite where open."""
         if not self.ordered or self.values is None:
             raise InvalidInput(
                 f"A range must be asked of an attribute with an order. Found {ends!r} for {self._described()}. "
@@ -91,11 +225,21 @@ class Attribute:
             )
         if len(ends) != 2:
             raise InvalidInput(f"A range must be (low, high). Found {ends!r}. Use a set for a list of values.")
+        for end in ends:
+            if end is not None and not isinstance(end, _NUMBERS) and not isinstance(end, numbers.Real):
+                raise InvalidInput(
+                    f"The ends of a range must be numbers, or None. Found {end!r}. Use a set for a list of values."
+                )
         low, high = (-math.inf if ends[0] is None else ends[0]), (math.inf if ends[1] is None else ends[1])
         if not low <= high:
             raise InvalidInput(f"A range must have low <= high. Found ({low!r}, {high!r}). Swap the two ends.")
-        inside: NDArray[np.bool_] = (self.values >= low) & (self.values <= high)
-        return inside
+        return low, high
+
+    @cached_property
+    def _extent(self) -> tuple[float, float]:
+        """The least and the greatest number it may hold."""
+        assert self.bounds is not None
+        return float(np.nanmin(self.bounds[0])), float(np.nanmax(self.bounds[1]))
 
     @property
     def _positions(self) -> dict[Any, int]:
@@ -116,57 +260,167 @@ class Attribute:
         )
 
 
-def _with_other(labels: Sequence[Any], other: bool) -> tuple[Any, ...]:
-    return (*labels, OTHER) if other else tuple(labels)
+def _wanted(predicate: Any) -> Iterable[Any]:
+    """The values that a predicate lists: one, where it is no collection."""
+    return predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
 
 
-def _values_with_other(values: NDArray[np.float64], other: bool) -> NDArray[np.float64]:
-    return np.append(values, np.nan) if other else values
+def with_extras(labels: Sequence[Any], missing: bool, other: bool) -> tuple[Any, ...]:
+    """The labels of the declared cells, then those of the extra ones."""
+    return (*labels, *([MISSING] if missing else []), *([OTHER] if other else []))
+
+
+def values_with_extras(values: NDArray[np.float64], missing: bool, other: bool) -> NDArray[np.float64]:
+    """An extra cell has no value."""
+    return np.append(values, [np.nan] * (missing + other))
 
 
 @dataclass(frozen=True, init=False)
 class Categories(Attribute):
-    """A column with a fixed list of values. Unlisted ones go to the first, or to an extra cell with ``other=True``."""
+    """A column with a fixed list of values. Unlisted ones go to the first, or to an extra cell with ``other=True``.
 
-    def __init__(self, values: Iterable[Any], *, other: bool = False) -> None:
+    ``spaces``: "strip" if blanks around a text do not matter, which is so unless two labels differ by nothing else, or
+    "exact". ``case``: "ignore" if capitals do not matter. ``missing``: whether missing values have a cell of their own; a
+    label None has the same effect under its own name.
+    """
+
+    spaces: str = "strip"
+    case: str = "exact"
+
+    def __init__(
+        self,
+        values: Iterable[Any],
+        *,
+        other: bool = False,
+        spaces: Literal["strip", "exact"] | None = None,
+        case: Literal["exact", "ignore"] = "exact",
+        missing: bool = False,
+    ) -> None:
+        if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+            raise InvalidInput(
+                f"Categories must be a list of values. Found {values!r}. List them, as in Categories(['F', 'M'])."
+            )
         labels = list(values)
         if not labels:
             raise InvalidInput(
                 "Categories must have at least one value. Found none. List the values the column may take."
             )
-        if len(set(labels)) != len(labels):
-            raise InvalidInput("Categories must be distinct. Found a value twice. Remove the repeats.")
-        if other and OTHER in labels:
-            raise InvalidInput(f"Categories must not list {OTHER!r} with other=True. Found it. Rename it, or drop one.")
-        super().__init__(_with_other(labels, other), None, other, False)
+        _require_distinct(labels)
+        for label, extra, wanted in ((OTHER, "other", other), (MISSING, "missing", missing)):
+            if wanted and label in labels:
+                raise InvalidInput(
+                    f"Categories must not list {label!r} with {extra}=True. Found it. Rename it, or drop one."
+                )
+        if missing and None in labels:
+            raise InvalidInput("Categories must not list None with missing=True. Found it. Drop one of the two.")
+        if spaces not in (None, "strip", "exact") or case not in ("exact", "ignore"):
+            raise InvalidInput(
+                f"spaces must be 'strip' or 'exact' and case 'exact' or 'ignore'. Found {spaces!r} and {case!r}. Choose."
+            )
+        texts = [label for label in labels if isinstance(label, str)]
+        if spaces is None:
+            alike = len({spelling(text, "strip", case) for text in texts}) < len(texts)
+            spaces = "exact" if alike else "strip"
+        if len({spelling(text, spaces, case) for text in texts}) < len(texts):
+            raise InvalidInput(
+                f"Categories must differ by more than what spaces={spaces!r} and case={case!r} leave aside. "
+                "Found two that do not. Remove one, or declare that it matters."
+            )
+        super().__init__(with_extras(labels, missing, other), None, other, False, missing)
+        object.__setattr__(self, "spaces", spaces)
+        object.__setattr__(self, "case", case)
+
+    def spelled(self, text: str) -> str:
+        """A text as this attribute compares it."""
+        return spelling(text, self.spaces, self.case)
+
+    def cell(self, value: Any) -> int:
+        if isinstance(value, str) and value not in self.labels:
+            for i, label in enumerate(self.listed):
+                if isinstance(label, str) and self.spelled(label) == self.spelled(value):
+                    return i
+        return super().cell(value)
+
+
+def spelling(text: str, spaces: str, case: str) -> str:
+    text = text.strip(BLANKS) if spaces == "strip" else text
+    return text.casefold() if case == "ignore" else text
+
+
+def _require_distinct(labels: list[Any]) -> None:
+    try:
+        distinct = len(set(labels)) == len(labels)
+    except TypeError:
+        raise InvalidInput(
+            "Categories must be plain values: texts, numbers, dates. Found one that has no hash, such as a list. Name it."
+        ) from None
+    if not distinct:
+        raise InvalidInput("Categories must be distinct. Found a value twice. Remove the repeats.")
 
 
 @dataclass(frozen=True, init=False)
 class Flag(Attribute):
-    """A yes/no column. Anything that is not true, 1, t, yes or y (in any case) is False."""
+    """A yes/no column: True for true, t, yes, y and 1, or for the words in ``true``, blanks and capitals aside.
 
-    def __init__(self) -> None:
-        super().__init__((False, True), np.array([0.0, 1.0]), False, False)
+    Anything else is False, or, with ``other=True``, in an extra cell unless it is false, f, no, n or 0, or in ``false``. The
+    truth itself (and its text, as a file has it) is always one. ``missing=True`` gives missing values a cell.
+    """
+
+    true: tuple[Any, ...] = (*TRUE_WORDS, 1)
+    false: tuple[Any, ...] = (*FALSE_WORDS, 0)
+
+    def __init__(self, true: Any = None, false: Any = None, *, other: bool = False, missing: bool = False) -> None:
+        words = _words("true", true, Flag.true), _words("false", false, Flag.false)
+        both = {_word(word) for word in words[0]} & {_word(word) for word in words[1]}
+        if both and true is not None and false is not None:
+            raise InvalidInput(
+                f"The words of a Flag must be either true or false. Found {min(both)!r} in both. Remove one."
+            )
+        # what is said of a word overrules what is usual
+        yes = tuple(word for word in words[0] if true is not None or _word(word) not in both)
+        no = tuple(word for word in words[1] if false is not None or _word(word) not in both)
+        values = values_with_extras(np.array([0.0, 1.0]), missing, other)
+        super().__init__(with_extras((False, True), missing, other), values, other, False, missing)
+        object.__setattr__(self, "true", yes)
+        object.__setattr__(self, "false", no)
+
+
+def _word(given: Any) -> str:
+    return str(given).strip(BLANKS).casefold()
+
+
+def _words(which: str, given: Any, usual: tuple[Any, ...]) -> tuple[Any, ...]:
+    if given is None:
+        return usual
+    words = (given,) if isinstance(given, str | int | float) else tuple(given) if isinstance(given, Iterable) else ()
+    if not words or not all(isinstance(word, str | int | float) and not isinstance(word, bool) for word in words):
+        raise InvalidInput(
+            f"{which} must be a word or a number, or a list of these. Found {given!r}. For example Flag(true='ja', false='nein')."
+        )
+    return words
 
 
 @dataclass(frozen=True, init=False)
 class Integers(Attribute):
-    """Whole numbers from low to high, one cell each; others are clamped, missing ones go to low (or to ``other``)."""
+    """Whole numbers from low to high, one cell each; others are clamped, missing ones go to low (or an extra cell)."""
 
     low: int = 0
     high: int = 0
 
-    def __init__(self, low: int, high: int, *, other: bool = False) -> None:
+    def __init__(self, low: int, high: int, *, other: bool = False, missing: bool = False) -> None:
         if int(low) != low or int(high) != high or low > high:
             raise InvalidInput(
                 f"Integers must have whole ends with low <= high. Found ({low!r}, {high!r}). Give the least and greatest value."
             )
         numbers = np.arange(int(low), int(high) + 1)
-        super().__init__(
-            _with_other(numbers.tolist(), other), _values_with_other(numbers.astype(float), other), other, True
-        )
+        values = values_with_extras(numbers.astype(float), missing, other)
+        super().__init__(with_extras(numbers.tolist(), missing, other), values, other, True, missing)
         object.__setattr__(self, "low", int(low))
         object.__setattr__(self, "high", int(high))
+
+    @property
+    def is_whole(self) -> bool:
+        return True
 
 
 @dataclass(frozen=True, init=False)
@@ -175,10 +429,27 @@ class Range(Attribute):
 
     A bin holds its lower edge and not its upper one, the last bin both. ``values`` are the representatives that means
     and regressions use, by default the midpoints. Numbers outside are clamped to the nearest bin; missing ones go to
-    the first bin, or to an extra cell with ``other=True``.
+    the first bin, or to an extra cell with ``missing=True`` or ``other=True``.
+
+    ``whole=True`` declares that the numbers are whole (a fraction counts as the whole number below it). Edges between
+    whole numbers are rounded up, which moves no whole number to another bin.
     """
 
     edges: tuple[float, ...] = ()
+    whole: bool = False
+
+    def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> NDArray[Any]:
+        """A number in each bin, whole where the attribute is declared whole; NaN for a cell that is no bin."""
+        edges = np.asarray(self.edges)
+        inside = cells < edges.size - 1
+        bins = np.where(inside, cells, 0)
+        low, high = edges[bins], edges[bins + 1]
+        is_last = bins == edges.size - 2
+        if self.whole:  # its edges are whole numbers, and the last bin has the upper one too
+            drawn = np.minimum(low + np.floor(uniforms * (high - low + is_last)), np.where(is_last, high, high - 1))
+            return drawn.astype(np.int64) if inside.all() else np.where(inside, drawn, np.nan)
+        most = np.where(is_last, high, np.nextafter(high, low))  # rounding must not reach the next bin
+        return np.where(inside, np.minimum(low + uniforms * (high - low), most), np.nan)
 
     def __init__(
         self,
@@ -189,9 +460,16 @@ class Range(Attribute):
         edges: Sequence[float] | None = None,
         values: Sequence[float] | None = None,
         other: bool = False,
+        whole: bool = False,
+        missing: bool = False,
     ) -> None:
-        cuts = self._cuts(low, high, bins, edges)
-        middle = (cuts[:-1] + cuts[1:]) / 2 if values is None else np.asarray(values, float)
+        cuts = self._cuts(low, high, bins, edges) + 0.0  # there is one zero
+        if whole:
+            cuts = _whole_cuts(cuts)
+        last = (
+            cuts[1:] - np.append(np.ones(len(cuts) - 2), 0.0) if whole else cuts[1:]
+        )  # the highest number of each bin
+        middle = (cuts[:-1] + last) / 2 if values is None else np.asarray(values, float)
         if middle.shape != (len(cuts) - 1,) or not np.isfinite(middle).all():
             raise InvalidInput(
                 f"Representative values must be {len(cuts) - 1} finite numbers, one per bin. Found {len(middle)}. "
@@ -199,8 +477,71 @@ class Range(Attribute):
             )
         labels = [f"[{a:g}, {b:g})" for a, b in itertools.pairwise(cuts[:-1])]
         labels.append(f"[{cuts[-2]:g}, {cuts[-1]:g}]")
-        super().__init__(_with_other(labels, other), _values_with_other(middle, other), other, True)
+        extended = values_with_extras(middle, missing, other)
+        super().__init__(with_extras(labels, missing, other), extended, other, True, missing)
         object.__setattr__(self, "edges", tuple(cuts.tolist()))
+        object.__setattr__(self, "whole", bool(whole))
+
+    @property
+    def is_whole(self) -> bool:
+        return self.whole
+
+    @property
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        cuts, none = np.array(self.edges), np.full(self.size - len(self.edges) + 1, np.nan)
+        last = cuts[1:] - np.append(np.ones(len(cuts) - 2), 0.0) if self.whole else cuts[1:]
+        return np.append(cuts[:-1], none), np.append(last, none)
+
+    def _cover_between(self, low: float, high: float) -> Cover:
+        """A bin holds its lower edge and not its upper one; of whole numbers, those from its lowest to its highest."""
+        self.require_meeting(low, high)
+        first, last = (bound[: len(self.edges) - 1] for bound in self.bounds)
+        start, end = max(low, self.edges[0]), min(high, self.edges[-1])
+        below = (
+            last if self.whole else np.append(np.nextafter(last[:-1], -math.inf), last[-1])
+        )  # the last number of each
+        inside = (low <= first) & (high >= below)
+        if self.whole:
+            overlap = np.minimum(math.floor(end), last) - np.maximum(math.ceil(start), first) + 1
+            share = np.clip(overlap / (last - first + 1), 0.0, 1.0)
+            touched = share > 0
+        else:
+            share = np.clip((np.minimum(end, last) - np.maximum(start, first)) / (last - first), 0.0, 1.0)
+            share[inside] = 1.0
+            touched = (low <= below) & (high >= first)
+            ends = {float(v): self._share_of_one(v) for v in (start, end)}  # a bin of which one value is meant
+            for value, part in ends.items():
+                i = self.cell(value)
+                share[i] = max(share[i], part) if touched[i] else share[i]
+        none = np.zeros(self.size - len(share), bool)
+        return Cover(np.append(inside, none), np.append(touched, none), np.append(share, none)).settled()
+
+    def _cover_values(self, wanted: Iterable[Any]) -> Cover:
+        """A value is one of its bin's; a label is the bin."""
+        inside, share = np.zeros(self.size, bool), np.zeros(self.size)
+        touched = inside.copy()
+        listed = list(wanted)
+        points = {float(v) for v in listed if _is_number(v)}
+        for value in (v for v in listed if not _is_number(v)):
+            inside[super().cell(value)] = True
+        if self.whole and any(not v.is_integer() for v in points):
+            raise self._unknown(next(v for v in listed if _is_number(v) and not float(v).is_integer()))
+        for value in points:
+            i = self.cell(value)
+            touched[i] = True
+            share[i] += self._share_of_one(value)
+        if self.whole:
+            inside |= share > 1 - 1e-9
+        share = np.where(inside, 1.0, np.minimum(share, 1.0))
+        return Cover(inside, touched | inside, share).settled()
+
+    def _share_of_one(self, value: float) -> float:
+        """How much of its bin one value is: of whole numbers its part, of others none unless it is whole and so may they."""
+        i = self.cell(value)
+        width = self.edges[i + 1] - self.edges[i]
+        if self.whole:
+            return 1.0 / (width + (i == len(self.edges) - 2))
+        return 1.0 / width if width > 1 and float(value).is_integer() else 0.0
 
     @staticmethod
     def _cuts(
@@ -224,6 +565,28 @@ class Range(Attribute):
         return cuts
 
     def cell(self, value: Any) -> int:
-        if isinstance(value, int | float | np.number) and self.edges[0] <= value <= self.edges[-1]:
+        if _is_number(value) and self.edges[0] <= value <= self.edges[-1]:
             return min(int(np.searchsorted(self.edges, value, side="right")) - 1, len(self.edges) - 2)
         return super().cell(value)
+
+
+_NUMBERS = (int, float, np.number)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, _NUMBERS)
+
+
+def _whole_cuts(cuts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same bins of whole numbers with whole edges."""
+    if not (float(cuts[0]).is_integer() and float(cuts[-1]).is_integer()):
+        raise InvalidInput(
+            f"The ends of a Range of whole numbers must be whole. Found {cuts[0]:g} and {cuts[-1]:g}. Round them."
+        )
+    rounded = np.ceil(cuts)
+    if not (np.diff(rounded) > 0).all():
+        raise InvalidInput(
+            f"The bins of a Range of whole numbers must each hold one. Found {len(cuts) - 1} bins from {cuts[0]:g} to "
+            f"{cuts[-1]:g}. Use fewer bins, or Integers."
+        )
+    return rounded

@@ -12,7 +12,8 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from hedgerow._types import Array, Names
 
-Source = Literal["hypothesis", "measured", "repeat"]
+Source = Literal["hypothesis", "measured", "repeat", "combined"]
+"""Where an answer came from; "combined" of one that was computed from answers that came from several."""
 Labels = tuple[tuple[str, tuple[Any, ...]], ...]
 """The values of each axis of a table, by the attribute's name."""
 
@@ -24,6 +25,7 @@ class Estimate:
     ``error``: a half-width, of a table one for each cell, that holds together with all others; None where nothing bounds it.
     ``resolution``: how much of it is there because the universe's bins cannot tell apart what was asked from its neighbours.
     ``typical``: how large the error of questions like it is on average: no bound. None where nobody knows.
+    ``labels``: of a table's cells, where these depend on what was answered.
     """
 
     value: float | Array
@@ -31,6 +33,7 @@ class Estimate:
     source: Source
     resolution: float | Array = 0.0
     typical: float | Array | None = None
+    labels: Labels | None = None
 
 
 Respondent = TypeVar("Respondent", contravariant=True)

@@ -9,23 +9,27 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hedgerow._types import Names
+from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import OTHER, isnt
+from hedgerow.questions.attributes import Cover, isnt
 from hedgerow.questions.bound import Bound, Estimate, Labels
-from hedgerow.questions.linear import AnswersLinear, Linear, require_table
+from hedgerow.questions.composed import BoundCount, Composed
+from hedgerow.questions.linear import Linear, require_table, spread
 from hedgerow.questions.universe import Universe
+
+Resolution = Literal["values", "bins"]
+"""Whether a question is about the values of the table, or about the table coded by the universe's bins."""
 
 
 class Query:
     """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts."""
 
-    def on(self, universe: Universe) -> Bound[Any]:
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
         raise NotImplementedError
 
     def _identity(self) -> Any:
@@ -39,6 +43,12 @@ class Query:
 
     def __invert__(self) -> Query:
         return Not(self)
+
+    def __bool__(self) -> bool:
+        raise InvalidInput(
+            "A question must be combined by &, | or ~. Found and, or, not, or an if. Write count(a=1) & count(b=2), with "
+            "brackets around each."
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Query) and self._identity() == other._identity()
@@ -55,12 +65,20 @@ class Count(Query):
     def __init__(self, predicates: tuple[tuple[str, Any], ...]) -> None:
         self.predicates = predicates
 
-    def on(self, universe: Universe) -> Linear:
-        masks: dict[str, NDArray[np.bool_]] = {}
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
+        wanted: dict[str, tuple[Any, ...]] = {}
         for name, predicate in self.predicates:
-            mask = _mask(universe, name, predicate)
-            masks[name] = masks[name] & mask if name in masks else mask
-        return Linear.product(universe, masks)
+            wanted[name] = (*wanted[name], predicate) if name in wanted else (predicate,)
+        covers = {name: _cover(universe, name, predicates, resolution) for name, predicates in wanted.items()}
+        masks, is_exact = {}, True
+        for name, cover in covers.items():
+            masks[name] = cover.inside
+            is_exact &= cover.touched is cover.inside
+        low = Linear.product(universe, masks)
+        if is_exact:
+            return low
+        high = Linear.product(universe, {name: cover.touched for name, cover in covers.items()})
+        return _between(universe, low, high, _weighted(universe, {n: c.share for n, c in covers.items()}))
 
     def _identity(self) -> Any:
         return ("count", frozenset((name, _predicate_identity(p)) for name, p in self.predicates))
@@ -80,20 +98,32 @@ class Combined(Query):
 
     def __init__(self, operation: str, parts: tuple[Query, ...]) -> None:
         for part in parts:
-            _require_boolean(part)
+            require_boolean(part)
         flat: list[Query] = []
         for part in parts:
             flat.extend(part.parts if isinstance(part, Combined) and part.operation == operation else (part,))
         self.operation, self.parts = operation, tuple(flat)
 
-    def on(self, universe: Universe) -> Linear:
-        parts = [_bound_count(part, universe) for part in self.parts]
-        names = universe.order(name for query in parts for name in query.attributes)
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
+        parts = [bound_condition(part, universe, resolution) for part in self.parts]
+        names = universe.order(name for part in parts for name in part.attributes)
         require_table(names, universe.sizes(names))
-        tables = [_spread(query, names).astype(bool) for query in parts]
         combine = np.logical_and if self.operation == "and" else np.logical_or
-        full = np.broadcast_to(reduce(combine, tables), universe.sizes(names))
-        return Linear.from_table(universe, names, full)
+        sizes = universe.sizes(names)
+
+        def whole(tables: list[NDArray[Any]]) -> NDArray[Any]:
+            return np.broadcast_to(reduce(combine, tables), sizes)
+
+        low = Linear.from_table(universe, names, whole([spread(part.low, names).astype(bool) for part in parts]))
+        if all(part.is_exact for part in parts):
+            return low
+        high = Linear.from_table(universe, names, whole([spread(part.high, names).astype(bool) for part in parts]))
+        shares = [spread(part.share, names) for part in parts]
+        if self.operation == "and":
+            share = reduce(np.multiply, shares)
+        else:
+            share = 1.0 - reduce(np.multiply, [1.0 - share for share in shares])
+        return _between(universe, low, high, Linear.from_table(universe, names, np.broadcast_to(share, sizes)))
 
     def _identity(self) -> Any:
         return (self.operation, frozenset(part._identity() for part in self.parts))
@@ -106,12 +136,15 @@ class Not(Query):
     """The records for which a question is false."""
 
     def __init__(self, part: Query) -> None:
-        _require_boolean(part)
+        require_boolean(part)
         self.part = part
 
-    def on(self, universe: Universe) -> Linear:
-        part = _bound_count(self.part, universe)
-        return Linear.from_table(universe, part.attributes, 1.0 - part.table)
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
+        part = bound_condition(self.part, universe, resolution)
+        low, high, share = (
+            Linear.from_table(universe, q.attributes, 1.0 - q.table) for q in (part.high, part.low, part.share)
+        )
+        return low if part.is_exact else _between(universe, low, high, share)
 
     def _identity(self) -> Any:
         return ("not", self.part._identity())
@@ -129,7 +162,7 @@ class Weighted(Query):
     def __init__(self, attributes: tuple[str, ...], weights: NDArray[np.float64]) -> None:
         self.attributes, self.weights = attributes, weights
 
-    def on(self, universe: Universe) -> Linear:
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Linear:
         return Linear.from_table(universe, self.attributes, self.weights)
 
     def _identity(self) -> Any:
@@ -145,7 +178,7 @@ class Parity(Query):
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes
 
-    def on(self, universe: Universe) -> Linear:
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Linear:
         names = universe.order(self.attributes)
         for name in names:
             if universe[name].size != 2:
@@ -171,10 +204,11 @@ class AnswersMarginals(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class BoundMarginal:
-    """The table of fractions on ``attributes``, in universe order."""
+    """The table of fractions on ``attributes``, in universe order; it comes with its axes as they were ``asked`` for."""
 
     universe: Universe
     attributes: Names
+    asked: Names = ()
 
     is_fraction: ClassVar[bool] = True
 
@@ -188,10 +222,20 @@ class BoundMarginal:
 
     @property
     def labels(self) -> Labels:
-        return tuple((name, self.universe[name].labels) for name in self.attributes)
+        return tuple((name, self.universe[name].labels) for name in self.asked or self.attributes)
 
     def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:
-        return respondent.marginal(self, within)
+        said = respondent.marginal(self, within)
+        order = [self.attributes.index(name) for name in self.asked or self.attributes]
+        shape = np.shape(said.value)
+
+        def turned(found: float | Array | None) -> Array | None:
+            return None if found is None else np.transpose(np.broadcast_to(found, shape), order).copy()
+
+        coarse = turned(said.resolution) if np.ndim(said.resolution) else said.resolution
+        value, error, typical = turned(said.value), turned(said.error), turned(said.typical)
+        assert value is not None and coarse is not None
+        return Estimate(value, error, said.source, coarse, typical)
 
 
 class Marginal(Query):
@@ -200,100 +244,30 @@ class Marginal(Query):
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes
 
-    def on(self, universe: Universe) -> BoundMarginal:
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundMarginal:
         names = universe.order(self.attributes)
         require_table(names, universe.sizes(names))
-        return BoundMarginal(universe, names)
+        asked = dict.fromkeys(universe.index(name) for name in self.attributes)
+        return BoundMarginal(universe, names, tuple(universe.names[i] for i in asked))
 
     def _identity(self) -> Any:
-        return ("marginal", frozenset(self.attributes))
+        return ("marginal", tuple(dict.fromkeys(self.attributes)))
 
     def __repr__(self) -> str:
         return f"marginal({', '.join(map(repr, self.attributes))})"
-
-
-@dataclass(frozen=True, eq=False)
-class BoundMean:
-    """low + (high − low)·⟨numerator, D⟩ / ⟨denominator, D⟩: a mean among the records of the denominator."""
-
-    numerator: Linear
-    denominator: Linear
-    low: float
-    high: float
-
-    is_fraction: ClassVar[bool] = False
-    labels: ClassVar[Labels] = ()
-
-    @property
-    def key(self) -> Hashable:
-        return ("mean", self.numerator.key, self.denominator.key, self.low, self.high)
-
-    @property
-    def tables(self) -> tuple[Names, ...]:
-        return (self.numerator.attributes, self.denominator.attributes)
-
-    def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
-        """A ratio of two linear answers; its bar is the worst the two bars allow."""
-        top, bottom = respondent.linear(self.numerator, within), respondent.linear(self.denominator, within)
-        t, b = float(top.value), float(bottom.value)
-        width = self.high - self.low
-        share = min(1.0, max(0.0, t / b)) if b > 0 else 0.5
-        error: float | None = None
-        if top.error is not None and bottom.error is not None:
-            above, below = float(top.error), float(bottom.error)
-            least, most = b - below, b + below
-            upper = 1.0 if least <= 0 else min(1.0, (t + above) / least)
-            lower = 0.0 if most <= 0 else max(0.0, (t - above) / most)
-            error = width * max(upper - share, share - lower)
-        source = "measured" if "measured" in (top.source, bottom.source) else top.source
-        return Estimate(self.low + width * share, error, source)
-
-
-class Mean(Query):
-    """See ``mean``."""
-
-    def __init__(self, attribute: str, where: Query | None) -> None:
-        if where is not None:
-            _require_boolean(where)
-        self.attribute, self.where = attribute, where
-
-    def on(self, universe: Universe) -> BoundMean:
-        declared = universe[self.attribute]
-        if declared.values is None:
-            raise InvalidInput(
-                f"A mean must be of a numeric attribute. Found {self.attribute!r}, which has labels only. "
-                "Declare it as a Range, Integers or Flag."
-            )
-        known = np.nan_to_num(declared.values, nan=np.nanmin(declared.values))
-        low, high = float(known.min()), float(known.max())
-        rescaled = (known - low) / (high - low) if high > low else np.zeros(declared.size)
-        among = self.where or Count(())
-        if declared.other:  # the extra cell has no value: the mean is over the records that have one
-            among = among & count({self.attribute: isnt(OTHER)})
-        denominator = _bound_count(among, universe)
-        if not denominator.attributes and not denominator.table:
-            raise InvalidInput(
-                f"A mean must be among records that can exist. Found {among!r}, which holds for none. Change where."
-            )
-        names = universe.order((self.attribute, *denominator.attributes))
-        require_table(names, universe.sizes(names))
-        value = rescaled.reshape([-1 if name == self.attribute else 1 for name in names])
-        numerator = Linear.from_table(universe, names, _spread(denominator, names) * value)
-        return BoundMean(numerator, denominator, low, high)
-
-    def _identity(self) -> Any:
-        return ("mean", self.attribute, None if self.where is None else self.where._identity())
-
-    def __repr__(self) -> str:
-        return f"mean({self.attribute!r}" + (f", where={self.where!r})" if self.where else ")")
 
 
 def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query:
     """The fraction of records that satisfy every predicate.
 
     A predicate is a value, a set of values, an inclusive (low, high) range, a boolean mask over the attribute's cells,
-    or ``isnt`` of one of these. Use a mapping where a name is not an identifier.
+    or ``isnt`` of one of these. Use a mapping where a name is not an identifier. Values and ranges that cut bins are
+    answered by an interval: see docs/questions.md.
     """
+    if not isinstance(predicates, Mapping | None):
+        raise InvalidInput(
+            f"A count must be of named predicates. Found {predicates!r}. Write count(smoker=True), or conjunction('smoker')."
+        )
     return Count((*(predicates or {}).items(), *named.items()))
 
 
@@ -309,13 +283,8 @@ def any_of(*parts: Query | str) -> Query:
     return Combined("or", tuple(conjunction(p) if isinstance(p, str) else p for p in parts))
 
 
-def mean(attribute: str, where: Query | None = None) -> Query:
-    """The mean of a bounded attribute (by its bins' representative values), among the records of ``where`` if given."""
-    return Mean(attribute, where)
-
-
 def marginal(*attributes: str) -> Query:
-    """The contingency table on the attributes: an array of fractions, one per cell."""
+    """The contingency table on the attributes: an array of fractions, one per cell, its axes in the order given."""
     if not attributes:
         raise InvalidInput("A marginal must be on at least one attribute. Found none. Name the attributes.")
     return Marginal(tuple(attributes))
@@ -344,50 +313,85 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     return Weighted(names, np.array(weights, dtype=float))
 
 
-QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal, Mean}
+QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal}
 """All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
 
 
-def bound(query: object, universe: Universe) -> Bound[Any]:
+def bound(query: object, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
     """The question about this universe, bound by the package's own code: whatever the asker did to the object."""
     if type(query) not in QUESTIONS:
         raise InvalidInput(
             f"A question must be made by hr.count, hr.marginal, hr.mean or another. Found {type(query).__name__}. "
             "For example hr.count(smoker=True)."
         )
-    found: Bound[Any] = type(query).on(query, universe)  # type: ignore[attr-defined]
+    if resolution not in ("values", "bins"):
+        raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
+    found: Bound[Any] = type(query).on(query, universe, resolution)  # type: ignore[attr-defined]
+    if isinstance(found, Composed):
+        object.__setattr__(found, "asked_as", (query, resolution))
     return found
 
 
-def _mask(universe: Universe, name: str, predicate: Any) -> NDArray[np.bool_]:
+def _cover(universe: Universe, name: str, predicates: tuple[Any, ...], resolution: Resolution) -> Cover:
     attribute = universe[name]
     try:
-        return attribute.mask(predicate)
+        if resolution == "values":
+            return attribute.cover(*predicates)
+        return Cover.exactly(reduce(np.logical_and, [attribute.mask(predicate) for predicate in predicates]))
     except InvalidInput as refused:
         raise InvalidInput(f"Attribute {name!r}: {refused}") from None
 
 
-def _bound_count(query: Query, universe: Universe) -> Linear:
-    found = bound(query, universe)
-    if not (isinstance(found, Linear) and found.is_count):
-        raise InvalidInput(
-            f"What is combined by &, |, ~ or where must be true or false for each record. Found {query!r}. "
-            "Combine counts."
-        )
-    return found
+def _between(universe: Universe, low: Linear, high: Linear, share: Linear) -> Linear | BoundCount:
+    """The count between two, which is exact where they are the same."""
+    if low == high:
+        return low
+    return BoundCount(universe, low, high, share)
 
 
-def _require_boolean(query: object) -> None:
+def _weighted(universe: Universe, shares: Mapping[str, NDArray[Any]]) -> Linear:
+    """The product of these vectors: only believed, never asked, so that it needs no canonical form."""
+    kept = {name: vector for name in universe.order(shares) if not np.all((vector := shares[name]) == 1)}
+    if not kept:
+        return Linear((), (), (), np.array(1.0), True)
+    vectors = tuple(vector.astype(float) for vector in kept.values())
+    return Linear(tuple(kept), tuple(v.size for v in vectors), vectors, None, False)
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A count that holds or not for each record: surely where ``low`` is 1, perhaps where ``high`` is."""
+
+    low: Linear
+    high: Linear
+    share: Linear
+
+    @property
+    def is_exact(self) -> bool:
+        return self.low is self.high
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        return (*self.low.attributes, *self.high.attributes, *self.share.attributes)
+
+
+def bound_condition(query: Query, universe: Universe, resolution: Resolution = "values") -> Condition:
+    """What is combined by &, |, ~ or where."""
+    found = bound(query, universe, resolution)
+    if isinstance(found, Linear) and found.is_count:
+        return Condition(found, found, found)
+    if isinstance(found, BoundCount):
+        return Condition(found.low, found.high, found.share)
+    raise InvalidInput(
+        f"What is combined by &, |, ~ or where must be true or false for each record. Found {query!r}. Combine counts."
+    )
+
+
+def require_boolean(query: object) -> None:
     if type(query) not in (Count, Combined, Not, Parity, Weighted):
         raise InvalidInput(
             f"What is combined by &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
         )
-
-
-def _spread(query: Linear, names: Sequence[str]) -> NDArray[np.float64]:
-    """The query's table with an axis of length one for every name it does not depend on."""
-    sizes = dict(zip(query.attributes, query.shape, strict=True))
-    return query.table.reshape([sizes.get(name, 1) for name in names])
 
 
 def _predicate_identity(predicate: Any) -> Any:

@@ -202,6 +202,12 @@ def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
     return answers
 
 
+def spread(query: Linear, names: Sequence[str]) -> Array:
+    """The query's table with an axis of length one for every name it does not depend on."""
+    sizes = dict(zip(query.attributes, query.shape, strict=True))
+    return query.table.reshape([sizes.get(name, 1) for name in names])
+
+
 def require_table(attributes: Sequence[str], shape: Sequence[int]) -> None:
     """Refuse, from public sizes alone, a query that would have to be spelled out over too many cells."""
     cells = math.prod(shape)

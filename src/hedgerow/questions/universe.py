@@ -9,16 +9,20 @@ from __future__ import annotations
 import itertools
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _html
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute, Integers, Range
+
+LATER: dict[str, Callable[..., Any]] = {}
+"""What modules above add to a universe, by name: files need ``wire``, and a draft needs the table. The package loads them."""
 
 
 class Universe:
@@ -38,7 +42,7 @@ class Universe:
         for name, attribute in self._attributes.items():
             if not isinstance(attribute, Attribute):
                 raise InvalidInput(
-                    f"Attribute {name!r} must be a Range, Categories, Flag or Integers. Found {type(attribute).__name__}. "
+                    f"Attribute {name!r} must be a Range, Categories, Dates, Flag or Integers. Found {type(attribute).__name__}. "
                     "Declare it with one of these."
                 )
         self.names: tuple[str, ...] = tuple(self._attributes)
@@ -57,8 +61,13 @@ class Universe:
         return cls({name: Integers(0, size - 1) for name, size in sizes.items()})
 
     @classmethod
-    def from_json(cls, path: str | Path) -> Universe:
-        """The common domain file: a JSON object ``{"column": size}`` for integer-coded data."""
+    def from_json(cls, path: str | Path | Mapping[str, Any]) -> Universe:
+        """The common domain file: a JSON object ``{"column": size}`` for integer-coded data; or such a mapping itself.
+
+        A column may also have a table of its own, as ``save`` writes it.
+        """
+        if isinstance(path, Mapping):
+            return LATER["from_mapping"](path)  # type: ignore[no-any-return]
         try:
             sizes = json.loads(Path(path).read_text())
         except FileNotFoundError:
@@ -71,7 +80,21 @@ class Universe:
             raise InvalidInput(
                 f'The domain file must hold an object such as {{"age": 85}}. Found a {type(sizes).__name__}. Check the file.'
             )
-        return cls.from_sizes(sizes)
+        return LATER["from_mapping"](sizes)  # type: ignore[no-any-return]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Universe:
+        """The universe that ``save`` wrote, or that was written by hand: a .toml or .json file (docs/universe.md)."""
+        return LATER["load"](path)  # type: ignore[no-any-return]
+
+    def save(self, path: str | Path) -> None:
+        """Write everything that is declared into one readable file, .toml or .json."""
+        LATER["save"](self, path)
+
+    @classmethod
+    def draft(cls, source: Any, **how: Any) -> Universe:
+        """A universe for a table, from what is public for free and from the data for a stated price: ``hr.drafting.draft``."""
+        return LATER["draft"](source, **how)  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> Attribute:
         try:
@@ -123,6 +146,18 @@ class Universe:
     def _declared(self) -> list[tuple[str, type, Attribute, list[float] | None]]:
         return [
             (name, type(a), a, None if a.values is None else np.nan_to_num(a.values, nan=np.inf).tolist())
+            for name, a in self._attributes.items()
+        ]
+
+    def _repr_html_(self) -> str:
+        return _html.table(("attribute", "kind", "cells", "values"), self._lines(), repr(self))
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *(f"  {n}: {kind}, {size}: {values}" for n, kind, size, values in self._lines())])
+
+    def _lines(self) -> list[tuple[str, str, int, str]]:
+        return [
+            (name, type(a).__name__, a.size, ", ".join(map(str, a.labels[:6])) + (", …" if a.size > 6 else ""))
             for name, a in self._attributes.items()
         ]
 

@@ -26,6 +26,7 @@ A frozen dataclass whose fields are annotated with plain types and registered on
 
 from __future__ import annotations
 
+import datetime
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -34,10 +35,13 @@ import numpy as np
 
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range, isnt
-from hedgerow.questions.counts import Combined, Count, Marginal, Mean, Not, Parity, Query, Weighted, linear, mean
+from hedgerow.questions.counts import Combined, Count, Marginal, Not, Parity, Query, Weighted, linear
 from hedgerow.questions.counts import marginal as make_marginal
 from hedgerow.questions.counts import parity as make_parity
+from hedgerow.questions.dates import Dates
 from hedgerow.questions.linear import Linear, require_weights
+from hedgerow.questions.quotients import Mean, Ratio, Share, mean, ratio, share
+from hedgerow.questions.statistics import STATISTICS
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_registry import (
     VERSION,
@@ -97,26 +101,59 @@ MOST_CELLS = 2**21  # of the attributes of a universe together: two numbers can 
 # Universes
 
 
+# What an attribute may have besides is written only where it has it, so that the text of all others stays what it was.
+
+
+def _extras(attribute: Attribute) -> dict[str, Json]:
+    return {"missing": True} if attribute.missing else {}
+
+
 def _write_categories(attribute: Categories) -> dict[str, Json]:
-    listed = attribute.labels[: attribute.size - attribute.other]
-    return {"values": [write_label(label) for label in listed], "other": write_flag("other", attribute.other)}
+    listed, case = attribute.listed, attribute.case
+    record: dict[str, Json] = {"values": [write_label(label) for label in listed]}
+    if attribute.spaces != Categories(listed, case="ignore" if case == "ignore" else "exact").spaces:
+        record["spaces"] = attribute.spaces
+    if case != "exact":
+        record["case"] = case
+    return record | {"other": write_flag("other", attribute.other)} | _extras(attribute)
 
 
-def _read_categories(values: Json, other: Json) -> Categories:
+def _read_categories(
+    values: Json, other: Json, spaces: Json = None, case: Json = "exact", missing: Json = False
+) -> Categories:
     labels = [read_label(label) for label in read_list("The values of categories", values)]
-    return Categories(labels, other=read_flag("other", other))
+    return Categories(
+        labels, other=read_flag("other", other), spaces=spaces, case=case, missing=read_flag("missing", missing)
+    )
+
+
+def _write_flag(attribute: Flag) -> dict[str, Json]:
+    words = {"true": attribute.true, "false": attribute.false}
+    usual = {"true": Flag.true, "false": Flag.false}
+    record: dict[str, Json] = {
+        name: [write_label(word) for word in given] for name, given in words.items() if given != usual[name]
+    }
+    return record | ({"other": True} if attribute.other else {}) | _extras(attribute)
+
+
+def _read_flag(true: Json = None, false: Json = None, other: Json = False, missing: Json = False) -> Flag:
+    words = [
+        None if given is None else [read_label(word) for word in read_list("The words of a flag", given)]
+        for given in (true, false)
+    ]
+    return Flag(*words, other=read_flag("other", other), missing=read_flag("missing", missing))
 
 
 def _write_integers(attribute: Integers) -> dict[str, Json]:
     _require_cells(attribute.size)
     ends = {"low": write_whole("low", attribute.low), "high": write_whole("high", attribute.high)}
-    return {**ends, "other": write_flag("other", attribute.other)}
+    return {**ends, "other": write_flag("other", attribute.other), **_extras(attribute)}
 
 
-def _read_integers(low: Json, high: Json, other: Json) -> Integers:
+def _read_integers(low: Json, high: Json, other: Json, missing: Json = False) -> Integers:
     ends = read_whole("low", low), read_whole("high", high)
     _require_cells(ends[1] - ends[0] + 1)
-    return Integers(*ends, other=read_flag("other", other))
+    return Integers(*ends, other=read_flag("other", other), missing=read_flag("missing", missing))
 
 
 def _write_range(attribute: Range) -> dict[str, Json]:
@@ -126,15 +163,35 @@ def _write_range(attribute: Range) -> dict[str, Json]:
         "edges": [write_number("An edge", edge) for edge in attribute.edges],
         "values": [write_number("A value", value) for value in values],
         "other": write_flag("other", attribute.other),
+        **({"whole": True} if attribute.whole else {}),
+        **_extras(attribute),
     }
 
 
-def _read_range(edges: Json, values: Json, other: Json) -> Range:
+def _read_range(edges: Json, values: Json, other: Json, whole: Json = False, missing: Json = False) -> Range:
     return Range(
         edges=[read_number("An edge", edge) for edge in read_list("edges", edges)],
         values=[read_number("A value", value) for value in read_list("values", values)],
         other=read_flag("other", other),
+        whole=read_flag("whole", whole),
+        missing=read_flag("missing", missing),
     )
+
+
+def _write_dates(attribute: Dates) -> dict[str, Json]:
+    kept = attribute.edges if attribute.by is None else (attribute.edges[0], attribute.edges[-1])
+    record = {"edges": [write_label(edge) for edge in kept], "by": attribute.by}
+    return {**record, "other": write_flag("other", attribute.other), **_extras(attribute)}
+
+
+def _read_dates(edges: Json, by: Json, other: Json, missing: Json = False) -> Dates:
+    days = [read_label(edge) for edge in read_list("edges", edges)]
+    extras: dict[str, Any] = {"other": read_flag("other", other), "missing": read_flag("missing", missing)}
+    if by is None:
+        return Dates(edges=days, **extras)
+    if len(days) != 2 or type(by) is not str:
+        refuse("The edges of dates by a period", "two", len(days))
+    return Dates(days[0], days[1], by, **extras)  # type: ignore[arg-type]
 
 
 def _write_universe(universe: Universe) -> dict[str, Json]:
@@ -167,7 +224,8 @@ def _pair(role: str, record: Json) -> tuple[Json, Json]:
 
 
 register("Categories", Categories, _write_categories, _read_categories)
-register("Flag", Flag, lambda attribute: {}, lambda: Flag())
+register("Dates", Dates, _write_dates, _read_dates)
+register("Flag", Flag, _write_flag, _read_flag)
 register("Integers", Integers, _write_integers, _read_integers)
 register("Range", Range, _write_range, _read_range)
 register("Universe", Universe, _write_universe, _read_universe)
@@ -218,8 +276,8 @@ def _read_predicate(record: Json) -> Any:
 
 
 def _end(end: Any) -> Any:
-    if end is not None and not isinstance(end, bool | int | float | np.number):
-        refuse("An end of a range", "a number or None", end, "Use a set for a list of values.")
+    if end is not None and not isinstance(end, bool | int | float | np.number | datetime.date):
+        refuse("An end of a range", "a number, a date or None", end, "Use a set for a list of values.")
     return end
 
 
@@ -240,8 +298,12 @@ def _read_combined(operation: Json, parts: Json) -> Combined:
     return Combined(operation, tuple(thing("a part", part, Query) for part in parts))
 
 
-def _write_set(query: Parity | Marginal) -> dict[str, Json]:
+def _write_set(query: Parity) -> dict[str, Json]:
     return {"attributes": sorted(set(write_names("A name", query.attributes)))}
+
+
+def _write_axes(query: Marginal) -> dict[str, Json]:
+    return {"attributes": list(dict.fromkeys(write_names("A name", query.attributes)))}
 
 
 def _read_set(make: Callable[..., Query], attributes: Json) -> Any:
@@ -277,9 +339,23 @@ register("count", Count, _write_count, _read_count)
 register("combined", Combined, _write_combined, _read_combined)
 register("not", Not, lambda query: {"part": inner(query.part)}, _read_not)
 register("parity", Parity, _write_set, functools.partial(_read_set, make_parity))
-register("marginal", Marginal, _write_set, functools.partial(_read_set, make_marginal))
+register("marginal", Marginal, _write_axes, functools.partial(_read_set, make_marginal))
 register("linear", Weighted, _write_linear, _read_linear)
 register("mean", Mean, _write_mean, _read_mean)
+register(
+    "share",
+    Share,
+    lambda query: {"part": inner(query.part), "where": inner(query.where)},
+    lambda part, where: share(thing("a part", part, Query), thing("where", where, Query)),  # type: ignore[arg-type, return-value]
+)
+register(
+    "ratio",
+    Ratio,
+    lambda query: {"above": inner(query.above), "below": inner(query.below)},
+    lambda above, below: ratio(thing("above", above, Query), thing("below", below, Query)),  # type: ignore[arg-type, return-value]
+)
+for name, statistic in STATISTICS.items():
+    register_dataclass(statistic, name)  # the function that makes it
 
 
 # A bound linear query. Whoever reads one knows the universe, and must hold its attributes and shape against it.

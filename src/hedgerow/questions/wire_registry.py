@@ -27,6 +27,7 @@ from hedgerow.questions.wire_values import (
     read_value,
     read_whole,
     refuse,
+    require_fields,
     shown,
     write_array,
     write_flag,
@@ -53,6 +54,7 @@ class Form:
     encode: Callable[[Any], dict[str, Json]]
     decode: Callable[..., Any]
     fields: tuple[str, ...]
+    optional: frozenset[str]
 
 
 _KINDS: dict[str, Form] = {}
@@ -68,14 +70,20 @@ def register(
     *,
     named: Iterable[str] | None = None,
 ) -> None:
-    """A form for things of this very type (not of its subclasses). The fields are ``named``, or decode's parameters."""
-    names = tuple(inspect.signature(decode).parameters if named is None else named)
+    """A form for things of this very type (not of its subclasses). The fields are ``named``, or decode's parameters.
+
+    A parameter with a default is a field that a record may leave out: so a kind gains a field and still reads, and writes,
+    its older records.
+    """
+    taken = inspect.signature(decode).parameters
+    names = tuple(taken if named is None else named)
+    optional = frozenset(name for name in names if name in taken and taken[name].default is not inspect.Parameter.empty)
     if kind in _KINDS or kind in (*VALUE_KINDS, "value") or of in _TYPES or {"v", "kind"} & set(names):
         raise InvalidInput(
             f"A form must have a kind and a type of its own, and no field called v or kind. Found {kind!r} of "
             f"{of.__name__} with {', '.join(names) or 'no fields'}. Choose another name."
         )
-    _KINDS[kind] = _TYPES[of] = Form(kind, of, encode, decode, names)
+    _KINDS[kind] = _TYPES[of] = Form(kind, of, encode, decode, names, optional)
 
 
 def register_dataclass(cls: type[Any], kind: str | None = None) -> None:
@@ -166,7 +174,7 @@ def inner(thing: Any) -> dict[str, Json]:
             "Use the package's own, or register a form for it."
         )
     record = {"kind": form.kind, **form.encode(thing)}
-    fields(record, *form.fields)
+    require_fields(record, form.fields, form.optional)
     return record
 
 
@@ -177,7 +185,8 @@ def thing(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:
     if form is None or not issubclass(form.type, of):
         fitting = sorted(kind for kind, form in _KINDS.items() if issubclass(form.type, of))
         refuse(f"The kind of {role}", f"one of {', '.join(fitting)}", kind, "Read it with the version that wrote it.")
-    made: T = form.decode(**dict(zip(form.fields, fields(record, *form.fields), strict=True)))
+    require_fields(record, form.fields, form.optional)
+    made: T = form.decode(**{name: record[name] for name in form.fields if name in record})
     return made
 
 

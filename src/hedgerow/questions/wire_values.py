@@ -22,7 +22,7 @@ import base64
 import binascii
 import datetime
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
@@ -306,10 +306,16 @@ def _unpacked(items: bytes, dtype: str, cells: int) -> NDArray[Any]:
 
 def fields(record: dict[str, Json], *names: str) -> list[Json]:
     """The fields of a record in this order; refused unless it has exactly these."""
-    if (found := set(record) - {"kind"}) != set(names):
+    require_fields(record, names)
+    return [record[name] for name in names]
+
+
+def require_fields(record: dict[str, Json], names: Collection[str], optional: Collection[str] = ()) -> None:
+    """Refused unless the record has exactly the fields of these ``names``, where ``optional`` ones may be missing."""
+    found = set(record) - {"kind"}
+    if not set(names) - set(optional) <= found <= set(names):
         raise InvalidInput(
             f"The fields of {shown(kind_of(record))} must be {', '.join(sorted(names)) or 'none'}. "
             f"Found {', '.join(shown(name) for name in sorted(found)[:12]) or 'none'}. "
             "Read the record with the version that wrote it."
         )
-    return [record[name] for name in names]

@@ -12,8 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import numpy as np
+
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.counts import Query, count, interval, marginal, parity, threshold
+from hedgerow.questions.attributes import Integers
+from hedgerow.questions.counts import Query, count, interval, marginal, parity
 from hedgerow.questions.universe import Universe
 
 
@@ -72,9 +75,9 @@ class Intervals(Workload):
         return f"intervals({self.attribute!r})"
 
     def queries(self, universe: Universe) -> Iterator[Query]:
-        values = _ordered_values(universe, self.attribute)
-        for low, high in itertools.combinations_with_replacement(values, 2):
-            yield interval(self.attribute, low, high)
+        places = range(len(_ordered_values(universe, self.attribute)))
+        for low, high in itertools.combinations_with_replacement(places, 2):
+            yield _cells(universe, self.attribute, low, high)
 
     def vc_dimension(self, universe: Universe) -> int:
         return min(2, universe[self.attribute].size)
@@ -91,8 +94,8 @@ class Thresholds(Workload):
         return f"thresholds({self.attribute!r})"
 
     def queries(self, universe: Universe) -> Iterator[Query]:
-        for value in _ordered_values(universe, self.attribute):
-            yield threshold(self.attribute, value)
+        for place in range(len(_ordered_values(universe, self.attribute))):
+            yield _cells(universe, self.attribute, None, place)
 
     def vc_dimension(self, universe: Universe) -> int:
         return 1
@@ -145,12 +148,12 @@ def marginals(k: int, *, most_cells: int | None = None) -> Workload:
 
 
 def intervals(attribute: str) -> Workload:
-    """All intervals of one ordered attribute; VC dimension 2."""
+    """All intervals of the cells of one ordered attribute; VC dimension 2."""
     return Intervals(attribute)
 
 
 def thresholds(attribute: str) -> Workload:
-    """All thresholds ``attribute <= t``; VC dimension 1."""
+    """All thresholds ``attribute <= t``, t one of its cells; VC dimension 1."""
     return Thresholds(attribute)
 
 
@@ -176,6 +179,16 @@ def _ordered_values(universe: Universe, attribute: str) -> list[float]:
     if not declared.ordered or declared.values is None:
         raise InvalidInput(f"Attribute {attribute!r} must have an order. Found categories. Choose a Range or Integers.")
     return [v for v in declared.values.tolist() if not math.isnan(v)]
+
+
+def _cells(universe: Universe, attribute: str, low: int | None, high: int) -> Query:
+    """The cells from one to another: of bins by a mask, for their representatives are inside them."""
+    declared = universe[attribute]
+    if declared.values is None or isinstance(declared, Integers):
+        first, last = (None if end is None else float(declared.values[end]) for end in (low, high))  # type: ignore[index]
+        return interval(attribute, first, last)
+    places = np.arange(declared.size)
+    return count({attribute: (places >= (low or 0)) & (places <= high)})
 
 
 def _two_valued(universe: Universe) -> list[str]:

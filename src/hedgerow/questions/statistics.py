@@ -1,0 +1,884 @@
+"""What analysts reach for: quantiles, totals, variances, correlations, histograms, groups, the most frequent values, differences.
+
+Each is composed of linear questions (``composed``, ``quotients``), and its bar holds together with theirs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import numbers
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._checks import number
+from hedgerow._types import Array, Names
+from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.questions.attributes import Range
+from hedgerow.questions.bound import Bound, Estimate, Labels
+from hedgerow.questions.composed import Answers, BoundCount, Composed, Ends, Knows, total_between
+from hedgerow.questions.counts import (
+    QUESTIONS,
+    AnswersMarginals,
+    BoundMarginal,
+    Combined,
+    Condition,
+    Count,
+    Not,
+    Parity,
+    Query,
+    Resolution,
+    bound,
+    count,
+    marginal,
+    require_boolean,
+)
+from hedgerow.questions.linear import Linear, require_table, spread
+from hedgerow.questions.quotients import BoundMean, Mean, Share, bound_mean, mean, numbers_among, share
+from hedgerow.questions.universe import Universe
+
+MOST_GROUPS = 20_000
+CONDITIONS = (Count, Combined, Not, Parity)
+
+
+# Quantiles
+
+
+@dataclass(frozen=True, eq=False)
+class BoundQuantile(Composed):
+    """The smallest value that at least a share ``q`` of the records have or are below; cells in the order of their values."""
+
+    universe: Universe
+    attribute: str
+    q: float
+    lowest: Array
+    highest: Array
+    order: tuple[int, ...]
+    """The cells that have a value, from the lowest to the highest."""
+    among: Condition
+    is_whole: bool
+
+    @property
+    def key(self) -> Hashable:
+        among = (self.among.low.key, self.among.high.key, self.among.share.key)
+        return ("quantile", self.attribute, self.q, self.lowest.tobytes(), self.highest.tobytes(), *among)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return ()
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.below(0).names,)
+
+    @cached_property
+    def is_coarse(self) -> bool:
+        return not self.among.is_exact or bool((self.lowest != self.highest)[list(self.order)].any())
+
+    @property
+    def limits(self) -> Ends:
+        cells = list(self.order)
+        return float(self.lowest[cells].min()), float(self.highest[cells].max())
+
+    def below(self, place: int) -> BoundMean:
+        """Whether a record is in one of the cells up to this place: its mean is compared with q."""
+        universe = self.universe
+        names = universe.order((self.attribute, *self.among.attributes))
+        mask = np.zeros(universe[self.attribute].size)
+        mask[list(self.order[: place + 1])] = 1.0
+        mask = mask.reshape([-1 if name == self.attribute else 1 for name in names])
+        return BoundMean(universe, names, mask, mask, mask, self.among)
+
+    def ends(self, known: Knows) -> Ends:
+        last = len(self.order) - 1
+
+        def is_above(place: int) -> bool:
+            """Whether the quantile is surely above these cells."""
+            part = self.below(place)
+            return part.between(known, part.most(self.q))[1] < 0
+
+        def is_within(place: int) -> bool:
+            part = self.below(place)
+            return part.between(known, part.least(self.q))[0] >= 0
+
+        at = self._cell(known)
+        lower = 1 + _last_that(is_above, -1, at - 1)
+        upper = last if at == last else min(last, 1 + _last_that(lambda place: not is_within(place), at - 1, last - 1))
+        lower, upper = min(lower, at), max(upper, at)
+        return float(self.lowest[self.order[lower]]), float(self.highest[self.order[upper]])
+
+    def _cell(self, known: Knows) -> int:
+        """The place of the cell in which it is believed to be."""
+
+        def is_short(place: int) -> bool:
+            part = self.below(place)
+            return known.believed(part.numerator) < self.q * known.believed(part.denominator) - 1e-12
+
+        return min(len(self.order) - 1, 1 + _last_that(is_short, -1, len(self.order) - 1))
+
+    def best(self, known: Knows) -> float:
+        at = self._cell(known)
+        cell = self.order[at]
+        low, high = float(self.lowest[cell]), float(self.highest[cell])
+        part = self.below(at)
+        mass = known.believed(part.denominator)
+        before = known.believed(self.below(at - 1).numerator) if at > 0 else 0.0
+        inside = known.believed(part.numerator) - before
+        where = min(1.0, max(0.0, (self.q * mass - before) / inside)) if inside > 0 else 0.5
+        if self.is_whole:
+            return low + max(0, math.ceil(where * (high - low + 1)) - 1)
+        return low + where * (high - low)
+
+
+def _last_that(holds: Callable[[int], bool], low: int, high: int) -> int:
+    """The last place in (low, high] that something holds of, which holds up to a place; ``low`` where of none."""
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle - 1)
+    return low
+
+
+# Totals
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTotal(Composed):
+    """Σ x over the records of a condition, as a sum of fractions: times the rows it is the total."""
+
+    part: BoundMean
+
+    in_rows = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("total", self.part.key)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return ()
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.part.names,)
+
+    @property
+    def is_coarse(self) -> bool:
+        return self.part.is_coarse
+
+    @property
+    def limits(self) -> Ends:
+        return min(0.0, self.part.low), max(0.0, self.part.high)
+
+    def ends(self, known: Knows) -> Ends:
+        return self.part.between(known, self.part.least(0.0))[0], self.part.between(known, self.part.most(0.0))[1]
+
+    def best(self, known: Knows) -> float:
+        table = self.part.middle * spread(self.part.among.share, self.part.names)
+        return self.part.believed(known, table)
+
+    def reach(self, value: float) -> float:
+        """What the doubt about the number of rows is to be multiplied by."""
+        return abs(value) if self.limits[0] == 0 else max(map(abs, self.limits))
+
+
+# Variances and correlations
+
+
+@dataclass(frozen=True, eq=False)
+class BoundVariance(Composed):
+    """E(x − c)² − (E x − c)²: with c near the mean, its error is that of the first term."""
+
+    part: BoundMean
+    inner: Array
+    """The variance of the values in each cell, by interpolation."""
+
+    @property
+    def key(self) -> Hashable:
+        return ("variance", self.part.key)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return self.part.linears
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return self.part.tables
+
+    @property
+    def is_coarse(self) -> bool:
+        return self.part.is_coarse
+
+    @property
+    def limits(self) -> Ends:
+        return 0.0, (self.part.high - self.part.low) ** 2 / 4
+
+    def ends(self, known: Knows) -> Ends:
+        c = self.part.placed(self.part.best(known))
+        squares = about(self.part, *_product(_shifted(self.part, c), _shifted(self.part, c), same=True)).ends(known)
+        low, high = (end - c for end in self.part.ends(known))
+        nearest = 0.0 if low <= 0 <= high else min(low * low, high * high)
+        least, most = self.limits
+        return max(least, squares[0] - max(low * low, high * high)), min(most, squares[1] - nearest)
+
+    def best(self, known: Knows) -> float:
+        c = self.part.best(known)
+        table = (self.part.middle - c) ** 2 + self.inner
+        return max(0.0, _believed_mean(self.part, known, table))
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCorrelation(Composed):
+    """Cov(a, b) / (sd(a)·sd(b)), each within its interval."""
+
+    first: BoundMean
+    second: BoundMean
+    inner: tuple[Array, Array]
+
+    @property
+    def key(self) -> Hashable:
+        return ("correlation", self.first.key, self.second.key)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return self.first.linears
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (self.first.names,)
+
+    @property
+    def is_coarse(self) -> bool:
+        return self.first.is_coarse or self.second.is_coarse
+
+    limits = (-1.0, 1.0)
+
+    @property
+    def _variances(self) -> tuple[BoundVariance, BoundVariance]:
+        return BoundVariance(self.first, self.inner[0]), BoundVariance(self.second, self.inner[1])
+
+    def ends(self, known: Knows) -> Ends:
+        places = [part.placed(part.best(known)) for part in (self.first, self.second)]
+        shifted = [_shifted(part, c) for part, c in zip((self.first, self.second), places, strict=True)]
+        product = about(self.first, *_product(*shifted, same=False)).ends(known)
+        off = [[end - c for end in part.ends(known)] for part, c in zip((self.first, self.second), places, strict=True)]
+        moved = [a * b for a, b in itertools.product(*off)]
+        low, high = product[0] - max(moved), product[1] - min(moved)
+        variances = [variance.ends(known) for variance in self._variances]
+        least, most = (math.sqrt(max(0.0, variances[0][i] * variances[1][i])) for i in (0, 1))
+
+        def over(covariance: float, *, upper: bool) -> float:
+            scale = least if (covariance > 0) == upper else most
+            if scale <= 0:
+                return math.copysign(1.0, covariance) if covariance else 0.0
+            return min(1.0, max(-1.0, covariance / scale))
+
+        return over(low, upper=False), over(high, upper=True)
+
+    def best(self, known: Knows) -> float:
+        means = [part.best(known) for part in (self.first, self.second)]
+        table = (self.first.middle - means[0]) * (self.second.middle - means[1])
+        scale = math.sqrt(math.prod(variance.best(known) for variance in self._variances))
+        return min(1.0, max(-1.0, _believed_mean(self.first, known, table) / scale)) if scale > 0 else 0.0
+
+
+def about(part: BoundMean, lowest: Array, highest: Array) -> BoundMean:
+    """The mean of another number among the same records."""
+    return BoundMean(part.universe, part.names, lowest, highest, (lowest + highest) / 2, part.among)
+
+
+def _shifted(part: BoundMean, c: float) -> tuple[Array, Array]:
+    return part.lowest - c, part.highest - c
+
+
+def _product(first: tuple[Array, Array], second: tuple[Array, Array], *, same: bool) -> tuple[Array, Array]:
+    """The least and greatest product of numbers in two intervals, or of one with itself."""
+    if same:
+        low, high = (end * end for end in first)
+        crossed = (first[0] < 0) & (first[1] > 0)
+        return np.where(crossed, 0.0, np.minimum(low, high)), np.maximum(low, high)
+    corners = [a * b for a in first for b in second]
+    return np.minimum.reduce(np.broadcast_arrays(*corners)), np.maximum.reduce(np.broadcast_arrays(*corners))
+
+
+def _believed_mean(part: BoundMean, known: Knows, table: Array) -> float:
+    among = part.among.share
+    mass = known.believed(among)
+    return part.believed(known, table * spread(among, part.names)) / mass if mass > 0 else 0.0
+
+
+def _inner_variance(universe: Universe, attribute: str, resolution: Resolution) -> Array:
+    """Of values spread evenly over each bin: w²/12, or (k² − 1)/12 of k whole numbers."""
+    declared = universe[attribute]
+    assert declared.bounds is not None
+    if resolution == "bins":
+        return np.zeros(declared.size)
+    width = np.nan_to_num(declared.bounds[1] - declared.bounds[0])
+    inner: Array = ((width + 1) ** 2 - 1) / 12 if declared.is_whole else width**2 / 12
+    return inner
+
+
+# Differences
+
+
+@dataclass(frozen=True, eq=False)
+class BoundDifference(Composed):
+    """One number less another: of counts also by the bar of their difference itself."""
+
+    universe: Universe
+    first: Composed
+    second: Composed
+    is_fraction: bool = False
+
+    @property
+    def key(self) -> Hashable:
+        return ("difference", self.first.key, self.second.key)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return (*self.first.linears, *self.second.linears)
+
+    @property
+    def tables(self) -> tuple[Names, ...]:
+        return (*self.first.tables, *self.second.tables)
+
+    @property
+    def is_coarse(self) -> bool:
+        return self.first.is_coarse or self.second.is_coarse
+
+    @property
+    def limits(self) -> Ends:
+        first, second = self.first.limits, self.second.limits
+        return first[0] - second[1], first[1] - second[0]
+
+    def ends(self, known: Knows) -> Ends:
+        first, second = self.first.ends(known), self.second.ends(known)
+        low, high = first[0] - second[1], first[1] - second[0]
+        if self._is_of_counts:
+            least, most = (self._joined(upper=upper) for upper in (False, True))
+            low, high = max(low, self._total(least, known)[0]), min(high, self._total(most, known)[1])
+        return low, high
+
+    def best(self, known: Knows) -> float:
+        return float(self.first.best(known) - self.second.best(known))
+
+    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+        if not self._is_of_counts or self.is_coarse:
+            return super().bought(known, within, free)
+        names, table = self._joined(upper=True)
+        query = Linear.from_table(self.universe, names, (table + 1) / 2)
+        low, high = known.buy(query, within / 2)
+        return 2 * low - 1, 2 * high - 1
+
+    @property
+    def _is_of_counts(self) -> bool:
+        """And not of differences, which are fractions too."""
+        return all(isinstance(part, Single | BoundCount) for part in (self.first, self.second))
+
+    def _joined(self, *, upper: bool) -> tuple[Names, Array]:
+        """The most, or the least, that a record may add, by cell."""
+        first, second = (_sides(part) for part in (self.first, self.second))
+        plus, minus = (first[1], second[0]) if upper else (first[0], second[1])
+        names = self.universe.order((*plus.attributes, *minus.attributes))
+        require_table(names, self.universe.sizes(names))
+        return names, np.broadcast_to(spread(plus, names) - spread(minus, names), self.universe.sizes(names))
+
+    def _total(self, joined: tuple[Names, Array], known: Knows) -> tuple[float, float]:
+        return total_between(self.universe, joined[0], joined[1], known)
+
+
+@dataclass(frozen=True, eq=False)
+class Single(Composed):
+    """One linear query, as a part of something."""
+
+    query: Linear
+
+    is_fraction = True
+    is_coarse = False
+    limits = (0.0, 1.0)
+
+    @property
+    def key(self) -> Hashable:
+        return self.query.key
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return (self.query,)
+
+    def ends(self, known: Knows) -> Ends:
+        return known.interval(self.query)
+
+    def best(self, known: Knows) -> float:
+        return known.value(self.query)
+
+
+def _sides(part: Composed) -> tuple[Linear, Linear]:
+    if isinstance(part, Single):
+        return part.query, part.query
+    assert isinstance(part, BoundCount)
+    return part.low, part.high
+
+
+def _part(query: Query, universe: Universe, resolution: Resolution) -> Composed:
+    found = _single(query, universe, resolution)
+    if isinstance(found, Composed) and not isinstance(found, Several | BoundTop) and not found.in_rows:
+        return found
+    raise InvalidInput(
+        f"A difference must be of two numbers, such as counts or means. Found {query!r}. Compare its cells instead."
+    )
+
+
+# Several at once
+
+
+@dataclass(frozen=True, eq=False)
+class Several(Composed):
+    """Questions of one kind, one for each cell of a table."""
+
+    parts: tuple[Composed, ...]
+    axes: Labels
+    is_fraction: bool
+
+    @property
+    def labels(self) -> Labels:  # type: ignore[override]
+        return self.axes
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(len(labels) for _, labels in self.axes)
+
+    @property
+    def key(self) -> Hashable:
+        return ("several", self.shape, tuple(part.key for part in self.parts))
+
+    @property
+    def linears(self) -> list[Linear]:
+        return [query for part in self.parts for query in part.linears]
+
+    @property
+    def tables(self) -> list[Names]:
+        return list(dict.fromkeys(names for part in self.parts for names in part.tables))
+
+    @property
+    def in_rows(self) -> bool:  # type: ignore[override]
+        return any(part.in_rows for part in self.parts)
+
+    @property
+    def is_coarse(self) -> bool:
+        return any(part.is_coarse for part in self.parts)
+
+    @property
+    def limits(self) -> Ends:
+        return self._each(lambda part: part.limits[0]), self._each(lambda part: part.limits[1])
+
+    def _each(self, of: Callable[[Composed], float]) -> Array:
+        return np.array([of(part) for part in self.parts], dtype=float).reshape(self.shape)
+
+    def ends(self, known: Knows) -> Ends:
+        found = np.array([part.ends(known) for part in self.parts], dtype=float).reshape(*self.shape, 2)
+        return found[..., 0], found[..., 1]
+
+    def best(self, known: Knows) -> Array:
+        return self._each(lambda part: part.best(known))
+
+    def reach(self, value: Array) -> Array:
+        parts: Any = self.parts
+        flat = zip(parts, np.ravel(value), strict=True)
+        return np.array([part.reach(float(v)) for part, v in flat]).reshape(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class BoundTop(Composed):
+    """The cells of an attribute by how frequent they are."""
+
+    whole: BoundMarginal
+    k: int
+
+    is_fraction = True
+
+    @property
+    def key(self) -> Hashable:
+        return ("top", self.whole.key, self.k)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        return ()
+
+    @property
+    def tables(self) -> Sequence[Names]:
+        return self.whole.tables
+
+    def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:  # type: ignore[override]
+        """The k most frequent, and after them whatever the bars do not exclude from among these."""
+        said = self.whole.ask(respondent, within)
+        values = np.asarray(said.value)
+        errors = np.ones(values.shape) if said.error is None else np.asarray(said.error)
+        order = np.argsort(-values, kind="stable")
+        surely = np.sort(values - errors)[::-1][self.k - 1]  # at least k have this much
+        kept = [i for place, i in enumerate(order) if place < self.k or values[i] + errors[i] >= surely]
+        labels = self.whole.labels[0][1]
+        typical = None if said.typical is None else np.asarray(said.typical)[kept]
+        axes = ((self.whole.asked[0], tuple(labels[i] for i in kept)),)
+        error = None if said.error is None else errors[kept]
+        return Estimate(values[kept], error, said.source, 0.0, typical, axes)
+
+
+# The questions
+
+
+class Statistic(Query):
+    """A question that is the values of its fields."""
+
+    def _identity(self) -> Any:
+        fields: list[Any] = [getattr(self, field.name) for field in dataclasses.fields(self)]  # type: ignore[arg-type]
+        return (type(self).__name__, *(v._identity() if isinstance(v, Query) else v for v in fields))
+
+    def __repr__(self) -> str:
+        fields: list[Any] = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]  # type: ignore[arg-type]
+        told = ", ".join(f"{name}={value!r}" for name, value in fields if value is not None)
+        return f"{type(self).__name__.lower()}({told})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantile(Statistic):
+    """See ``quantile``."""
+
+    attribute: str
+    q: float
+    where: Query | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "q", _number("q", self.q))
+        if not 0 < self.q < 1:
+            raise InvalidInput(f"q must be above 0 and below 1. Found {self.q!r}. The median has 0.5.")
+        _require_where(self.where)
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundQuantile:
+        ((low, high, _),), among = numbers_among("A quantile", universe, (self.attribute,), self.where, resolution)
+        declared = universe[self.attribute]
+        assert declared.values is not None
+        order = [int(i) for i in np.argsort(low, kind="stable") if not np.isnan(declared.values[i])]
+        names = universe.order((self.attribute, *among.attributes))
+        require_table(names, universe.sizes(names))
+        whole = declared.is_whole and resolution == "values"
+        return BoundQuantile(universe, self.attribute, self.q, low, high, tuple(order), among, whole)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Total(Statistic):
+    """See ``total``."""
+
+    attribute: str
+    where: Query | None = None
+
+    def __post_init__(self) -> None:
+        _require_where(self.where)
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundTotal:
+        return BoundTotal(bound_mean("A total", universe, self.attribute, self.where, resolution))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Variance(Statistic):
+    """See ``variance``."""
+
+    attribute: str
+    where: Query | None = None
+
+    def __post_init__(self) -> None:
+        _require_where(self.where)
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundVariance:
+        part = bound_mean("A variance", universe, self.attribute, self.where, resolution)
+        return BoundVariance(part, _inner_variance(universe, self.attribute, resolution).reshape(part.middle.shape))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Correlation(Statistic):
+    """See ``correlation``."""
+
+    first: str
+    second: str
+    where: Query | None = None
+
+    def __post_init__(self) -> None:
+        _require_where(self.where)
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundCorrelation:
+        pair = (self.first, self.second)
+        if self.first == self.second:
+            raise InvalidInput(f"A correlation must be of two attributes. Found {self.first!r} twice. Name another.")
+        numbers_, among = numbers_among("A correlation", universe, pair, self.where, resolution)
+        names = universe.order((*pair, *among.attributes))
+        require_table(names, universe.sizes(names))
+        parts, inner = [], []
+        for name, cells in zip(pair, numbers_, strict=True):
+            shape = [-1 if n == name else 1 for n in names]
+            low, high, middle = (x.reshape(shape) for x in cells)
+            parts.append(BoundMean(universe, names, low, high, middle, among))
+            inner.append(_inner_variance(universe, name, resolution).reshape(shape))
+        return BoundCorrelation(parts[0], parts[1], (inner[0], inner[1]))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Histogram(Statistic):
+    """See ``histogram``."""
+
+    attribute: str
+    edges: tuple[float, ...] | None = None
+    where: Query | None = None
+
+    def __post_init__(self) -> None:
+        _require_where(self.where)
+        if self.edges is None:
+            return
+        cuts = tuple(_number("An edge", edge) for edge in self.edges)
+        if len(cuts) < 2 or not all(a < b for a, b in itertools.pairwise(cuts)):
+            raise InvalidInput(f"edges must be at least two increasing numbers. Found {cuts[:6]!r}. Sort them.")
+        object.__setattr__(self, "edges", cuts)
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Several:
+        declared = universe[self.attribute]
+        if self.edges is None:
+            masks = np.eye(declared.size, dtype=bool)
+            cells: list[Query | None] = [count({self.attribute: mask}) for mask in masks]
+            labels = declared.labels
+        else:
+            cells, labels = _half_open(universe, self.attribute, self.edges), Range(edges=self.edges).labels
+        none = Single(Linear((), (), (), np.array(0.0), True))
+        parts = tuple(
+            none if cell is None else _part(cell if self.where is None else cell & self.where, universe, resolution)
+            for cell in cells
+        )
+        return Several(parts, ((self.attribute, tuple(labels)),), True)
+
+
+def _half_open(universe: Universe, attribute: str, edges: tuple[float, ...]) -> list[Query | None]:
+    """Each bin with its lower edge and without its upper one; the last with both. None where no record can be."""
+    declared = universe[attribute]
+    if declared.bounds is None:
+        raise InvalidInput(
+            f"A histogram with edges must be of a numeric attribute. Found {attribute!r}, which has labels only. "
+            "Leave the edges out."
+        )
+    least, most = np.nanmin(declared.bounds[0]), np.nanmax(declared.bounds[1])
+    closed = [*(math.nextafter(edge, -math.inf) for edge in edges[1:-1]), edges[-1]]
+    pairs = zip(edges, closed, strict=False)
+    return [None if a > most or b < least else count({attribute: (a, b)}) for a, b in pairs]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Top(Statistic):
+    """See ``top``."""
+
+    attribute: str
+    k: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.k, int | np.integer) or isinstance(self.k, bool) or self.k < 1:
+            raise InvalidInput(f"k must be a whole number of at least 1. Found {self.k!r}. Say how many values.")
+        object.__setattr__(self, "k", int(self.k))
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundTop:
+        whole = marginal(self.attribute).on(universe)
+        assert isinstance(whole, BoundMarginal)
+        return BoundTop(whole, min(self.k, universe[self.attribute].size))
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Difference(Statistic):
+    """See ``difference``."""
+
+    first: Query
+    second: Query
+
+    def __post_init__(self) -> None:
+        for part in (self.first, self.second):
+            if not isinstance(part, Query):
+                raise InvalidInput(f"A difference must be of two questions. Found {part!r}. Give counts or means.")
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundDifference:
+        first, second = (_part(query, universe, resolution) for query in (self.first, self.second))
+        return BoundDifference(universe, first, second, first.is_fraction and second.is_fraction)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Grouped(Statistic):
+    """See ``group_by``: a question asked of each group, or of none, how many there are."""
+
+    attributes: tuple[str, ...]
+    of: Query | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "attributes", tuple(dict.fromkeys(self.attributes)))
+        if not self.attributes:
+            raise InvalidInput("Groups must be by at least one attribute. Found none. Name the attributes.")
+        if type(self.of) not in (*CONDITIONS, type(None), Mean, Share, Quantile, Total, Variance, Correlation):
+            raise InvalidInput(
+                f"What is asked of groups must be a count, share, mean, quantile, total, variance or correlation. "
+                f"Found {self.of!r}. Ask it of each group by itself."
+            )
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
+        if self.of is None:
+            return marginal(*self.attributes).on(universe)
+        parts = tuple(_single(part, universe, resolution) for part in self.parts(universe).ravel().tolist())
+        axes = tuple((name, universe[name].labels) for name in self.attributes)
+        return Several(parts, axes, all(part.is_fraction for part in parts))
+
+    def parts(self, universe: Universe) -> NDArray[np.object_]:
+        """The question of each group."""
+        assert self.of is not None
+        shape = universe.sizes(self.attributes)
+        if math.prod(shape) > MOST_GROUPS:
+            raise TooLarge(
+                f"There must be at most {MOST_GROUPS} groups. Found {math.prod(shape)}. Group by fewer attributes."
+            )
+        found = np.empty(shape, dtype=object)
+        for cell in np.ndindex(shape):
+            group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
+            found[cell] = _among(self.of, group)
+        return found
+
+
+def _single(query: Query, universe: Universe, resolution: Resolution) -> Composed:
+    found = bound(query, universe, resolution)
+    return Single(found) if isinstance(found, Linear) else found  # type: ignore[return-value]
+
+
+def _among(query: Query, group: Query) -> Query:
+    """The question asked of a group only."""
+    if isinstance(query, CONDITIONS):
+        return query & group
+    where = query.where  # type: ignore[attr-defined]
+    narrower = group if where is None else where & group
+    if isinstance(query, Mean):
+        return Mean(query.attribute, narrower)
+    if isinstance(query, Share):
+        return Share(query.part, narrower)
+    return dataclasses.replace(query, where=narrower)  # type: ignore[type-var]
+
+
+class Groups:
+    """The groups that one or several attributes make: ask for their counts, means and others."""
+
+    def __init__(self, attributes: tuple[str, ...]) -> None:
+        self._attributes = attributes
+
+    def count(self, where: Query | None = None) -> Query:
+        """The fraction of records in each group, of those of ``where`` if given."""
+        return Grouped(self._attributes, where)
+
+    def mean(self, attribute: str, where: Query | None = None) -> Query:
+        """The mean of an attribute in each group."""
+        return Grouped(self._attributes, mean(attribute, where))
+
+    def share(self, part: Query, where: Query | None = None) -> Query:
+        """The fraction of each group for which ``part`` holds."""
+        return Grouped(self._attributes, share(part, Count(()) if where is None else where))
+
+    def median(self, attribute: str, where: Query | None = None) -> Query:
+        """The median of an attribute in each group."""
+        return Grouped(self._attributes, median(attribute, where))
+
+    def quantile(self, attribute: str, q: float, where: Query | None = None) -> Query:
+        """A quantile of an attribute in each group."""
+        return Grouped(self._attributes, quantile(attribute, q, where))
+
+    def total(self, attribute: str, where: Query | None = None) -> Query:
+        """The sum of an attribute over each group."""
+        return Grouped(self._attributes, total(attribute, where))
+
+    def variance(self, attribute: str, where: Query | None = None) -> Query:
+        """The variance of an attribute in each group."""
+        return Grouped(self._attributes, variance(attribute, where))
+
+    def __repr__(self) -> str:
+        return f"group_by({', '.join(map(repr, self._attributes))})"
+
+
+def quantile(attribute: str, q: float, where: Query | None = None) -> Query:
+    """The smallest value that at least a fraction ``q`` of the records (of ``where``) have or are below.
+
+    The bar is an interval of values. Inside a bin the estimate is interpolated.
+    """
+    return Quantile(attribute, q, where)
+
+
+def median(attribute: str, where: Query | None = None) -> Query:
+    """The smallest value that at least half of the records (of ``where``) have or are below."""
+    return Quantile(attribute, 0.5, where)
+
+
+def total(attribute: str, where: Query | None = None) -> Query:
+    """The sum of an attribute over the records (of ``where``)."""
+    return Total(attribute, where)
+
+
+def variance(attribute: str, where: Query | None = None) -> Query:
+    """The variance of an attribute among the records (of ``where``): the mean squared distance to their mean."""
+    return Variance(attribute, where)
+
+
+def correlation(first: str, second: str, where: Query | None = None) -> Query:
+    """Pearson's correlation of two attributes among the records (of ``where``)."""
+    return Correlation(first, second, where)
+
+
+def histogram(attribute: str, edges: Sequence[float] | None = None, where: Query | None = None) -> Query:
+    """The fraction of records in each bin between ``edges``, or in each cell of the universe.
+
+    As NumPy's: a bin holds its lower edge and not its upper one, the last both; what is outside is in none.
+    """
+    return Histogram(attribute, None if edges is None else tuple(edges), where)
+
+
+def group_by(*attributes: str) -> Groups:
+    """The groups that the attributes' cells make: ``group_by("sex").mean("age")`` is one answer with a label for each."""
+    if not attributes:
+        raise InvalidInput("Groups must be by at least one attribute. Found none. Name the attributes.")
+    return Groups(tuple(attributes))
+
+
+def top(attribute: str, k: int) -> Query:
+    """The k most frequent values (cells) of an attribute, the most frequent first, with their fractions.
+
+    After them come those that the bars do not exclude from among the k: if there are none, the answer is certain.
+    """
+    return Top(attribute, k)
+
+
+def difference(first: Query, second: Query) -> Query:
+    """One number less another: two counts, means, shares or others."""
+    return Difference(first, second)
+
+
+def _require_where(where: object) -> None:
+    if where is not None:
+        require_boolean(where)
+
+
+def _number(name: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise InvalidInput(f"{name} must be a number. Found {value!r}. Give a number.")
+    return number(value)
+
+
+STATISTICS: dict[str, type[Query]] = {
+    "quantile": Quantile,
+    "total": Total,
+    "variance": Variance,
+    "correlation": Correlation,
+    "histogram": Histogram,
+    "group_by": Grouped,
+    "top": Top,
+    "difference": Difference,
+}
+"""By the name of the function that makes them."""
+
+QUESTIONS.update(STATISTICS.values())
