@@ -24,7 +24,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
-from hedgerow.data import coding
+from hedgerow.data import coding, readers, schema
 from hedgerow.data.coding import Coder
 from hedgerow.data.csv_file import LONGEST_RECORD, Csv, CsvFile
 from hedgerow.data.table import Table, coded_batches
@@ -206,13 +206,18 @@ def test_every_type_of_a_database_has_cells(tmp_path) -> None:
     ]  # fmt: skip
     with duckdb.connect(str(tmp_path / "t.duckdb")) as db:
         db.execute(f"CREATE TABLE t AS SELECT {', '.join(f'{c} AS c{i}' for i, c in enumerate(columns))}")
+    kinds = [column.kind for column in readers.opened(f"duckdb://{tmp_path}/t.duckdb", "t", None).types]
     for attribute in (
         hr.Integers(0, 3),
         hr.Range(0, 3, bins=2),
+        hr.Dates("2020-01-01", "2020-12-31", "month"),
         hr.Flag(),
-        hr.Categories(["a", "1.50", True], other=True),
+        hr.Categories(["a", "1.50", True, "2020-01-01"], other=True),
     ):
-        universe = hr.Universe({f"c{i}": attribute for i in range(len(columns))})
+        universe = hr.Universe(
+            {f"c{i}": attribute for i, kind in enumerate(kinds) if schema.mismatch(attribute, kind) is None}
+        )
+        assert len(universe.names) >= 10
         data = Table(f"duckdb://{tmp_path}/t.duckdb", universe, table="t")
         assert data.rows == 1
 
@@ -237,9 +242,13 @@ def test_every_type_of_arrow_has_cells_and_chunks_change_nothing(array) -> None:
         hr.Integers(0, 3),
         hr.Range(0, 3, bins=2),
         hr.Flag(),
+        hr.Dates("2020-01-01", "2020-12-31", "month"),
         hr.Categories(["a", None, "1"], other=True),
     ):
         universe = hr.Universe(a=attribute)
+        if schema.mismatch(attribute, schema.of_arrow(array.type).kind) is not None:
+            assert len(Coder(attribute).cells(array)) == 2
+            continue
         whole = cells(pa.table({"a": array}), universe)
         parts = cells(pa.table({"a": pa.chunked_array([array[:1], array[1:], array[:0]])}), universe)
         assert len(whole) == 2
@@ -251,6 +260,11 @@ ATTRIBUTES = [
     hr.Integers(2**63 - 5, 2**63 + 2, other=True), hr.Range(0, 10, bins=4), hr.Range(edges=[-1, 0.1, 0.7, 2**53], other=True), hr.Flag(),
     hr.Categories(["F", "M"]), hr.Categories(["1", "2", "3"], other=True), hr.Categories([1, 2.5, 3], other=True),
     hr.Categories([True, False], other=True), hr.Categories(["", "3", None], other=True), hr.Categories(["true", "False", "01", "1"]),
+    hr.Integers(0, 9, missing=True), hr.Integers(-5, 5, other=True, missing=True), hr.Range(0, 10, bins=4, missing=True),
+    hr.Flag(missing=True), hr.Flag(other=True, missing=True), hr.Flag(true=[3, "ok"], false="no"), hr.Flag(true="F", other=True),
+    hr.Categories(["F", "M"], case="ignore", other=True), hr.Categories(["F", "F "], missing=True), hr.Categories(["f"], spaces="exact"),
+    hr.Categories([" 3", "yes"], other=True, missing=True), hr.Dates("2020-01-01", "2020-12-31", "month"),
+    hr.Dates("1960-01-01", "2019-12-31", "year", other=True), hr.Dates("1970-01-01", "2300-12-31", "year", missing=True, other=True),
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ def test_what_an_engine_says_is_dropped_whole(failure) -> None:
         raise failure("row 17: SECRET")
 
     with pytest.raises(DataUnavailable) as refused:
-        table_module._without_messages(work)
+        table_module.without_messages(work)
     assert refused.value.__context__ is None and refused.value.__cause__ is None
     assert "SECRET" not in "".join(traceback.format_exception(refused.value))
 
@@ -38,7 +38,7 @@ def test_a_refusal_of_our_own_is_said_without_what_was_in_its_course() -> None:
             raise InvalidInput("A column must be declared. Found none. Declare it.")  # noqa: B904
 
     with pytest.raises(InvalidInput, match="A column must be declared") as refused:
-        table_module._without_messages(work)
+        table_module.without_messages(work)
     assert "SECRET" not in "".join(traceback.format_exception(refused.value))
 
 

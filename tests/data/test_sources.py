@@ -36,7 +36,10 @@ Cells = NDArray[np.int64]
 
 
 def frame_of(universe: hr.Universe, cells: Cells) -> pd.DataFrame:
-    return pd.DataFrame(universe.decode(cells, numeric=True), columns=list(universe.names))
+    frame = pd.DataFrame(universe.decode(cells, numeric=True), columns=list(universe.names))
+    texts = [name for name in universe.names if all(isinstance(label, str) for label in universe[name].labels)]
+    # declared: of no rows pandas would infer numbers, which no label matches
+    return frame.astype({name: str for name in texts if isinstance(universe[name], hr.Categories)})
 
 
 def histogram(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:

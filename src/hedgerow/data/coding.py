@@ -1,9 +1,9 @@
 """What a value means, and its cell: one rule for the sensitive table, whatever its source, and an analyst's own frames.
 
 A value is missing, or has a text and perhaps a number. That depends on the value alone: not on the type that happened
-to carry it, nor on any other row, and no value is refused. docs/reading.md states the rule. Numbers outside the
-declared range are clamped, unknown categories and missing values go to the first cell, or, where an attribute has
-``other=True``, all of them to its extra last cell.
+to carry it, nor on any other row, and no value is refused. docs/reading.md states the rule. Numbers and dates outside
+the declared range are clamped, unknown categories and missing values go to the first cell, or, where an attribute has
+``other=True``, all of them to its extra last cell; with ``missing=True`` missing values go to a cell of their own.
 
 Columns come as NumPy arrays, Arrow arrays, series of pandas or polars, or lists. Which of the paths below codes one
 changes how long it takes and nothing else: ``Coder.cell`` is the rule, the others are faster ways to the same cell.
@@ -26,21 +26,29 @@ from numpy.typing import NDArray
 
 from hedgerow._compiled import compiled
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.questions.attributes import (
+    BLANKS,
+    FALSE_WORDS,
+    TRUE_WORDS,
+    Attribute,
+    Categories,
+    Flag,
+    Integers,
+    Range,
+)
+from hedgerow.questions.dates import FIRST_DAY, LAST_DAY, Dates, day_of
 from hedgerow.questions.universe import Universe
 
 Cells = NDArray[np.int64]
 Number = int | float
-TRUE_WORDS = ("true", "t", "yes", "y")
-FALSE_WORDS = ("false", "f", "no", "n")
-BLANKS = " \t\n\r\f\v"
 LONGEST_NUMBER = 400  # characters: what is longer has no number
 EXACT = 2**53  # up to here every whole number is a float
 REMEMBERED = 1 << 16  # distinct values of a column of objects whose cells are remembered
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})([T ].*)?", re.DOTALL)  # and perhaps a time, which does not matter
 INFINITE = {"inf": math.inf, "infinity": math.inf}
-NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE = range(4)  # what the scan of a text finds
+NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE, NOTHING = range(5)  # what the scan of a text finds
 
 
 def cells_of(universe: Universe, name: str, frame: Any) -> Cells:
@@ -72,6 +80,99 @@ def numbers(column: NDArray[Any]) -> NDArray[np.float64]:
     if column.dtype.kind in "biuf":
         return column.astype(float)
     return np.array([_float(meaning(value)[1]) for value in column], dtype=float)
+
+
+def numbers_of(column: Any) -> NDArray[np.float64]:
+    """The number of every value of a column, however it is carried; NaN where it has none. ``meaning`` is the rule."""
+    import pyarrow as pa
+
+    carried = _carried(column)
+    if isinstance(carried, pa.ChunkedArray):
+        return np.concatenate([np.zeros(0), *map(numbers_of, carried.chunks)])
+    if isinstance(carried, np.ndarray):
+        if carried.dtype.kind in "biuf" and carried.dtype.itemsize <= 8:
+            return carried.astype(np.float64)
+        return np.array([_float(meaning(value)[1]) for value in carried], dtype=np.float64)
+    kind = carried.type
+    if pa.types.is_dictionary(kind):
+        distinct = np.append(numbers_of(carried.dictionary), math.nan)
+        places = carried.indices.cast(pa.int64()).fill_null(len(distinct) - 1)
+        return np.asarray(distinct[places.to_numpy(zero_copy_only=False)])
+    if pa.types.is_float16(kind):
+        return numbers_of(carried.cast(pa.float32()))
+    if pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        filled = carried.fill_null(False if pa.types.is_boolean(kind) else 0) if carried.null_count else carried
+        found = filled.to_numpy(zero_copy_only=False).astype(np.float64)
+        if carried.null_count:
+            found[carried.is_null().to_numpy(zero_copy_only=False)] = math.nan
+        return np.asarray(found)
+    if _is_text(kind):
+        return _numbers_of_texts(carried.cast(pa.large_binary()))
+    return numbers_of(_objects(_values(carried)))
+
+
+def _numbers_of_texts(texts: Any) -> NDArray[np.float64]:
+    """Of an Arrow array of bytes, as ``Coder`` reads them: plain notation by compiled code, all else by the rule."""
+    import pyarrow as pa
+
+    found, wholes = _scan(texts) if len(texts) else (np.zeros(0, np.uint8), np.zeros(0, np.int64))
+    numbers = np.where(found == IN_DIGITS, wholes.astype(np.float64), math.nan)
+    decimals, others = found == IN_DECIMALS, found == BY_THE_RULE
+    if decimals.any():
+        numbers[decimals] = texts.filter(pa.array(decimals)).cast(pa.large_string()).cast(pa.float64()).to_numpy()
+    if others.any():
+        read = [_float(meaning(text)[1]) for text in texts.filter(pa.array(others)).to_pylist()]
+        numbers[others] = read
+    return numbers
+
+
+def texts_of(column: Any) -> Any:
+    """The text of every value of a column as an Arrow array of bytes; empty where it is missing. ``meaning`` is the rule."""
+    import pyarrow as pa
+
+    carried = _carried(column)
+    if isinstance(carried, pa.ChunkedArray):
+        parts = [texts_of(chunk) for chunk in carried.chunks]
+        return pa.concat_arrays(parts) if parts else pa.array([], pa.large_binary())
+    if isinstance(carried, pa.Array):
+        if pa.types.is_dictionary(carried.type):
+            spread = texts_of(carried.dictionary).take(carried.indices.cast(pa.int64()))
+            return spread.fill_null(b"")
+        if _is_text(carried.type):
+            return carried.cast(pa.large_binary()).fill_null(b"")
+        carried = _objects(_values(carried))
+    read = [(meaning(value)[0] or "").encode("utf-8", "replace") for value in carried]
+    return pa.array(read, pa.large_binary())
+
+
+def _carried(column: Any) -> Any:
+    """A column as an array of Arrow or NumPy that holds the same values."""
+    import pyarrow as pa
+
+    family = type(column).__module__.split(".")[0]
+    if isinstance(column, pa.ChunkedArray | pa.Array):
+        return column
+    if family == "pandas":
+        if isinstance(column.dtype, np.dtype):
+            return _carried(column.to_numpy())
+        if column.dtype.name == "category":
+            places = pa.array(column.cat.codes.to_numpy(), mask=column.cat.codes.to_numpy() < 0)
+            return pa.DictionaryArray.from_arrays(places, texts_of(_objects(column.dtype.categories)))
+        if str(column.dtype).startswith(("period", "interval")):
+            return _objects(column)
+        with contextlib.suppress(Exception):
+            return pa.array(column.array, from_pandas=True)
+        return _objects(column)
+    if family == "polars":
+        if not str(column.dtype).startswith(("Object", "Int128", "UInt128")):
+            with contextlib.suppress(Exception):
+                return column.to_arrow()
+        return _objects(column.to_list())
+    array = column if isinstance(column, np.ndarray) and column.ndim == 1 else _objects(column)
+    if array.dtype.kind in "OU":
+        with contextlib.suppress(Exception):  # texts and missing values only, as most columns of objects hold
+            return pa.array(array, pa.large_string(), from_pandas=True)
+    return array
 
 
 def meaning(value: Any) -> tuple[str | None, Number | None]:
@@ -153,6 +254,17 @@ def number_of(text: str) -> Number | None:
     return None if size is None else -size if text[0] == "-" else size
 
 
+def date_in(text: str) -> int | None:
+    """The days since 1970-01-01 of a text that begins with a date in ISO 8601, blanks aside."""
+    found = DATE.fullmatch(text.strip(BLANKS))
+    if found is None:
+        return None
+    try:
+        return day_of(datetime.date(int(found[1]), int(found[2]), int(found[3])))
+    except ValueError:  # no such day
+        return None
+
+
 def _float(number: Any) -> float:
     try:
         return math.nan if number is None else float(number)
@@ -165,17 +277,31 @@ class Coder:
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
-        self._outside = attribute.size - 1 if attribute.other else 0
+        missing, other = attribute.missing_cell, attribute.other_cell
+        self._outside = other if other is not None else 0
+        self._missing = missing if missing is not None else self._outside
+        self._unreadable = (
+            other if other is not None else self._missing
+        )  # no number, or no date, where there must be one
         self._place: Callable[[str, Number | None], int]
         self._numeric = isinstance(attribute, Integers | Range)
-        self._missing = self._outside
+        self._usual_flag = False
         self._truths: dict[bool, int] | None = None  # of labels, whose letter case a truth does not know
         if isinstance(attribute, Flag):
-            self._place = lambda text, number: int(number == 1 or text.strip(BLANKS).lower() in TRUE_WORDS)
+            self._place = self._by_word(attribute)
         elif isinstance(attribute, Categories):
             self._place = self._by_label(attribute)
+        elif isinstance(attribute, Dates):
+            self._firsts, self._last = attribute.firsts.tolist(), attribute.last
+            self._place = lambda text, number: self._of_day(text)
         else:
-            self._place = lambda text, number: self._outside if number is None else self._by_number(number)
+            self._place = lambda text, number: (
+                self._by_number(number)
+                if number is not None
+                else self._unreadable
+                if text.strip(BLANKS)
+                else self._missing
+            )
         # ends that floats and 64-bit integers hold exactly, as all but the strangest are
         ends = (attribute.low, attribute.high) if isinstance(attribute, Integers) else (0, 0)
         self._plain = max(map(abs, ends)) <= EXACT
@@ -187,18 +313,50 @@ class Coder:
         text, number = meaning(value)
         return self._missing if text is None else self._place(text, number)
 
+    def _of_day(self, text: str) -> int:
+        day = date_in(text)
+        if day is None:
+            return self._unreadable if text.strip(BLANKS) else self._missing
+        if self.attribute.other and not self._firsts[0] <= day <= self._last:
+            return self._outside
+        return max(bisect_right(self._firsts, day) - 1, 0)
+
+    def _by_word(self, attribute: Flag) -> Callable[[str, Number | None], int]:
+        """A truth is true under any words; else a word decides by its text, else by its number."""
+        texts: dict[str, int] = {"false": 0, "true": 1}
+        numbers: dict[Number, int] = {}
+        for cell, words in ((0, attribute.false), (1, attribute.true)):
+            for word in words:
+                text, number = meaning(word)
+                if text is not None:
+                    texts[text.strip(BLANKS).casefold()] = cell
+                if number is not None:
+                    numbers[number] = cell
+        self._truths = {False: 0, True: 1}
+        self._usual_flag = not attribute.other and {n for n, cell in numbers.items() if cell} == {1}
+
+        def place(text: str, number: Number | None) -> int:
+            word = text.strip(BLANKS).casefold()
+            if not word:
+                return self._missing
+            found = texts.get(word)
+            if found is None and number is not None:
+                found = numbers.get(number)
+            return self._outside if found is None else found
+
+        return place
+
     def _by_label(self, attribute: Categories) -> Callable[[str, Number | None], int]:
-        """A label is found by its exact text, else, where no other label is the same number, by its number."""
-        listed = attribute.labels[: attribute.size - 1] if attribute.other else attribute.labels
+        """A label is found by its text, else, where no other label is the same number, by its number."""
         texts: dict[str, int] = {}
         words: dict[str, int] = {}
         numbered: list[tuple[Number, int]] = []
-        for i, label in enumerate(listed):
+        for i, label in enumerate(attribute.listed):
             text, number = meaning(label)
             if text is None:
                 self._missing = i
                 continue
-            texts.setdefault(text, i)
+            texts.setdefault(attribute.spelled(text), i)
             if number is not None and math.isfinite(_float(number)):
                 numbered.append((number, i))
             if isinstance(label, bool | np.bool_):
@@ -213,9 +371,10 @@ class Coder:
         }
 
         def place(text: str, number: Number | None) -> int:
-            if text == "":
+            compared = attribute.spelled(text)
+            if compared == "":
                 return empty
-            found = texts.get(text)
+            found = texts.get(compared)
             if found is None and words:
                 found = words.get(text.strip(BLANKS).lower())
             if found is None and number is not None:
@@ -256,6 +415,8 @@ class Coder:
             return self._of_truths(array, None)
         if array.dtype.kind in "iuf" and array.dtype.itemsize <= 8:
             return self._of_numbers(array, None)
+        if array.dtype.kind == "M" and isinstance(self.attribute, Dates):
+            return self._of_times(array)
         return self._of_objects(array)
 
     def _of_pandas(self, series: Any) -> Cells:
@@ -301,6 +462,10 @@ class Coder:
             return self._of_truths(values, known) if pa.types.is_boolean(kind) else self._of_numbers(values, known)
         if _is_text(kind):
             return self._of_texts(array.cast(pa.large_binary()))
+        if isinstance(self.attribute, Dates) and (
+            pa.types.is_date(kind) or (pa.types.is_timestamp(kind) and kind.tz is None)
+        ):
+            return self._of_times(array.to_numpy(zero_copy_only=False))
         try:
             encoded = array.dictionary_encode()
         except Exception:  # a type without equality, such as a list
@@ -318,6 +483,16 @@ class Coder:
         cells = np.where(values, self.cell(True), self.cell(False))
         return (cells if known is None else np.where(known, cells, self._missing)).astype(np.int64)
 
+    def _of_times(self, times: NDArray[Any]) -> Cells:
+        """Of NumPy's times, to the day that they are on. Years that Python's dates do not have are no dates."""
+        day = times.astype("M8[D]")
+        days = day.astype(np.int64)
+        cells = np.maximum(np.searchsorted(self._firsts, days, side="right") - 1, 0)
+        if self.attribute.other:
+            cells = np.where((days < self._firsts[0]) | (days > self._last), self._outside, cells)
+        cells = np.where((days < FIRST_DAY) | (days > LAST_DAY), self._unreadable, cells)
+        return np.where(np.isnat(times), self._missing, cells).astype(np.int64)
+
     def _of_numbers(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Cells:
         if values.dtype.kind == "f":
             values = values.astype(np.float64, copy=False)
@@ -328,7 +503,9 @@ class Coder:
             cells = np.full(len(values), self._missing, np.int64)
             cells[known] = self._of_numbers(values[known], None)
             return cells
-        if isinstance(self.attribute, Flag):
+        if isinstance(self.attribute, Dates):
+            return np.full(len(values), self._unreadable, np.int64)
+        if self._usual_flag:
             return np.asarray(values == 1, np.int64)
         if not self._numeric or not self._plain:
             distinct, positions = np.unique(values, return_inverse=True)
@@ -357,12 +534,9 @@ class Coder:
 
         if not self._numeric or len(texts) == 0:
             return self._of_distinct(texts)
-        _, offsets, content = texts.buffers()
-        ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        bytes_ = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
-        known = np.ones(len(texts), bool) if texts.null_count == 0 else np.asarray(texts.is_valid())
-        found, wholes = _scanned(bytes_, ends, known)
-        cells = np.full(len(texts), self._missing, np.int64)
+        found, wholes = _scan(texts)
+        cells = np.full(len(texts), self._unreadable, np.int64)
+        cells[found == NOTHING] = self._missing
         digits = found == IN_DIGITS
         cells[digits] = self._of_numbers(wholes[digits], None)
         decimals = found == IN_DECIMALS
@@ -430,15 +604,25 @@ def _values(array: Any) -> Iterable[Any]:
         yield value
 
 
+def _scan(texts: Any) -> Any:
+    """What ``_scanned`` finds in an Arrow array of bytes."""
+    _, offsets, content = texts.buffers()
+    ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
+    bytes_ = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
+    known = np.ones(len(texts), bool) if texts.null_count == 0 else np.asarray(texts.is_valid())
+    return _scanned(bytes_, ends, known)
+
+
 @compiled()
 def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray[np.bool_]) -> Any:
-    """What each text is: digits (and their number), plain decimals, certainly no number, or one for the rule to read.
+    """What each text is: digits (and their number), plain decimals, certainly no number, one for the rule to read, or none.
 
     A number begins with a sign, a digit, a point or the i of infinity, after blanks.
     """
     found = np.zeros(known.size, np.uint8)  # NO_NUMBER
     wholes = np.zeros(known.size, np.int64)
     for row in range(known.size):
+        found[row] = 4  # NOTHING
         if not known[row]:
             continue
         i, end = ends[row], ends[row + 1]
@@ -447,6 +631,7 @@ def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray
             i += 1
         if i == end:
             continue
+        found[row] = 0  # NO_NUMBER
         c = content[i]
         if not (48 <= c <= 57 or c == 43 or c == 45 or c == 46 or c == 73 or c == 105):
             continue

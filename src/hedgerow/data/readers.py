@@ -10,11 +10,12 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from hedgerow.data import schema
 from hedgerow.data.csv_file import Csv, CsvFile
 from hedgerow.errors import DataUnavailable, InvalidInput
 
@@ -24,10 +25,19 @@ ROWS_OF_AN_ENGINE = 1 << 15  # fewer, for an engine may not hold more than 2 GiB
 
 @dataclass(frozen=True)
 class Source:
-    """``batches(positions)`` gives the columns at these positions, some rows at a time, in the order of the rows."""
+    """``batches(positions)`` gives the columns at these positions, some rows at a time, in the order of the rows.
+
+    ``types``: what is public of each column, where the source has types. ``dictionary(position)``: the values that a
+    column's encoding lists, which are rows' values until the owner calls them public.
+    """
 
     columns: list[str]
     batches: Callable[[Sequence[int]], Iterator[list[Any]]]
+    types: list[schema.Column] = field(default_factory=list)
+    dictionary: Callable[[int], tuple[Any, ...] | None] = lambda position: None
+
+    def type_of(self, position: int) -> schema.Column:
+        return self.types[position] if self.types else schema.NOTHING
 
     def positions(self, names: Sequence[str]) -> list[int]:
         """Where the named columns are; InvalidInput where one is not there, or there twice."""
@@ -64,7 +74,9 @@ def opened(source: Any, table: str | None, csv: Csv | None) -> Source:
     _require_no_dialect(csv)
     families = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
     if "pandas" in families and hasattr(source, "columns"):
-        return _of_frame([str(name) for name in source.columns], len(source), lambda i: source.iloc[:, i])
+        types = [schema.of_pandas(dtype) for dtype in source.dtypes]
+        found = _of_frame([str(name) for name in source.columns], len(source), lambda i: source.iloc[:, i], types)
+        return replace(found, dictionary=lambda i: _categories(source.dtypes.iloc[i]))
     if "polars" in families and hasattr(source, "collect_schema"):
         return _of_polars(source)
     if "pyarrow" in families and hasattr(source, "schema"):
@@ -100,7 +112,7 @@ def _of_file(path: Path, csv: Csv | None) -> Source:
 def _of_parquet(path: Path) -> Source:
     import pyarrow.parquet as pq
 
-    file = pq.ParquetFile(path)
+    file = pq.ParquetFile(path, pre_buffer=False)  # which would hold the whole file in memory
     names = list(file.schema_arrow.names)
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
@@ -108,37 +120,41 @@ def _of_parquet(path: Path) -> Source:
         for batch in file.iter_batches(ROWS, columns=wanted):
             yield [batch.column(batch.schema.get_field_index(name)) for name in wanted]
 
-    return Source(names, batches)
+    return Source(names, batches, [schema.of_arrow(kind) for kind in file.schema_arrow.types])
 
 
-def _of_frame(names: list[str], rows: int, column: Callable[[int], Any]) -> Source:
+def _of_frame(
+    names: list[str], rows: int, column: Callable[[int], Any], types: list[schema.Column] | None = None
+) -> Source:
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         columns = [column(i) for i in positions]
         for start in range(0, rows, ROWS):
             yield [c.iloc[start : start + ROWS] if hasattr(c, "iloc") else c[start : start + ROWS] for c in columns]
 
-    return Source(names, batches)
+    return Source(names, batches, types or [])
 
 
 def _of_polars(source: Any) -> Source:
-    names = list(source.collect_schema().names())
+    found = source.collect_schema()
+    names, types = list(found.names()), [schema.of_polars(dtype) for dtype in found.dtypes()]
     if not hasattr(source, "collect"):
-        return _of_frame(names, source.height, source.to_series)
+        return _of_frame(names, source.height, source.to_series, types)
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         frame = source.select([names[i] for i in positions]).collect()
         return _of_frame(names, frame.height, frame.to_series).batches(range(frame.width))
 
-    return Source(names, batches)
+    return Source(names, batches, types)
 
 
 def _of_arrow(source: Any) -> Source:
     import pyarrow as pa
     import pyarrow.dataset as ds
 
-    names = list(source.schema.names)
+    names, types = list(source.schema.names), [schema.of_arrow(kind) for kind in source.schema.types]
     if isinstance(source, pa.Table | pa.RecordBatch):
-        return _of_frame(names, source.num_rows, source.column)
+        found = _of_frame(names, source.num_rows, source.column, types)
+        return replace(found, dictionary=lambda i: _dictionary(source.column(i)))
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         if isinstance(source, ds.Dataset):
@@ -149,22 +165,38 @@ def _of_arrow(source: Any) -> Source:
             for batch in source:
                 yield [batch.column(i) for i in positions]
 
-    return Source(names, batches)
+    return Source(names, batches, types)
+
+
+def _dictionary(column: Any) -> tuple[Any, ...] | None:
+    """Of an Arrow column that is encoded by one."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return None
+    chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+    return tuple(dict.fromkeys(value for chunk in chunks for value in chunk.dictionary.to_pylist()))
+
+
+def _categories(dtype: Any) -> tuple[Any, ...] | None:
+    """Of a categorical of pandas."""
+    return tuple(dtype.categories.tolist()) if str(dtype) == "category" else None
 
 
 def _of_ibis(table: Any) -> Source:
     held = getattr(getattr(table.op(), "data", None), "obj", None)
     if type(held).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
         found = opened(held, None, None)  # a frame in memory, which Ibis would convert whole
-        return Source(list(table.columns), found.batches)
+        return Source(list(table.columns), found.batches, found.types)
     if table.get_backend().name == "sqlite":
         return _of_sqlite_query(table)
-    names, schema = list(table.columns), table.schema()
+    names, kinds = list(table.columns), table.schema()
+    _require_answer(lambda: list(_arrow_batches(table.limit(0))))
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         columns = {}
         for k, i in enumerate(positions):
-            kind, column = schema[names[i]], table[names[i]]
+            kind, column = kinds[names[i]], table[names[i]]
             native = (
                 kind.is_integer() or kind.is_floating() or kind.is_boolean() or kind.is_string() or kind.is_binary()
             )
@@ -172,7 +204,18 @@ def _of_ibis(table: Any) -> Source:
         for batch in _arrow_batches(table.select(**columns)):
             yield [batch.column(k) for k in range(len(positions))]
 
-    return Source(names, batches)
+    return Source(names, batches, [schema.of_ibis(kinds[name]) for name in names])
+
+
+def _require_answer(ask_for_no_row: Callable[[], Any]) -> None:
+    """A connection that is dead, or a table that is gone, is told from rows that cannot be read."""
+    with contextlib.suppress(Exception):
+        ask_for_no_row()
+        return
+    raise DataUnavailable(
+        "The database must answer a query for no row. Found that it does not: the connection is closed, the table is gone "
+        "or may not be read. Connect again, and check the table."
+    )
 
 
 def _arrow_batches(expression: Any) -> Iterator[Any]:
@@ -198,24 +241,54 @@ def _of_database(url: str, table: str) -> Source:
     path = url.partition("://")[2].partition("?")[0]
     if url.startswith("duckdb://") and path and not path.startswith((":memory:", "md:")) and not Path(path).exists():
         raise InvalidInput(f"The database file must exist. Found nothing at {path!r}. Check the URL.")
-    connection = found = None
+    connection: Any = None
+    found = failed = None
     missing = False
-    with contextlib.suppress(Exception):  # what a driver says is withheld
+    try:
         connection = ibis.connect(url)
-    if connection is None:
-        raise DataUnavailable(
-            "The database must answer at its URL. Found no connection (the driver's message is withheld). "
-            "Check the URL, the credentials and that the database's driver is installed."
-        )
+    except Exception as raised:  # what a driver says may quote a password: only its kind is told
+        failed = raised
+    if failed is not None:
+        _refuse_connection(failed)
     with contextlib.suppress(Exception):
         connection.raw_sql("SET arrow_large_buffer_size = true")  # DuckDB's way to hold more than 2 GiB of texts
     try:
         found = connection.table(table)
     except ibis.common.exceptions.TableNotFound:
         missing = True
+    except Exception as raised:  # no row was read: that it failed, and how it is called, is public
+        failed = raised
     if missing:
         _refuse_table(table)
-    return _of_ibis(found)
+    if failed is not None:
+        _refuse_connection(failed)
+    source = _of_ibis(found)
+    return _with_catalogue(source, connection, table) if url.startswith("duckdb://") else source
+
+
+def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
+    """With the enumerations and checks that DuckDB's catalogue has of the table."""
+    types = source.types
+    with contextlib.suppress(Exception):  # a view has no statement, and older versions other names
+        asked = connection.con.cursor()
+        columns = asked.execute("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table])
+        listed = {name: schema.of_enumeration(kind) for name, kind in columns.fetchall()}
+        types = [replace(t, labels=listed.get(name)) for name, t in zip(source.columns, types, strict=True)]
+        made = asked.execute("SELECT sql FROM duckdb_tables() WHERE table_name = ?", [table]).fetchall()
+        if len(made) == 1:
+            types = schema.with_statement(source.columns, types, made[0][0], "duckdb")
+    return replace(source, types=types)
+
+
+def _refuse_connection(failed: Exception) -> None:
+    if isinstance(failed, ImportError):
+        raise DataUnavailable(
+            "The database's driver must be installed. Found that it is not. Install what Ibis needs for this database."
+        ) from None
+    raise DataUnavailable(
+        f"The database must answer at its URL, before any row is read. Found that it does not ({type(failed).__name__}). "
+        "Check the URL, the credentials, and that the database runs and is reachable."
+    ) from None
 
 
 def _refuse_table(table: str) -> None:
@@ -229,7 +302,15 @@ def _of_sqlite(url: str, table: str) -> Source:
         raise InvalidInput(f"The database file must exist. Found nothing at {path!r}. Check the URL.")
     connection = sqlite3.connect(f"file:{quote(str(Path(path).absolute()))}?mode=ro", uri=True, check_same_thread=False)
     connection.text_factory = bytes
-    rows = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+    rows, failed = [], None
+    try:
+        rows = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+    except sqlite3.Error as raised:  # no row was read
+        failed = raised
+    if failed is not None:
+        raise DataUnavailable(
+            f"The database must be a file of SQLite. Found that it does not open as one ({type(failed).__name__}). Check the URL."
+        )
     if not rows:
         _refuse_table(table)
     names = [str(row[1], "utf-8", "replace") for row in rows]
@@ -239,12 +320,15 @@ def _of_sqlite(url: str, table: str) -> Source:
         with contextlib.closing(connection):
             yield from _fetched(connection, query)
 
-    return Source(names, batches)
+    made = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?", [table]).fetchall()
+    statement = str(made[0][0], "utf-8", "replace") if made and made[0][0] is not None else ""
+    return Source(names, batches, schema.with_statement(names, [], statement, "sqlite"))
 
 
 def _of_sqlite_query(table: Any) -> Source:
     """A table of Ibis over SQLite, without the types that Ibis would hold its rows to."""
     names, engine = list(table.columns), table.get_backend()
+    _require_answer(lambda: list(_fetched(engine.con, str(engine.compile(table.limit(0))))))
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         wanted = table.select(**{f"c{k}": table[names[i]] for k, i in enumerate(positions)})

@@ -20,6 +20,7 @@ from hedgerow.questions.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
 CACHED_CELLS = 50_000_000  # cells of all cached tables together, and of all that are counted at once
+FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")  # of attributes
 MOST_ROWS = 2**50  # of any table: all exact arithmetic on counts is proved up to here
 
 
@@ -116,7 +117,13 @@ def _declaration(universe: Universe) -> bytes:
     declared = []
     for name in universe.names:
         attribute = universe[name]
-        fields = [_plain(getattr(attribute, field.name)) for field in dataclasses.fields(attribute)]
+        fields = [
+            _plain(getattr(attribute, field.name))
+            if field.name in FIRST_FIELDS
+            else (field.name, repr(getattr(attribute, field.name)))
+            for field in dataclasses.fields(attribute)
+            if field.name in FIRST_FIELDS or getattr(attribute, field.name) != field.default
+        ]  # what was added later shows only where it is used, so that older fingerprints stay what they were
         declared.append((str(name), type(attribute).__name__, fields))
     return repr(declared).encode()
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import ROWS, of_duckdb, opened
+from hedgerow.data.readers import ROWS, Source, of_duckdb, opened
+from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
@@ -31,7 +32,7 @@ class Table(DataSource):
 
     def __init__(self, source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None) -> None:
         super().__init__(universe)
-        self._engine: Any = _without_messages(
+        self._engine: Any = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv), universe)
         )
 
@@ -52,11 +53,11 @@ class Table(DataSource):
                     else:  # which does not go through all cells for every batch
                         np.add.at(counts, place, 1)
 
-        _without_messages(count)
+        without_messages(count)
         return [counts.reshape(self.universe.sizes(names)) for counts, names in zip(found, sets, strict=True)]
 
     def fingerprint(self) -> str:
-        return _without_messages(super().fingerprint)
+        return without_messages(super().fingerprint)
 
     def _distinct(self) -> Iterator[Integers]:
         columns = self._columns(self.universe.names)
@@ -77,12 +78,29 @@ def coded_batches(
     source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None
 ) -> Iterator[list[NDArray[Any]]]:
     """The cells of a source's rows, an array an attribute, some rows at a time: each row by itself, in order."""
-    found = opened(source, table, csv)
+    found = opened_before_rows(source, table, csv)
     positions = found.positions(universe.names)
-    coders = [Coder(universe[name]) for name in universe.names]
+    attributes = [universe[name] for name in universe.names]
+    require_match(universe.names, attributes, [found.type_of(i) for i in positions])
+    coders = [Coder(attribute) for attribute in attributes]
     kinds = [np.min_scalar_type(size - 1) for size in universe.shape]
     for batch in found.batches(positions):
         yield [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=True)]
+
+
+def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Source:
+    """The source, opened. What fails here fails before any row is read, so how the failure is called may be told."""
+    refusal: Exception | None = None
+    try:
+        return opened(source, table, csv)
+    except (HedgerowError, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as failed:
+        refusal = DataUnavailable(
+            f"The source must open before its rows are read. Found that it does not ({type(failed).__name__}): it is no "
+            "file, table or connection of its kind any more. Check the file's format, or connect again."
+        )
+    raise refusal
 
 
 def _kept(batches: Iterator[list[NDArray[Any]]], universe: Universe) -> Any:
@@ -102,7 +120,7 @@ def _kept(batches: Iterator[list[NDArray[Any]]], universe: Universe) -> Any:
     return engine
 
 
-def _without_messages(work: Callable[[], Result]) -> Result:
+def without_messages(work: Callable[[], Result]) -> Result:
     """What the work returns. Whatever an engine says about its failure is dropped whole, for it may quote a row.
 
     The refusal is raised after the failure was handled, so that it does not carry the failure as its context.

@@ -1,0 +1,217 @@
+"""What the type of a column says, whatever its rows hold: a public fact, known before any is read.
+
+Types are those of the source (Arrow, Parquet, polars, a database, dtypes of pandas that were asked for). CSV files and SQLite
+have none, for any row may hold anything, and neither have dtypes that pandas infers, for any row may change them. Whether another
+library inferred its types is not known here: they are taken for declared (docs/reading.md). A declaration that no value of its column's type can match is a slip, and refused by name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from hedgerow.data.coding import Coder, date_in, meaning
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.questions.dates import Dates
+
+Kind = Literal["whole", "number", "truth", "date", "time", "text"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """What is public of a column. ``labels``: of a type that lists its values (an enumeration). ``low``, ``high``: ends that the
+    source holds its numbers to.
+    """
+
+    kind: Kind | None = None
+    labels: tuple[Any, ...] | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+NOTHING = Column()
+
+
+def of_arrow(kind: Any) -> Column:
+    """Of a type of Arrow."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return of_arrow(kind.value_type)
+    if types.is_boolean(kind):
+        return Column("truth")
+    if types.is_integer(kind):
+        return Column("whole")
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return Column("number")
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return Column("date")
+    if types.is_time(kind) or types.is_duration(kind):
+        return Column("time")
+    text = types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind)
+    return Column("text") if text else NOTHING
+
+
+def of_pandas(dtype: Any) -> Column:
+    """Of a dtype of pandas that was asked for. Those of NumPy, and "str", pandas infers from all rows: one could change them."""
+    name = type(dtype).__name__
+    if name == "ArrowDtype":
+        return of_arrow(dtype.pyarrow_dtype)
+    kinds: dict[str, Kind] = {"b": "truth", "i": "whole", "u": "whole", "f": "number"}
+    masked = hasattr(dtype, "numpy_dtype") and name.endswith(
+        ("BooleanDtype", "8Dtype", "16Dtype", "32Dtype", "64Dtype")
+    )
+    if masked:
+        return Column(kinds.get(dtype.kind))
+    return Column("text") if str(dtype) == "string" else NOTHING
+
+
+def of_polars(dtype: Any) -> Column:
+    name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
+    if name == "Enum":
+        return Column("text", labels=tuple(dtype.categories))
+    if name.startswith(("Int", "UInt")):
+        return Column("whole")
+    kinds: dict[str, Kind] = {
+        "Boolean": "truth", "Float32": "number", "Float64": "number", "Decimal": "number", "Date": "date",
+        "Datetime": "date", "Time": "time", "Duration": "time", "String": "text", "Utf8": "text", "Categorical": "text",
+    }  # fmt: skip
+    return Column(kinds.get(name))
+
+
+def of_ibis(kind: Any) -> Column:
+    tests: tuple[tuple[str, Kind], ...] = (
+        ("is_boolean", "truth"), ("is_integer", "whole"), ("is_floating", "number"), ("is_decimal", "number"),
+        ("is_date", "date"), ("is_timestamp", "date"), ("is_time", "time"), ("is_interval", "time"), ("is_string", "text"),
+    )  # fmt: skip
+    return Column(next((found for test, found in tests if getattr(kind, test)()), None))
+
+
+def require_match(names: Sequence[str], attributes: Sequence[Attribute], columns: Sequence[Column]) -> None:
+    """Refuse an attribute that no value of its column's type can match."""
+    for name, attribute, column in zip(names, attributes, columns, strict=True):
+        reason = mismatch(attribute, column.kind)
+        if reason is not None:
+            wanted, found = reason
+            raise InvalidInput(
+                f"Attribute {name!r} must be {wanted}. Found {found}, which no value of that type matches. "
+                "Declare it by the column's type, or convert the column."
+            )
+
+
+def mismatch(attribute: Attribute, kind: Kind | None) -> tuple[str, str] | None:
+    """What the attribute must be and is not, for a column of this kind; None where some value may match."""
+    declared = type(attribute).__name__
+    if kind is None or kind == "text":  # a text may spell anything
+        return None
+    numeric = kind in ("whole", "number")
+    if isinstance(attribute, Integers | Range) and kind in ("date", "time"):
+        return (
+            "Dates, as its column holds dates" if kind == "date" else "text, as its column holds times"
+        ), f"a {declared}"
+    if isinstance(attribute, Dates) and kind != "date":
+        return "numbers or categories, as its column holds no dates", "Dates"
+    if isinstance(attribute, Flag):
+        words = [meaning(word)[1] for word in (*attribute.true, *attribute.false)]
+        if kind in ("date", "time") or (numeric and not any(word is not None for word in words)):
+            return f"of the column's type, {kind}", "a Flag without such words"
+    if isinstance(attribute, Categories):
+        meanings = [meaning(label) for label in attribute.listed if label is not None]
+        if kind == "truth":
+            coder = Coder(attribute)
+            matched = {coder.cell(True), coder.cell(False)} - {attribute.other_cell}
+            named = {
+                i
+                for i, (text, number) in enumerate(meanings)
+                if number in (0, 1) or str(text).lower() in ("true", "false")
+            }
+            possible = bool(named) and bool(matched)
+        elif numeric:
+            possible = any(number is not None for _, number in meanings)
+        else:
+            possible = any(date_in(text or "") is not None or ":" in (text or "") for text, _ in meanings)
+        if not possible:
+            what = {"truth": "truths", "date": "dates", "time": "times"}.get(kind, "numbers")
+            return f"labels among which are {what}, as its column holds {what}", "others"
+    return None
+
+
+def of_statement(statement: str, dialect: str) -> dict[str, Column]:
+    """What the checks of a CREATE TABLE statement say of single columns: lists of values, and ends. Others are passed over."""
+    try:
+        import sqlglot
+        from sqlglot import expressions as sql
+
+        parsed = sqlglot.parse_one(statement, read=dialect)
+        checks = [check.this.unnest() for check in parsed.find_all(sql.CheckColumnConstraint)]
+    except Exception:  # a dialect of its own: nothing is known then
+        return {}
+    found: dict[str, Column] = {}
+    for check in checks:
+        for condition in check.flatten() if isinstance(check, sql.And) else [check]:
+            name, column = _condition(condition.unnest())
+            if name is not None:
+                found[name] = _both(found.get(name, NOTHING), column)
+    return found
+
+
+def _condition(condition: Any) -> tuple[str | None, Column]:
+    from sqlglot import expressions as sql
+
+    if not isinstance(condition.this, sql.Column):
+        return None, NOTHING
+    name = condition.this.name
+    if isinstance(condition, sql.In):
+        labels = [_literal(each) for each in condition.expressions]
+        return name, Column(labels=tuple(labels)) if labels and None not in labels else NOTHING
+    low = high = None
+    if isinstance(condition, sql.Between):
+        low, high = _literal(condition.args["low"]), _literal(condition.args["high"])
+    elif isinstance(condition, sql.GTE | sql.GT):
+        low = _literal(condition.expression)
+    elif isinstance(condition, sql.LTE | sql.LT):
+        high = _literal(condition.expression)
+    ends = [end if isinstance(end, int | float) else None for end in (low, high)]
+    return name, Column(low=ends[0], high=ends[1])
+
+
+def _literal(expression: Any) -> Any:
+    from sqlglot import expressions as sql
+
+    sign = 1
+    if isinstance(expression, sql.Neg):
+        sign, expression = -1, expression.this
+    if not isinstance(expression, sql.Literal):
+        return None
+    if expression.is_string:
+        return expression.this
+    number = meaning(expression.this)[1]
+    return None if number is None else sign * number
+
+
+def _both(one: Column, other: Column) -> Column:
+    """What two statements about a column say together."""
+    return Column(
+        one.kind or other.kind,
+        one.labels or other.labels,
+        one.low if other.low is None else other.low if one.low is None else max(one.low, other.low),
+        one.high if other.high is None else other.high if one.high is None else min(one.high, other.high),
+    )
+
+
+def with_statement(names: Sequence[str], columns: Sequence[Column], statement: str, dialect: str) -> list[Column]:
+    """Columns with what the statement that made their table says of them."""
+    known = of_statement(statement, dialect)
+    padded = list(columns) or [NOTHING] * len(names)
+    return [_both(column, known.get(name, NOTHING)) for name, column in zip(names, padded, strict=True)]
+
+
+def of_enumeration(data_type: str) -> tuple[str, ...] | None:
+    """The values of DuckDB's type ``ENUM('a', 'b')``."""
+    if not data_type.startswith("ENUM("):
+        return None
+    return tuple(each.replace("''", "'") for each in re.findall(r"'((?:[^']|'')*)'", data_type))

@@ -1,0 +1,187 @@
+"""Drafting a universe: each column from its codebook, else from its schema, else from its rows, for its part of the price."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from hedgerow._checks import whole
+from hedgerow.data.csv_file import Csv
+from hedgerow.data.readers import Source
+from hedgerow.data.table import opened_before_rows, without_messages
+from hedgerow.data.tally import Counted, Tally, tallied
+from hedgerow.drafting.kinds import held
+from hedgerow.drafting.numbers import bounds, candidates, ends, quantile_cut, quantile_sensitivity
+from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_schema
+from hedgerow.drafting.selection import common_values, thresholded
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Accountant, Ledger
+from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.questions.attributes import OTHER, Attribute, Categories, Flag, Integers, Range
+from hedgerow.questions.dates import Dates, date_of, day_of
+from hedgerow.questions.universe import LATER, Universe
+
+FOR_KINDS = 0.1  # of a column's part; the rest finds its values
+FOR_BOUNDS = 0.35  # of a number's rest, for powers of two, and as much for closer ends
+CELLS = 64  # between which ends are sought
+CUTS = 1024  # candidates for the cuts of a number
+FIRST_YEAR, LAST_YEAR = 1800, 2200  # of dates
+BY_MONTH = 10  # years; beyond, dates come by the year
+
+
+def draft(
+    source: Any,
+    *,
+    budget: Budget | None = None,
+    ledger: Ledger | None = None,
+    table: str | None = None,
+    csv: Csv | None = None,
+    columns: Iterable[str] | None = None,
+    codebook: Mapping[str, Any] | None = None,
+    public: Iterable[str] = (),
+    bins: int = 16,
+    most: int = 64,
+    seed: int | None = None,
+) -> Universe:
+    """A universe for a table, to be read, corrected and saved before a session is opened with it.
+
+    Free, as it is public: ``codebook`` (attributes, lists of values or pairs of ends by column), enumerations and checks of a
+    database, truths, and the dictionaries (pandas categoricals, Arrow) of the columns that ``public`` lists. For all other
+    columns the rows are read and ``budget`` is spent: common values become categories, and the rest is ``other``; numbers
+    get ``bins`` with cuts at their quantiles, few whole numbers a cell each; dates come by month or year. A type of a column is public
+    too, so it must not be one that a reader of CSV inferred from rows: draft from the file itself then.
+
+    ``budget``: the price of the draft, all of it. It needs a δ for columns of texts. ``ledger``: who pays, an account of its own
+    by default; another must have the budget's neighbours and, for texts, half of its δ as slack.
+    ``most``: categories of a column at most. ``seed``: repeatable, and therefore not private: for tests.
+    """
+    bins, most = whole("bins", bins), whole("most", most)
+    if budget is not None and not isinstance(budget, Budget):
+        raise InvalidInput(
+            f"budget must be an hr.Budget. Found {type(budget).__name__}. For example Budget(0.1, 1e-8)."
+        )
+    if type(source).__module__.startswith("pyarrow") and hasattr(source, "empty_table"):
+        source = source.empty_table()  # a schema alone
+    found = without_messages(lambda: opened_before_rows(source, table, csv))
+    names = list(columns) if columns is not None else list(dict.fromkeys(found.columns))
+    positions = dict(zip(names, found.positions(names), strict=True))
+    known, called_public = dict(codebook or {}), set(public)
+    drafted: dict[str, Attribute | None] = {}
+    for name in names:
+        listed = found.dictionary(positions[name]) if name in called_public else None
+        facts = found.type_of(positions[name])
+        drafted[name] = from_codebook(name, known[name]) if name in known else from_schema(facts, listed, bins)
+    unknown = [name for name, attribute in drafted.items() if attribute is None]
+    if unknown and budget is None:
+        raise InvalidInput(
+            f"A column must have public values to be drafted for free. Found none for {', '.join(map(repr, unknown[:8]))}"
+            f"{', …' if len(unknown) > 8 else ''}. Give budget=, a codebook, or leave them out with columns=[…]."
+        )
+    if unknown and budget is not None:
+        drawn = _Drafting(found, budget, _paying(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most)
+        drafted.update(drawn.columns(unknown, [positions[name] for name in unknown]))
+    return Universe({name: attribute for name, attribute in drafted.items() if attribute is not None})
+
+
+def _paying(budget: Budget, ledger: Ledger | None) -> Ledger:
+    if ledger is None:
+        return Accountant(budget, slack=budget.delta / 2)
+    if not isinstance(ledger, Ledger) or ledger.budget.neighbours != budget.neighbours:
+        raise InvalidInput(
+            "ledger must be an account with the budget's neighbours. Found another. Pass one, or leave it out."
+        )
+    if ledger.budget.pure != budget.pure:
+        raise InvalidInput("ledger and budget must both have a delta, or neither. Found one of each. Give alike ones.")
+    if ledger.slack < budget.delta / 2 * (1 - 1e-12):
+        raise InvalidInput(
+            f"ledger must have slack for half of the draft's delta, {budget.delta / 2:.4g}. Found {ledger.slack:.4g}. "
+            "Open it with Accountant(budget, slack=…)."
+        )
+    return ledger
+
+
+class _Drafting:
+    """Columns from their rows, each for an equal part of the price."""
+
+    def __init__(self, source: Source, budget: Budget, ledger: Ledger, noise: Noise, bins: int, most: int) -> None:
+        self._source, self._budget, self._ledger, self._noise = source, budget, ledger, noise
+        self._bins, self._most = bins, most
+
+    def columns(self, names: list[str], positions: list[int]) -> dict[str, Attribute]:
+        total = self._budget.epsilon if self._budget.pure else self._budget.rho(self._budget.delta / 2)
+        part = Amount(self._budget, total * (1 - 1e-9) / len(names))
+        delta = self._budget.delta / 2 / len(names) * (1 - 1e-9)
+        facts = [self._source.type_of(position) for position in positions]
+        if self._budget.pure and any(column.kind in (None, "text", "time") for column in facts):
+            raise InvalidInput(
+                "budget must have a delta above 0 to draft columns of texts, or without a type. Found 0. Give one, or a codebook."
+            )
+        tallies = without_messages(lambda: tallied(self._source, positions))
+        return {
+            name: self._column(name, column.kind, tally, part, delta)
+            for name, column, tally in zip(names, facts, tallies, strict=True)
+        }
+
+    def _column(self, name: str, kind: str | None, tally: Tally, part: Amount, delta: float) -> Attribute:
+        if kind == "text":
+            return self._categories(name, tally, part, delta)
+        what, missing = held(
+            tally, part.part(FOR_KINDS).marginal(), self._ledger, self._noise, f"draft: kinds of {name}"
+        )
+        rest = part.part(1 - FOR_KINDS)
+        if kind == "date" or (kind not in ("whole", "number") and what == "date"):
+            return self._dates(name, tally.days, rest, missing)
+        if kind in ("whole", "number") or what in ("whole", "number"):
+            return self._numbers(name, tally.numbers, kind == "whole" or what == "whole", rest, missing)
+        return self._categories(name, tally, rest, delta)
+
+    def _categories(self, name: str, tally: Tally, part: Amount, delta: float) -> Attribute:
+        event = thresholded(part, delta)
+        told = common_values(tally, event, self._ledger, self._noise, f"draft: values of {name}")
+        kept = [value for value, _ in told if value not in ("\0", OTHER)][: self._most]
+        if not any(value is not None for value in kept):
+            return Categories([OTHER])  # no value is common: one cell for all
+        if {str(value).lower() for value in kept if value is not None} == {"true", "false"}:
+            return Flag(missing=None in kept)
+        return Categories(kept, other=True)
+
+    def _numbers(self, name: str, numbers: Counted, is_whole: bool, part: Amount, missing: bool) -> Attribute:
+        pay = (self._ledger, self._noise)
+        noise = part.part(FOR_BOUNDS).marginal()
+        around = bounds(numbers, noise, *pay, f"draft: powers of two of {name}")
+        if around is None:
+            return Range(0.0, 1.0, 1, missing=missing)
+        coarse = candidates(*around, is_whole, CELLS)
+        found = ends(numbers, coarse, noise, *pay, f"draft: ends of {name}")
+        low, high = around if found is None else (coarse[found[0]], coarse[found[1]])
+        if is_whole and high - low <= MOST_INTEGERS:  # the upper end is the first number above
+            return Integers(int(low), max(int(low), int(high) - 1), missing=missing)
+        cuts = candidates(low, high, is_whole, CUTS)
+        each = part.part((1 - 2 * FOR_BOUNDS) / max(1, self._bins - 1))
+        inner = set()
+        for k in range(1, self._bins):
+            event = each.choice(quantile_sensitivity(self._budget, k, self._bins))
+            chosen = quantile_cut(numbers, cuts, k, self._bins, event, *pay, f"draft: cut {k} of {name}")
+            inner.add(float(cuts[chosen]))
+        edges = sorted({low, high, *(cut for cut in inner if low < cut < high)})
+        return Range(edges=edges, whole=is_whole, missing=missing)
+
+    def _dates(self, name: str, days: Counted, part: Amount, missing: bool) -> Attribute:
+        years = range(FIRST_YEAR, LAST_YEAR + 1)
+        cuts = np.array([day_of(_first_of(year)) for year in years], float)
+        found = ends(days, cuts, part.marginal(), self._ledger, self._noise, f"draft: years of {name}")
+        first, after = (0, len(years) - 1) if found is None else found
+        by: Any = "month" if after - first <= BY_MONTH else "year"
+        return Dates(_first_of(years[first]), date_of(cuts[after] - 1), by, missing=missing)
+
+
+def _first_of(year: int) -> datetime.date:
+    return datetime.date(year, 1, 1)
+
+
+LATER["draft"] = draft

@@ -1,0 +1,29 @@
+"""What a column holds that has no type, or may have missing values: five noisy counts."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hedgerow.data.tally import Tally
+from hedgerow.drafting.numbers import level
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.noise import Noise
+
+Held = Literal["whole", "number", "date", "text"]
+
+
+def held(tally: Tally, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str) -> tuple[Held, bool]:
+    """What most values are, and whether some are missing."""
+    receipt = ledger.charge(event, why=why)
+    missing, whole, fractions, dates, texts = noise.add(tally.kinds(), receipt).tolist()
+    seen = level(event, 5)
+    numbers = whole + fractions
+    kind: Held
+    if max(numbers, dates, texts) == texts:
+        kind = "text"
+    elif dates >= numbers:
+        kind = "date"
+    else:
+        kind = "number" if fractions > seen else "whole"
+    return kind, missing > seen

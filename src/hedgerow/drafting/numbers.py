@@ -1,0 +1,116 @@
+"""Where the numbers of a column lie, and cuts between them.
+
+Papers: McSherry & Talwar "Mechanism design via differential privacy"; Smith "Privacy-preserving statistical estimation with
+optimal convergence rates" (quantiles by the exponential mechanism); Karwa & Vadhan "Finite sample differentially private
+confidence intervals" (bounds from a noisy histogram).
+
+Bounds come from noisy counts of the signed powers of two, and closer ones from noisy counts between cuts. A cut is chosen among public candidates c by how near
+#{x < c} is to a number of rows: a whole number that one row moves by at most the sensitivity of the event.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.data.tally import Counted
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Exponential, Gaussian, Laplace
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.noise import Noise
+
+LEAST, MOST = -16, 63  # exponents: smaller numbers count as the least, larger ones as the most
+CELLS = 2 * (MOST - LEAST + 1) + 1  # negative powers from the largest on, zero, positive powers
+ZERO = CELLS // 2
+FAILURE = 0.01  # how often noise alone is taken for rows
+
+
+def powers_of_two(numbers: Counted) -> NDArray[np.int64]:
+    """How many rows have a number of each sign and each power of two."""
+    values, times = numbers
+    counts = np.zeros(CELLS, np.int64)
+    with np.errstate(all="ignore"):
+        exponents = np.where(np.isinf(values), MOST, np.frexp(np.abs(values))[1].astype(np.int64) - 1)
+    steps = np.clip(exponents, LEAST, MOST) - LEAST + 1
+    np.add.at(counts, np.where(values == 0, ZERO, np.where(values > 0, ZERO + steps, ZERO - steps)), times)
+    return counts
+
+
+def level(event: Laplace | Gaussian, cells: int) -> float:
+    """What the noise of no cell exceeds, but with probability ``FAILURE``."""
+    if isinstance(event, Laplace):
+        return event.scale * math.log(cells / FAILURE)
+    return event.sigma * math.sqrt(2 * math.log(cells / FAILURE))
+
+
+def bounds(
+    numbers: Counted, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str
+) -> tuple[float, float] | None:
+    """Powers of two, or zero, between which the numbers lie; None where there are too few to say."""
+    receipt = ledger.charge(event, why=why)
+    noisy = noise.add(powers_of_two(numbers), receipt)
+    there = occupied(noisy, event)
+    return None if there is None else (_end(there[0], upper=False), _end(there[1], upper=True))
+
+
+def occupied(noisy: NDArray[np.float64], event: Laplace | Gaussian) -> tuple[int, int] | None:
+    """The first and the last cell that hold more than noise, by themselves or with all cells beyond them."""
+    seen = level(event, 4 * noisy.size)
+    if not (noisy > seen).any():
+        return None
+    return _first(noisy, seen), noisy.size - 1 - _first(noisy[::-1], seen)
+
+
+def _first(noisy: NDArray[np.float64], seen: float) -> int:
+    together = np.cumsum(noisy) > seen * np.sqrt(np.arange(1, noisy.size + 1))
+    return int(np.flatnonzero((noisy > seen) | together)[0])
+
+
+def ends(
+    numbers: Counted, cuts: NDArray[np.float64], event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str
+) -> tuple[int, int] | None:
+    """Two of the cuts, by number, between which nearly all numbers lie; None where there are too few to say."""
+    receipt = ledger.charge(event, why=why)
+    noisy = noise.add(np.diff(below(numbers, cuts)), receipt)
+    there = occupied(noisy, event)
+    return None if there is None else (there[0], there[1] + 1)
+
+
+def _end(cell: int, *, upper: bool) -> float:
+    """The lower or the upper end of a cell's numbers."""
+    if cell == ZERO:
+        return 0.0
+    exponent = abs(cell - ZERO) - 1 + LEAST
+    away = upper == (cell > ZERO)  # the end that is farther from zero
+    return math.copysign(math.ldexp(1.0, exponent + away), cell - ZERO)
+
+
+def below(numbers: Counted, cuts: NDArray[np.float64]) -> NDArray[np.int64]:
+    """How many rows have a number below each cut."""
+    values, times = numbers
+    return np.concatenate([[0], np.cumsum(times)])[np.searchsorted(values, cuts, side="left")].astype(np.int64)
+
+
+def quantile_sensitivity(budget: Budget, part: int, parts: int) -> float:
+    """Of parts·#{x < c} − part·#{x}: a row that comes moves it by parts − part or part, one that crosses the cut by parts."""
+    return float(parts if budget.neighbours == "replace" else max(part, parts - part))
+
+
+def quantile_cut(
+    numbers: Counted, cuts: NDArray[np.float64], part: int, parts: int, event: Exponential, ledger: Ledger, noise: Noise,
+    why: str,
+) -> int:  # fmt: skip
+    """The candidate with about part/parts of the numbers below it, by a score in whole numbers."""
+    receipt = ledger.charge(event, why=why)
+    scores = -np.abs(parts * below(numbers, cuts) - part * int(numbers[1].sum()))
+    return noise.choose(scores, receipt)
+
+
+def candidates(low: float, high: float, whole: bool, most: int) -> NDArray[np.float64]:
+    """Public cuts, evenly from low to above high, at whole numbers where these are wanted."""
+    if whole:
+        step = max(1, math.ceil((high - low + 1) / most))
+        return np.arange(math.floor(low), math.floor(high) + step + 1, step).astype(float)
+    return np.append(np.linspace(low, high, most + 1), math.nextafter(high, math.inf))

@@ -1,0 +1,51 @@
+"""What a codebook and a schema say of a column: free, for it is public whatever the rows hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hedgerow.data.schema import Column
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.questions.universe import Universe
+
+MOST_INTEGERS = 64  # whole numbers that have a cell each; more of them are put into bins
+
+
+def from_codebook(name: str, given: Any) -> Attribute:
+    """An attribute; its table as in a file; a size; a list of values; or a pair of ends."""
+    if isinstance(given, Attribute):
+        return given
+    if isinstance(given, Mapping | int):
+        return Universe.from_json({name: given})[name]
+    if isinstance(given, list | set | frozenset):
+        return Categories(sorted(given, key=repr) if isinstance(given, set | frozenset) else given, other=True)
+    if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, int | float) for end in given):
+        return between(given[0], given[1], all(isinstance(end, int) for end in given), 16, missing=True)
+    raise InvalidInput(
+        f"The codebook of {name!r} must be an attribute, a list of values or a pair of ends. Found {given!r}. Correct it."
+    )
+
+
+def from_schema(column: Column, dictionary: tuple[Any, ...] | None, bins: int) -> Attribute | None:
+    """From an enumeration, a check, a type of two values, or a dictionary that the owner calls public."""
+    if column.labels:
+        return Categories(column.labels, missing=True)
+    if column.kind == "truth":
+        return Flag(missing=True)
+    if dictionary:
+        return Categories([value for value in dictionary if value is not None], missing=True)
+    if column.low is not None and column.high is not None and column.low <= column.high:
+        whole = column.kind == "whole" or (
+            column.kind is None and isinstance(column.low, int) and isinstance(column.high, int)
+        )
+        return between(column.low, column.high, whole, bins, missing=True)
+    return None
+
+
+def between(low: float, high: float, whole: bool, bins: int, *, missing: bool) -> Attribute:
+    """Numbers from low to high."""
+    if whole and high - low < MOST_INTEGERS:
+        return Integers(int(low), int(high), missing=missing)
+    return Range(low, high if high > low else low + 1, bins, whole=whole, missing=missing)
