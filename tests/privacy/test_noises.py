@@ -22,14 +22,19 @@ from hedgerow.privacy.events import (
     KINDS,
     AboveThreshold,
     ApproximateDP,
+    DistinctRows,
     Event,
     Exponential,
+    FlippedRows,
     Gaussian,
     Laplace,
     PerturbedObjective,
     PoissonSample,
     Repeated,
+    RepeatedRows,
+    Subsampled,
     SubsampledGaussian,
+    ThresholdedCounts,
 )
 from hedgerow.privacy.ledger import Accountant, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
@@ -62,13 +67,23 @@ def draw_sample(source: Noise, receipt: Receipt) -> object:
     return source.sample(20, receipt)
 
 
-NUMBERS, CHOICES, ROUNDS, SAMPLES = (
+def draw_rows(source: Noise, receipt: Receipt) -> object:
+    return source.draw_rows(receipt)
+
+
+def draw_flips(source: Noise, receipt: Receipt) -> object:
+    return source.flips(lambda indices: indices % 2 == 0, receipt)
+
+
+NUMBERS, CHOICES, ROUNDS, SAMPLES, ROWS, FLIPS = (
     (draw_number, draw_table),
     (draw_choice,),
     (draw_round, draw_round_on_grid),
     (draw_sample,),
+    (draw_rows,),
+    (draw_flips,),
 )
-DRAWS = (*NUMBERS, *CHOICES, *ROUNDS, *SAMPLES)
+DRAWS = (*NUMBERS, *CHOICES, *ROUNDS, *SAMPLES, *ROWS, *FLIPS)
 SAMPLED = subsampled_gaussian(1.0, 1e-6, "replace", heads=2**30, steps=3, sensitivity=1.0, values=2)
 # Every kind of event, and the ways to draw from it, draw after draw
 EVENTS: list[tuple[Event, list[tuple]]] = [
@@ -80,7 +95,11 @@ EVENTS: list[tuple[Event, list[tuple]]] = [
     (Repeated(Gaussian(1.0, 2.0), 4), [NUMBERS] * 4),
     (Repeated(Laplace(1.0, 2.0), 1), [NUMBERS]),
     (SAMPLED, [SAMPLES, NUMBERS] * 3),
+    (Subsampled(DistinctRows(5, 20), Laplace(1.0, 2.0)), [ROWS, NUMBERS]),
+    (Subsampled(RepeatedRows(5, 3), Exponential(1.0, 0.5)), [ROWS, CHOICES]),
+    (FlippedRows(2**28, 20, 7), [FLIPS]),
     (PerturbedObjective(8.0, 1e-3, 0.1, Gaussian(1.0, 9.0, 2.0**-30), Gaussian(0.1, 30.0, 2.0**-16)), [NUMBERS] * 2),
+    (ThresholdedCounts(Gaussian(1.0, 2.0), 12), [NUMBERS]),
 ]
 
 every = pytest.mark.parametrize("made", SOURCES.values(), ids=list(SOURCES))
@@ -89,8 +108,8 @@ each = pytest.mark.parametrize(
 )
 
 
-def test_every_kind_of_event_is_tried_but_the_one_that_cannot_be_charged() -> None:
-    assert {type(event) for event, _ in EVENTS} == set(KINDS.values()) - {PoissonSample}
+def test_every_kind_of_event_is_tried_but_those_that_cannot_be_charged() -> None:
+    assert {type(event) for event, _ in EVENTS} == set(KINDS.values()) - {PoissonSample, DistinctRows, RepeatedRows}
 
 
 @every
@@ -212,9 +231,10 @@ def test_a_receipt_buys_nothing_in_a_fork_even_of_noise_made_there(made, event, 
 @every
 def test_a_sample_by_itself_can_be_priced_by_no_budget_and_charged_to_no_ledger(made) -> None:
     for budget in (Budget(1e9, 0.0), Budget(1e9, 0.5)):
-        assert budget.cost(PoissonSample(1)) == math.inf
-        with pytest.raises(errors.BudgetExceeded, match="Found infinity for PoissonSample"):
-            Accountant(budget).charge(PoissonSample(1))
+        for sample in (PoissonSample(1), DistinctRows(1, 2), RepeatedRows(1, 2)):
+            assert budget.cost(sample) == math.inf
+            with pytest.raises(errors.BudgetExceeded, match=f"Found infinity for {type(sample).__name__}"):
+                Accountant(budget).charge(sample)
 
 
 # Parts of events
@@ -240,6 +260,13 @@ class Cheap(Gaussian):  # type: ignore[misc]
         lambda: PerturbedObjective(1.0, 1e-6, 0.1, Laplace(1.0, 1.0), Gaussian(1.0, 1.0)),
         lambda: PerturbedObjective(1.0, 1e-6, 0.1, Gaussian(1.0, 1.0), Cheap(1.0, 1.0)),
         lambda: Laplace(Laplace(1.0, 1.0), 1.0),
+        lambda: Subsampled(DistinctRows(1, 2), Gaussian(1.0, 1.0)),
+        lambda: Subsampled(Laplace(1.0, 1.0), Laplace(1.0, 1.0)),
+        lambda: Subsampled(DistinctRows(1, 2), AboveThreshold(1.0, 1.0, 1.0)),
+        lambda: DistinctRows(3, 2),
+        lambda: RepeatedRows(0, 2),
+        lambda: DistinctRows(1, 2**51),
+        lambda: FlippedRows(2**31, 10),
     ],
 )
 def test_a_part_that_is_not_what_the_bill_counts_is_refused(make) -> None:

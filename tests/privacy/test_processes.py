@@ -119,7 +119,7 @@ def a_repeat():
 
 def a_bought_marginal():
     opened = session()
-    within = 0.7 * opened.ask(hr.marginal("a", "b")).error
+    within = 0.8 * opened.ask(hr.marginal("a", "b")).error.max()
     return opened.ledger, lambda: opened.ask(hr.marginal("a", "b"), within=within)
 
 
@@ -160,7 +160,7 @@ def test_a_fork_is_refused_and_its_parent_is_not(use) -> None:
 
 def test_forty_forks_spend_nothing_between_them() -> None:
     opened = session()
-    within = 0.7 * opened.ask(hr.marginal("a", "b")).error
+    within = 0.8 * opened.ask(hr.marginal("a", "b")).error.max()
     answers = [forked(lambda: opened.ask(hr.marginal("a", "b"), within=within).value) for _ in range(40)]
     assert all(REFUSED in answer for answer in answers)
     assert opened.ask(hr.marginal("a", "b"), within=within).source == "measured"
@@ -378,16 +378,17 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
     universe = hr.Universe(**{name: hr.Integers(0, 3) for name in "abcdef"})
     counts = np.full(universe.size, 500)
     opened = hr.open(
-        Histogram(universe, counts), universe=universe, budget=APPROXIMATE, reserve=0.8, workload=hr.marginals(1)
+        Histogram(universe, counts), universe=universe, budget=Budget(10.0, 1e-6), reserve=0.9, workload=hr.marginals(1)
     )
     if not take_turns:
         without_turns(opened.ledger)
     before, costs = opened.spent, []
     names = [(x, y) for x in "abcdef" for y in "abcdef" if x < y]
+    within = 0.9 * min(opened.ask(hr.marginal(*pair)).error.max() for pair in names)
 
     def ask(mine: list[tuple[str, str]]) -> None:
         for pair in mine:
-            costs.append(opened.ask(hr.marginal(*pair), within=0.02).cost)
+            costs.append(opened.ask(hr.marginal(*pair), within=within).cost)
 
     together(*[lambda i=i: ask(names[i::4]) for i in range(4)])
     assert min(costs) > 0

@@ -78,6 +78,8 @@ class Budget:
             )
         if isinstance(event, events.SubsampledGaussian):
             amplification.require_private(event, self.neighbours)
+        if isinstance(event, events.Subsampled | events.FlippedRows):
+            amplification.require_neighbours(event, self.neighbours)
         if isinstance(event, events.PerturbedObjective):
             perturbed_objective.require_private(event, self.neighbours)
         if self.pure and event.delta > 0:

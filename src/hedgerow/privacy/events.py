@@ -22,9 +22,12 @@ from typing import TYPE_CHECKING, Any, Self, final
 from hedgerow import errors
 from hedgerow._checks import positive, whole
 
+MOST_ROWS = 2**50  # of any table
 COIN = 2**32  # rates of samples are multiples of its inverse, so that a coin is a comparison of whole numbers
 FINEST, COARSEST = 2.0**-40, 2.0**40
 """Noise of less or more than this many grid steps is refused, so that no sum can overflow, whatever the data hold."""
+
+ROUNDING = 2.0**-40  # relative: far more than a few operations in float64 can be off by
 
 
 def comparison_grid(scale: float) -> float:
@@ -326,6 +329,10 @@ class PoissonSample(Event):
         if self.heads > COIN:
             raise errors.InvalidInput(f"heads must be at most 2^32. Found {self.heads!r}. Give a rate of at most 1.")
 
+    def loss(self, epsilon: float) -> float:
+        """log(1 + q(e^ε′ − 1)): of what is ε′-private on the sample, where a row comes or goes."""
+        return _mixed_loss(self.heads / COIN, epsilon)
+
     @property
     def epsilon(self) -> float:
         return math.inf
@@ -333,6 +340,138 @@ class PoissonSample(Event):
     @property
     def rho(self) -> float:
         return math.inf
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class DistinctRows(Event):
+    """A secret sample of a table's rows, whose number is public: every set of ``size`` of them is as likely.
+
+    A part of other events: alone it is not billed.
+    """
+
+    size: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        _check_rows(self)
+        if not self.size <= self.rows:
+            raise errors.InvalidInput(
+                f"size must be at most the table's rows, {self.rows}. Found {self.size}. Take fewer, or with replacement."
+            )
+
+    def loss(self, epsilon: float) -> float:
+        """log(1 + (ℓ/n)(e^ε′ − 1)): of what is ε′-private on the sample."""
+        return _mixed_loss(self.size / self.rows, epsilon)
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        return math.inf
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class RepeatedRows(Event):
+    """The same with replacement: each of ``size`` rows is drawn from all of them, so that one may be drawn more than once."""
+
+    size: int
+    rows: int
+
+    def __post_init__(self) -> None:
+        _check_rows(self)
+
+    def loss(self, epsilon: float) -> float:
+        """ℓ·log(1 + (e^ε′ − 1)/n): a row that is drawn j times costs jε′."""
+        return self.size * _mixed_loss(1 / self.rows, epsilon)
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        return math.inf
+
+
+def _check_rows(sample: DistinctRows | RepeatedRows) -> None:
+    for name in ("size", "rows"):
+        object.__setattr__(sample, name, whole(name, getattr(sample, name)))
+    if not sample.rows <= MOST_ROWS:
+        raise errors.InvalidInput(f"rows must be at most 2^50. Found {sample.rows!r}. Use a smaller table.")
+
+
+def _mixed_loss(rate: float, epsilon: float) -> float:
+    """log(1 + rate·(e^ε − 1)), without overflow."""
+    if epsilon < 500:
+        return math.log1p(rate * math.expm1(epsilon))
+    return epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class Subsampled(Event):
+    """A secret sample, and what is drawn from it alone: ε-DP noise or a choice. The exact loss (docs/proofs/subsampled.md).
+
+    The sensitivity of ``inner`` is of one row of the sample: replaced in a sample of fixed size, come or gone in a Poisson
+    sample. A sample of fixed size is for neighbours that replace a row, a Poisson sample for rows that come and go.
+    """
+
+    sample: DistinctRows | RepeatedRows | PoissonSample
+    inner: Laplace | Exponential
+
+    @property
+    def epsilon(self) -> float:
+        return self.sample.loss(self.inner.epsilon)
+
+    @property
+    def rho(self) -> float:
+        return self.epsilon * math.tanh(self.epsilon / 2)
+
+    @property
+    def draws(self) -> Iterable[Event]:
+        return (self.sample, self.inner)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
+class FlippedRows(Event):
+    """``times`` sampling counting queries: each takes one row at random, asks it yes or no, and lies with probability heads/2^32.
+
+    With α = heads/2^32 and n rows, "yes" of a table with i such rows has probability α + (1 − 2α)i/n. One row more or less
+    changes its logarithm, and that of "no", by at most log(1 + (1 − 2α)/(αn)), which is attained (docs/proofs/scq.md).
+    """
+
+    heads: int
+    rows: int
+    times: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.heads < COIN // 2:
+            raise errors.InvalidInput(
+                f"heads must be below 2^31. Found {self.heads!r}. Lie with a probability below one half."
+            )
+
+    @property
+    def flip(self) -> float:
+        return self.heads / COIN
+
+    @property
+    def each(self) -> float:
+        """ε of one of them."""
+        return math.log1p((1 - 2 * self.flip) / (self.flip * self.rows))
+
+    @property
+    def epsilon(self) -> float:
+        return self.times * self.each
+
+    @property
+    def rho(self) -> float:
+        return self.times * self.each * math.tanh(self.each / 2)
 
 
 @final
@@ -391,6 +530,52 @@ class PerturbedObjective(Event):
         return (self.tilt, self.hide)
 
 
+@final
+@dataclasses.dataclass(frozen=True)
+class ThresholdedCounts(Event):
+    """How often each value occurs, with Gaussian noise, of those whose noisy count reaches a threshold T; of no others.
+
+    Which values occur is private: one that a single row has is told with probability P[1 + Z ≥ T], and that is δ. Beside it
+    the two tables have the same values, and the loss is that of the noise (docs/proofs/drafting.md). Values are whole, and
+    so is the noise. With Z a discrete Gaussian and k = T − 1,
+        P[Z ≥ k] ≤ e^(−k²/2σ²) / (1 − e^(−k/σ²)) / (√(2π)·σ),
+    a geometric series above the tail, and Poisson's sum below the whole.
+    """
+
+    noise: Gaussian
+    threshold: int
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.noise.grid != 1:
+            raise errors.InvalidInput(f"grid must be 1 for counts. Found {self.noise.grid!r}. Count in rows.")
+        if self.threshold < 2:
+            raise errors.InvalidInput(
+                f"threshold must be at least 2, or every value would be told. Found {self.threshold!r}. Raise it."
+            )
+        _check_delta(self.delta)
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        return self.noise.rho
+
+    @property
+    def delta(self) -> float:
+        σ, k = self.noise.sigma, self.threshold - 1
+        exponent = -((k / σ) ** 2) / 2
+        whole = max(1.0, math.sqrt(2 * math.pi) * σ)
+        bound = math.exp(exponent) / -math.expm1(-k / σ**2) / whole * (1 + ROUNDING)
+        return max(bound, math.ulp(0.0))  # never free, however small
+
+    @property
+    def draws(self) -> Iterable[Event]:
+        return (self.noise,)
+
+
 def _check_delta(delta: float) -> None:
     if not delta < 1:
         raise errors.InvalidInput(f"delta must be below 1. Found {delta!r}. Use far less than 1 / rows.")
@@ -401,13 +586,18 @@ KINDS: dict[str, type[Event]] = {
     for kind in (
         AboveThreshold,
         ApproximateDP,
+        DistinctRows,
         Exponential,
+        FlippedRows,
         Gaussian,
         Laplace,
         PerturbedObjective,
         PoissonSample,
         Repeated,
+        RepeatedRows,
+        Subsampled,
         SubsampledGaussian,
+        ThresholdedCounts,
     )
 }
 """All there are: whatever else calls itself an event is neither billed nor drawn."""

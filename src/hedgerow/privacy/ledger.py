@@ -18,24 +18,25 @@ import functools
 import math
 import threading
 from abc import ABC
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, MutableSequence, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, cast, final
+from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar, cast, final
 
 import numpy as np
 
 from hedgerow import errors
+from hedgerow._progress import tell
 from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import Event, Exponential, Gaussian, Laplace, Repeated
+from hedgerow.privacy.events import Event, Exponential, FlippedRows, Gaussian, Laplace, Repeated
 from hedgerow.privacy.process import Home, OneOnly
 
 Drawn = TypeVar("Drawn")
 FIT = Fraction(1, 10**12)
 """Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
-WRITTEN_DOWN = (Laplace, Gaussian, Exponential, Repeated)
+WRITTEN_DOWN = (Laplace, Gaussian, Exponential, Repeated, FlippedRows)
 """Events of which all that is released is what was drawn, so that it can be read again."""
 
 _issued = object()  # what a ledger shows when it makes a receipt
@@ -82,6 +83,10 @@ class Receipt(OneOnly):
         if self._keeps:
             self._ledger.record(self, drawn, private)
         return drawn
+
+    def compared(self) -> None:
+        """What a guard's round just said cannot be said again: the ledger takes care of the answer that follows."""
+        self._ledger.compared()
 
     def __repr__(self) -> str:
         return (
@@ -141,6 +146,16 @@ class Bill:
         return math.fsum(self.charges.values())
 
 
+@final
+@dataclass(frozen=True)
+class Standing:
+    """What a ledger had spent at some point, exactly: for one that is taken up from there rather than from its first entry."""
+
+    spent: Fraction = Fraction(0)
+    failing: Fraction = Fraction(0)
+    counts: Mapping[Event, int] = field(default_factory=dict)
+
+
 class Ledger(OneOnly, ABC):
     """A filter: adaptively chosen events pass as long as the sum of their costs stays within the budget.
 
@@ -150,7 +165,7 @@ class Ledger(OneOnly, ABC):
     ``earlier``: the entries of a ledger that is taken up again. They are spent. While the mechanism that made them goes the
     same way again, each charge is the next of them, and its receipt gives what came out then; what is left is for
     ``engine.resume``. An entry of which not all that came out was written down is lost, and charged again: too much, never
-    too little.
+    too little. ``standing`` and ``book``: what was spent before those, and where its entries are read when they are asked for.
 
     There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
     """
@@ -161,6 +176,8 @@ class Ledger(OneOnly, ABC):
         slack: float = 0.0,
         earlier: Sequence[Entry] = (),
         answers: Sequence[tuple[Any, Any]] = (),
+        standing: Standing | None = None,
+        book: MutableSequence[Entry] | None = None,
     ) -> None:
         if type(budget) is not Budget:  # another type could price events as it likes
             raise errors.InvalidInput(
@@ -168,18 +185,18 @@ class Ledger(OneOnly, ABC):
             )
         self._budget = budget
         self._total = Fraction(budget.total if slack == 0 else budget.rho(slack))
-        self._slack, self._failing = Fraction(slack), Fraction(0)
-        self._spent = Fraction(0)  # exact, so that many small costs do not drown in rounding
-        self._entries: list[Entry] = []
-        self._counts: dict[Event, int] = {}
+        so_far = standing or Standing()
+        self._slack, self._failing = Fraction(slack), so_far.failing
+        self._spent = so_far.spent  # exact, so that many small costs do not drown in rounding
+        self._entries: MutableSequence[Entry] = [] if book is None else book
+        self._counts: dict[Event, int] = dict(so_far.counts)
+        self._first = len(self._entries)  # the first entry of an opening
         self._turn, self._charging = _Turn(), threading.Lock()
         self._bills: list[tuple[Bill, Any]] = []
         self._answers = list(answers)
+        self._recalled = {question.key: answer for question, answer in answers}
         for entry in earlier:
-            if not all(map(math.isfinite, map(budget.cost, entry.events))):
-                raise errors.InvalidInput(
-                    f"An earlier entry must have a cost in {budget.currency}. Found {entry.events!r}. Take it up with its budget."
-                )
+            self._require_price(entry)
             self._count(entry)
         if self._failing > self._slack * (1 + FIT):  # the rest of δ converts to ρ, and would be promised twice
             raise errors.InvalidInput(
@@ -188,6 +205,7 @@ class Ledger(OneOnly, ABC):
             )
         self._taken_up = tuple(earlier)
         self._pending = collections.deque(earlier)
+        self._has_opened = not earlier  # else there is an opening to go through again
 
     @property
     def budget(self) -> Budget:
@@ -212,6 +230,11 @@ class Ledger(OneOnly, ABC):
         return float(self._slack)
 
     @property
+    def standing(self) -> Standing:
+        """What is spent so far, exactly."""
+        return Standing(self._spent, self._failing, dict(self._counts))
+
+    @property
     def events(self) -> tuple[Event, ...]:
         return tuple(event for entry in self._entries for event in entry.events)
 
@@ -226,6 +249,12 @@ class Ledger(OneOnly, ABC):
         draws and remembers. It may be nested.
         """
         return self._turn
+
+    @contextlib.contextmanager
+    def closed(self) -> Iterator[None]:
+        """Nothing can be charged meanwhile: what a function does that sees private values must not show here."""
+        with self.exclusively(), self._alone():
+            yield
 
     @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bill]:
@@ -257,6 +286,7 @@ class Ledger(OneOnly, ABC):
         if not planned:
             raise errors.InvalidInput("A charge must be for at least one event. Found none. Say what will be drawn.")
         costs = [self.budget.cost(event) for event in planned]
+        tell(lambda: f"{why or 'charging'} · {self.spent / self.budget.total:.0%} of the budget spent")
         with self.exclusively(), self._alone():
             entry = self._earlier(planned)
             if entry is None:
@@ -295,7 +325,7 @@ class Ledger(OneOnly, ABC):
 
     def _require_fitted_then(self, planned: tuple[Event, ...]) -> None:
         """A charge that was refused left no entry: it is refused again."""
-        before = self._taken_up[: len(self._taken_up) - len(self._pending)]
+        before = (*self._entries[: self._first], *self._taken_up[: len(self._taken_up) - len(self._pending)])
         costs = (
             Fraction(self.budget.cost(event)) for events in (*(e.events for e in before), planned) for event in events
         )
@@ -305,11 +335,34 @@ class Ledger(OneOnly, ABC):
                 "was refused then. Go on with what is known."
             )
 
+    def take_up(self) -> None:
+        """An opening begins. What an earlier one paid for that did not end, as after Ctrl-C, is met again."""
+        with self.exclusively():
+            if self._has_opened:
+                self._first, self._has_opened = len(self._entries), False
+            self._taken_up = tuple(self._entries[self._first :])
+            self._pending = collections.deque(self._taken_up)
+
+    def take_in(self, entry: Entry) -> None:
+        """An entry that was made elsewhere: the next one, which is spent here too, or what came out of one that is known."""
+        if entry.number < len(self._entries):
+            self._entries[entry.number] = entry
+            return
+        self._require_price(entry)
+        self._count(entry)
+
+    def _require_price(self, entry: Entry) -> None:
+        if not all(map(math.isfinite, map(self.budget.cost, entry.events))):
+            raise errors.InvalidInput(
+                f"An earlier entry must have a cost in {self.budget.currency}. Found {entry.events!r}. Take it up with its budget."
+            )
+
     def rest(self) -> tuple[Entry, ...]:
-        """The earlier entries that were not met again so far. From now on every charge is a new one."""
+        """The opening ends: the earlier entries that it did not meet again. From now on every charge is a new one."""
         with self.exclusively():
             rest = tuple(self._pending)
             self._pending.clear()
+            self._has_opened = True
             return rest
 
     def record(self, receipt: Receipt, released: Any, private: bool = True) -> None:
@@ -331,10 +384,35 @@ class Ledger(OneOnly, ABC):
     def note(self, question: Any, answer: Any) -> None:
         """An answer that was given, so that it is given again when the question is."""
         self._answers.append((question, answer))
+        self._recalled[question.key] = answer
+
+    def compared(self) -> None:
+        """A guard's open round was asked, so that the next answer is no function of the entries alone."""
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Every question that was answered, with its answer, in order."""
         return tuple(self._answers)
+
+    def recall(self, question: Any) -> Any | None:
+        """What was answered to it last."""
+        return self._recalled.get(question.key)
+
+    def opening(self) -> contextlib.AbstractContextManager[None]:
+        """While a session is opened: no other process opens, or charges, meanwhile."""
+        return contextlib.nullcontext()
+
+    keeps_state: ClassVar[bool] = False
+    """Whether it ever asks for what ``remember`` is given."""
+
+    def remember(self, state: Callable[[], Any]) -> None:
+        """How to ask whoever answers for all that it knows, as JSON: a ledger that lasts keeps it now and then."""
+
+    def remembered(self) -> Any | None:
+        """What was kept last; ``rest`` are then the entries since."""
+
+    def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], Drawn]) -> Drawn:
+        """``ask()``; where entries of other processes turn out to be ahead of whoever answers, after they are learned."""
+        return ask()
 
     def _keep(self, entry: Entry) -> None:
         """Make the entry durable before anything else happens: a new one, or one with what was released."""

@@ -206,7 +206,12 @@ class Noise:
 
         Δ = event.sensitivity
         over = functools.partial(receipt.released, lambda: ABOVE, self.private)
-        return GuardRound(threshold + draw(τ, Δ), lambda: draw(ν, 2 * Δ), over)
+
+        def compare() -> int:
+            receipt.compared()
+            return draw(ν, 2 * Δ)
+
+        return GuardRound(threshold + draw(τ, Δ), compare, over)
 
     def _comparison(self, scale: float) -> float:
         """One Laplace draw for a threshold test, of which only the outcome is released."""
@@ -237,6 +242,25 @@ class Noise:
         """The rows, by number, that are in the secret sample which is next on the receipt."""
         event: events.PoissonSample = self._redeemed(receipt, events.PoissonSample)
         return np.flatnonzero(self._below(events.COIN, rows) < event.heads)
+
+    def draw_rows(self, receipt: Receipt) -> Integers:
+        """The rows, by number, of the secret sample of fixed size that is next on the receipt."""
+        event: events.DistinctRows | events.RepeatedRows = self._redeemed(
+            receipt, events.DistinctRows, events.RepeatedRows
+        )
+        if isinstance(event, events.DistinctRows) and event.size == event.rows:
+            return np.arange(event.rows)  # all of them: nothing is left to chance
+        return self.subsample(event.rows, event.size, replace=isinstance(event, events.RepeatedRows))
+
+    def flips(self, holds: Callable[[Integers], NDArray[np.bool_]], receipt: Receipt) -> NDArray[np.bool_]:
+        """Sampling counting queries: what ``holds`` says of rows at random, by their numbers, each with its coin to lie."""
+        event: events.FlippedRows = self._redeemed(receipt, events.FlippedRows)
+
+        def draw() -> NDArray[np.bool_]:
+            truths = np.asarray(holds(self._below(event.rows, event.times)), dtype=bool)
+            return np.asarray(truths ^ (self._below(events.COIN, event.times) < event.heads))
+
+        return receipt.released(draw, self.private)
 
     def subsample(self, n: int, size: int, replace: bool = False) -> Integers:
         """`size` of the indices 0..n−1, uniformly and in random order; all different unless `replace`."""
@@ -368,6 +392,11 @@ class Seeded(Noise):
         self._require_home()
         with self._lock:
             return np.random.default_rng(self._sequence.spawn(1)[0])
+
+
+def secret(size: int = 32) -> bytes:
+    """Bytes that nobody can guess: for keys and names, never for noise."""
+    return os.urandom(size)
 
 
 def _announce(message: str) -> None:
