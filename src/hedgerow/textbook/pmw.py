@@ -205,7 +205,7 @@ class OnlinePMW:
 
     def resume(self, entries: Sequence[Entry]) -> None:
         """How far the guard was. What entries taught is learned by ``relearn``, in the order of all mechanisms' entries."""
-        self._progress = sparse_vector.resumed(self._guard, entries)
+        self._progress = sparse_vector.resumed(self._guard, entries, self._progress)
 
     def relearn(self, entry: Entry) -> None:
         """What one entry taught, if it is a measurement that came out."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 from hedgerow.errors import BudgetExceeded, InvalidInput
@@ -202,12 +202,16 @@ def _floored(value: float, unit: float) -> int:
     return math.floor(value / unit)
 
 
-def resumed(config: SparseVector, entries: Sequence[Entry]) -> Progress:
-    """How far this sparse vector was: the rounds of it that ended. One that was open is over, and the next is charged."""
+def resumed(config: SparseVector, entries: Sequence[Entry], progress: Progress | None = None) -> Progress:
+    """How far this sparse vector was: the rounds of it that ended. One that was open is over, and the next is charged.
+
+    ``progress``: where it goes on meanwhile, and the entries are those of others. Its own round stays open.
+    """
+    so_far = progress or Progress()
     rounds = [
         e for e in entries if e.why == ROUND and e.event == config.guard and e.about["threshold"] == config.threshold
     ]
-    return Progress(tops=sum(entry.released == (ABOVE,) for entry in rounds))
+    return replace(so_far, tops=so_far.tops + sum(entry.released == (ABOVE,) for entry in rounds))
 
 
 # Accuracy: every one of k adaptive comparisons is right to within a width w, except with probability β.

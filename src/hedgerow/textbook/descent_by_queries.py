@@ -1,0 +1,282 @@
+"""Gradient descent whose every coordinate is a statistical query to a few rows at random.
+
+Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 4, Theorems 14 and
+21, Corollaries 15 and 16; Shamir & Zhang for the strongly convex steps. Proof: docs/proofs/descent_by_queries.md.
+
+Symbols: S the table, Θ the set, D its diameter, d coordinates, G a bound on the norm of a row's gradient, H the strong convexity, T
+steps, η_t the step, ∇̃ the answers; r the variance of the noise in ∇̃ as a share of G²; m runs, k questions in all.
+
+Differs: x_t is projected onto Θ (the proofs do, the listing does not). An answer is an unbiased estimate of the table's gradient,
+whatever the size of its sample, so the expected excess on the table follows without the accuracy of a single answer: ℓ is a few
+dozen, where the theorems ask for d/α⁴, and what they say of n follows from the noise alone. The constants are stated. A ridge is
+public, and added exactly. Boosting has scores that are bounded by G·D, as losses less that of the starting point, on a sample.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from hedgerow._checks import positive, whole
+from hedgerow._types import Array, Integers
+from hedgerow.convex.losses.families import Loss
+from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.data.row_values import STEPS, Valued
+from hedgerow.data.rows import Rows
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.privacy.events import DistinctRows, Exponential, Laplace, Subsampled
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.noise import Noise
+from hedgerow.textbook import subsampled
+from hedgerow.textbook.subsampled import GRID
+
+
+@final
+@dataclass(frozen=True)
+class Risk:
+    """The average loss over rows, with its public constants. Features are cut to ±``feature_bound``, labels to ±``label_bound``.
+
+    ``loss`` names its target and features, which are columns of numbers or flags; what is no number is 0.
+    """
+
+    loss: Loss
+    over: ConvexSet
+    feature_bound: float = 1.0
+    label_bound: float = 1.0
+
+    def __post_init__(self) -> None:
+        loss = self.loss
+        if loss.target is None or loss.interactions or loss.onehot or loss.where is not None:
+            raise InvalidInput(
+                "A loss of rows must have a target and plain features. Found none, or interactions, onehot or where. "
+                "For example losses.Logistic(target='smoker', features=['age'])."
+            )
+        if not math.isfinite(self.over.diameter_l2(self.dimension)):
+            raise InvalidInput("The set must be bounded. Found one that is not. Give one, such as L2Ball(1.0).")
+        positive("The largest slope of the loss", self.slope, "Use a loss with a bounded slope on the set.")
+
+    @property
+    def dimension(self) -> int:
+        return len(self.loss.features) + int(self.loss.intercept)
+
+    @functools.cached_property
+    def slope(self) -> float:
+        """sup |φ′| over the set."""
+        b = positive("feature_bound", self.feature_bound)
+        return self.loss.lipschitz(max(b, 1.0) * self.over.radius_l1(self.dimension), self.label_bound)
+
+    @property
+    def coordinate(self) -> float:
+        """The largest coordinate of a row's gradient, without the ridge."""
+        return self.slope * max(self.feature_bound, 1.0)
+
+    @property
+    def data_norm(self) -> float:
+        return self.coordinate * math.sqrt(self.dimension)
+
+    @property
+    def norm(self) -> float:
+        """G."""
+        return self.data_norm + self.loss.ridge * self.over.radius_l2(self.dimension)
+
+    @property
+    def diameter(self) -> float:
+        """D."""
+        return self.over.diameter_l2(self.dimension)
+
+    @property
+    def strong_convexity(self) -> float:
+        """H."""
+        return self.loss.strong_convexity
+
+    def rows(self, data: Rows, indices: Integers) -> tuple[Array, Array]:
+        """Features and labels of rows, cut to their bounds."""
+        target = self.loss.target
+        assert target is not None
+        *columns, labels = data.take(indices, (*self.loss.features, target))
+        X = np.ones((indices.size, self.dimension))
+        for j, column in enumerate(columns):
+            X[:, j] = _numbers(column, self.feature_bound)
+        return X, self.loss.as_labels(_numbers(labels, self.label_bound))
+
+    def gradient(self, data: Rows, theta: Array, j: int) -> Valued:
+        """Coordinate j of the gradient as a statistical query: (g/B + 1)/2 for B the largest coordinate."""
+
+        def valued(indices: Integers) -> Integers:
+            X, y = self.rows(data, indices)
+            return _steps(self.loss.derivative(np.vecdot(X, theta), y) * X[:, j], self.coordinate)
+
+        return valued
+
+    def scores(self, data: Rows, thetas: list[Array], start: Array) -> Callable[[Integers], Integers]:
+        """How much better than the start each θ is for every row, ridge and all: in [0, 1], a line a θ."""
+
+        def scored(indices: Integers) -> Integers:
+            X, y = self.rows(data, indices)
+            at_start = self._value(X, y, start)
+            return np.stack(
+                [_steps(at_start - self._value(X, y, theta), self.norm * self.diameter) for theta in thetas]
+            )
+
+        return scored
+
+    def _value(self, X: Array, y: Array, theta: Array) -> Array:
+        return self.loss.value(np.vecdot(X, theta), y) + self.loss.ridge / 2 * float(theta @ theta)
+
+
+def _numbers(column: Any, bound: float) -> Array:
+    return np.clip(np.nan_to_num(np.asarray(column, dtype=np.float64), nan=0.0), -bound, bound)
+
+
+def _steps(values: Array, bound: float) -> Integers:
+    return np.floor(np.clip(values / (2 * bound) + 0.5, 0.0, 1.0) * STEPS + 0.5).astype(np.int64)
+
+
+@final
+@dataclass(frozen=True)
+class DescentPlan:
+    """What will be asked, all of it public. ``choice`` is there where runs are boosted."""
+
+    risk: Risk
+    steps: int
+    query: subsampled.Plan
+    runs: int = 1
+    choice: Subsampled | None = None
+
+    @property
+    def calls(self) -> int:
+        """Of Algorithm 1."""
+        return self.runs * self.steps * self.risk.dimension
+
+    def step(self, t: int) -> float:
+        """η_t: 2/(Ht) where the loss is strongly convex, else D/(G√t)."""
+        H = self.risk.strong_convexity
+        return 2 / (H * t) if H > 0 else self.risk.diameter / (self.risk.norm * math.sqrt(t))
+
+    @property
+    def expected_excess(self) -> float:
+        """A bound on the expected excess on the table of one run: Theorem 14, or 21, with constants."""
+        return expected_excess(self.risk, self.steps, self.query)
+
+
+def answer_variance(risk: Risk, query: subsampled.Plan) -> float:
+    """d times the variance of the noise in one coordinate: discrete Laplace noise has at most that of the continuous, 2b²."""
+    noise = query.event.inner
+    assert isinstance(noise, Laplace)
+    return risk.dimension * 2 * (noise.scale * 2 * risk.coordinate / query.scale) ** 2
+
+
+def expected_excess(risk: Risk, steps: int, query: subsampled.Plan) -> float:
+    """Convex: (D/√T)(G/2 + G̃²/G); strongly convex: G̃²(1 + ln T)/(HT), with G̃² = G² + the noise's variance.
+
+    Values are rounded to a grid, which biases a coordinate by at most half of it.
+    """
+    G, D, T, H = risk.norm, risk.diameter, steps, risk.strong_convexity
+    second = G**2 + answer_variance(risk, query)
+    rounding = math.sqrt(risk.dimension) * GRID * risk.coordinate * D
+    if H > 0:
+        return second * (1 + math.log(T)) / (H * T) + rounding
+    return D / math.sqrt(T) * (G / 2 + second / G) + rounding
+
+
+def configure(
+    risk: Risk,
+    rows: int,
+    *,
+    alpha: float,
+    beta: float | None = None,
+    queries: int = 1,
+    size: int = 64,
+    noise: float = 0.5,
+) -> DescentPlan:
+    """Steps and noise for an expected excess of α on the table; with ``beta``, for α but with probability β in all of k questions.
+
+    ``size``: ℓ. ``noise``: the variance of the noise as a share of G²; more is cheaper by the step, and takes more steps.
+    """
+    sample = DistinctRows(min(whole("size", size), rows), rows)
+    spread = (
+        math.sqrt(positive("noise", noise) / (2 * risk.dimension)) * risk.norm / (2 * risk.coordinate) * sample.size
+    )
+    query = subsampled.Plan(Subsampled(sample, Laplace(1.0, spread, GRID)), 1.0, 1.0, float(sample.size))
+    positive("alpha", alpha)
+    if beta is None:
+        return DescentPlan(risk, _steps_for(risk, query, alpha), query)
+    if not 0 < positive("beta", beta) < 1:
+        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
+    # Each run is within α/4 with probability ½ (Markov), one of m but for β/(2k); choosing costs at most 3α/4 more.
+    runs = max(1, math.ceil(math.log2(2 * queries / beta)))
+    return DescentPlan(
+        risk,
+        _steps_for(risk, query, alpha / 8),
+        query,
+        runs,
+        _choice(risk, rows, 0.75 * alpha, beta / (2 * queries), runs),
+    )
+
+
+def _steps_for(risk: Risk, query: subsampled.Plan, alpha: float) -> int:
+    high = 1
+    while expected_excess(risk, high, query) > alpha:
+        high *= 2
+        if high > 2**40:
+            raise InvalidInput(f"alpha must be larger. Found {alpha!r}. Ask for less accuracy, or scale the features.")
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if expected_excess(risk, middle, query) <= alpha else (middle, high)
+    return high
+
+
+def _choice(risk: Risk, rows: int, alpha: float, beta: float, runs: int) -> Subsampled:
+    """The exponential mechanism on scores of a sample: within α of the best run but with probability β.
+
+    Half of α for the sample, whose mean is within t for every run: 2V·2t; half for the choice: 2V/ℓ·(2/ε′)·ln(m·2/β).
+    """
+    V = risk.norm * risk.diameter
+    t = (alpha / 2) / (4 * V) - GRID
+    if not t > 0:
+        raise InvalidInput(f"alpha must be larger. Found {alpha!r}. Ask for less accuracy, or scale the features.")
+    size = math.ceil(math.log(4 * runs / beta) / (2 * t * t))
+    sample = DistinctRows(min(size, rows), rows)
+    epsilon = 2 * math.log(2 * runs / beta) * 2 * V / (sample.size * alpha / 2)
+    return Subsampled(sample, Exponential(1.0, epsilon))
+
+
+def descend(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
+    """Algorithm 4, once: the average of the points at which the gradient was asked for."""
+    risk = plan.risk
+    theta = risk.over.project(np.zeros(risk.dimension))
+    total = np.zeros(risk.dimension)
+    for t in range(1, plan.steps + 1):
+        total += theta
+        said = [
+            subsampled.answer(plan.query, risk.gradient(data, theta, j), data.rows, ledger, noise).value
+            for j in range(risk.dimension)
+        ]
+        gradient = (2 * np.array(said) - 1) * risk.coordinate + risk.loss.ridge * theta
+        theta = risk.over.project(theta - plan.step(t) * gradient)  # x_t = Π(x_{t−1} − η_t ∇̃)
+    return total / plan.steps
+
+
+def minimise(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
+    """θ: of one run, or the best of several by the exponential mechanism (Corollaries 15 and 16). Refused before it begins."""
+    data.require((*plan.risk.loss.features, str(plan.risk.loss.target)))
+    with ledger.exclusively():
+        cost = plan.calls * ledger.budget.cost(plan.query.event)
+        cost += ledger.budget.cost(plan.choice) if plan.choice is not None else 0.0
+        if cost > ledger.remaining * (1 + 1e-12):
+            raise BudgetExceeded(
+                f"cost must be at most {ledger.remaining:.4g} (what is left). Found {cost:.4g} for {plan.calls} queries. "
+                "Ask for less accuracy, or use more rows."
+            )
+        runs = [descend(plan, data, ledger, noise) for _ in range(plan.runs)]
+        if plan.choice is None:
+            return runs[0]
+        start = plan.risk.over.project(np.zeros(plan.risk.dimension))
+        scored = plan.risk.scores(data, runs, start)
+        return runs[subsampled.choose(plan.choice, scored, data.rows, ledger, noise)]

@@ -1,0 +1,202 @@
+"""Sampling counting queries: one row at random is asked yes or no, and lies now and then. Counts from many, stopped at any time.
+
+Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 3, Lemma 12,
+Theorem 11, Proposition 13 and §5. Proof: docs/proofs/scq.md. The intervals: Robbins' mixture of Bernoulli likelihoods, with Ville's
+inequality.
+
+Symbols: n rows, i of which say yes; α the probability of a lie; k queries; P[yes] = α + (1 − 2α)i/n.
+
+Differs: the loss is exact, log(1 + (1 − 2α)/(αn)), where Lemma 12 bounds it by 1/(αn). Counts take the lies into account: where
+Proposition 13 averages the answers, which leans towards one half by up to α, we solve for i/n. Its Hoeffding bound is for one number of
+flips fixed beforehand; an iterator that may be stopped whenever its interval pleases needs one for all numbers at once.
+Only for neighbours that replace a row: n is in the loss. A probability of a lie is a multiple of 2^-32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy  # which loads its parts when they are first named
+from numpy.typing import NDArray
+
+from hedgerow._checks import positive, whole
+from hedgerow._types import Integers
+from hedgerow.data.row_values import STEPS, Valued
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import COIN, FlippedRows, Laplace
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.noise import Noise
+
+WHY = "sampling counting query"
+PRIOR = 0.5  # of both ends, in the mixture over which an interval is taken
+BLOCK = 1 << 20  # rows that the naive converse looks at together
+
+
+@final
+@dataclass(frozen=True)
+class SCQ:
+    """What is public: n, and how often a row lies, in 2^32 times. Make one with ``scq``."""
+
+    rows: int
+    heads: int
+
+    @property
+    def flip(self) -> float:
+        """α: an answer's expectation is this close to the fraction of the table."""
+        return self.heads / COIN
+
+    def event(self, times: int = 1) -> FlippedRows:
+        return FlippedRows(self.heads, self.rows, times)
+
+
+def scq(rows: int, alpha: float) -> SCQ:
+    """Queries that lie with probability α, rounded down."""
+    if not 2**-32 <= positive("alpha", alpha) < 0.5:
+        raise InvalidInput(f"alpha must be at least 2^-32 and below 1/2. Found {alpha!r}. Give the share of lies.")
+    return SCQ(whole("rows", rows), math.floor(alpha * COIN))
+
+
+def holding(valued: Valued) -> Callable[[Integers], NDArray[np.bool_]]:
+    """A predicate of rows by number, from values in steps: yes from one half on."""
+    return lambda indices: valued(indices) * 2 >= STEPS
+
+
+def flips(config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, times: int = 1) -> NDArray[np.bool_]:
+    """So many answers to one question, each about a row of its own, in a time that does not depend on n."""
+    if config.rows != rows:
+        raise InvalidInput(f"A query must be for the table's {rows} rows. Found {config.rows}. Make it again.")
+    with ledger.exclusively():
+        receipt = ledger.charge(config.event(whole("times", times)), why=WHY)
+
+        def holds(indices: Integers) -> NDArray[np.bool_]:
+            with ledger.closed():
+                return holding(valued)(indices)
+
+        return noise.flips(holds, receipt)
+
+
+# Counts
+
+
+@final
+@dataclass(frozen=True)
+class Counted:
+    """A fraction of the rows after so many flips, within [low, high] after any number of them but with probability β in all."""
+
+    value: float
+    low: float
+    high: float
+    flips: int
+    cost: float
+
+    @property
+    def error(self) -> float:
+        return (self.high - self.low) / 2
+
+
+def counting(
+    config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, *, beta: float, at_once: int | None = None
+) -> Iterator[Counted]:
+    """Proposition 13, stopped whenever you like: flips, and an interval that narrows as they come.
+
+    All intervals hold at once with probability 1 − β, so the moment to stop may depend on them. ``at_once``: flips between
+    two intervals; by default a tenth more of them each time. Ends when the budget does; the last interval is what is known then.
+    """
+    if not 0 < positive("beta", beta) < 1:
+        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
+    yes = asked = 0
+    spent, low, high = 0.0, 0.0, 1.0
+    while True:
+        times = max(1, asked // 10) if at_once is None else at_once
+        try:
+            answers = flips(config, valued, rows, ledger, noise, times)
+        except BudgetExceeded:
+            if asked == 0:
+                raise
+            return
+        spent += ledger.budget.cost(config.event(times))
+        yes, asked = yes + int(answers.sum()), asked + times
+        ends = interval(yes, asked, beta)
+        low = max(low, honest(ends[0], config.flip))
+        high = max(low, min(high, honest(ends[1], config.flip)))
+        yield Counted(min(high, max(low, honest(yes / asked, config.flip))), low, high, asked, spent)
+
+
+def honest(said: float, flip: float) -> float:
+    """The fraction of rows that say yes, where a fraction of the answers did."""
+    return min(1.0, max(0.0, (said - flip) / (1 - 2 * flip)))
+
+
+def interval(yes: int, asked: int, beta: float) -> tuple[float, float]:
+    """Probabilities of yes that the answers do not rule out, at whatever number of them one stops.
+
+    Under p, M_t(p) = ∫ θ^s(1 − θ)^(t−s) dBeta(½, ½)(θ) / p^s(1 − p)^(t−s) is a martingale from 1: it ever reaches 1/β with
+    probability at most β. It is convex in p's logit, least at s/t, so that what is left is an interval.
+    """
+    no = asked - yes
+    mixed = float(scipy.special.betaln(PRIOR + yes, PRIOR + no) - scipy.special.betaln(PRIOR, PRIOR))
+
+    def excess(p: float) -> float:
+        likelihood = (yes * math.log(p) if yes else 0.0) + (no * math.log1p(-p) if no else 0.0)
+        return mixed - likelihood - math.log(1 / beta)
+
+    middle, tiny = min(max(yes / asked, 1e-15), 1 - 1e-15), 1e-300
+    if excess(middle) >= 0:  # never but by rounding: the best p is not ruled out
+        return 0.0, 1.0
+    low = 0.0 if yes == 0 else float(scipy.optimize.brentq(excess, tiny, middle, xtol=1e-12))
+    high = 1.0 if no == 0 else float(scipy.optimize.brentq(excess, middle, 1 - 1e-16, xtol=1e-12))
+    return max(0.0, low - 2e-12), min(1.0, high + 2e-12)
+
+
+def flips_for(alpha: float, beta: float, queries: int = 1) -> int:
+    """Proposition 13: ℓ = 2 log(4k/β)/α² flips of each query, where their number is fixed beforehand."""
+    return math.ceil(2 * math.log(4 * queries / beta) / alpha**2)
+
+
+# The population, and the converse
+
+
+def for_population(rows: int, *, alpha: float, beta: float, queries: int) -> tuple[SCQ, Budget]:
+    """Theorem 11: lies of α/2 and (α/64, αβ/16)-privacy of all k, so that every expectation is within α of the population's."""
+    config, budget = scq(rows, alpha / 2), Budget(alpha / 64, alpha * beta / 16)
+    least = population_rows(alpha=alpha, beta=beta, queries=queries)
+    if rows < least:
+        raise InvalidInput(f"rows must be at least {least} for this. Found {rows}. Use more rows, or a larger alpha.")
+    return config, budget
+
+
+def population_rows(*, alpha: float, beta: float, queries: int) -> int:
+    """The least n of Theorem 11: for the privacy of k flips, and for Theorem 10's 1024 log(k/β)/α²."""
+    total = Budget(alpha / 64, alpha * beta / 16).total
+    high = math.ceil(1024 * math.log(queries / beta) / alpha**2)
+    low = high - 1
+
+    def enough(n: int) -> bool:
+        return scq(n, alpha / 2).event(queries).rho <= total
+
+    while not enough(high):
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
+def naive_flip(alpha: float, beta: float, valued: Valued, rows: int, ledger: Ledger, noise: Noise) -> bool:
+    """§5's converse, for comparison: count everything, add noise to within α but with probability β, and flip that coin.
+
+    It reads the whole table, and its noise costs log(1/β)/(αn), where an honest flip costs less than 1/(αn).
+    """
+    event = Laplace(1.0, alpha * rows / math.log(1 / beta), 1 / STEPS)
+    with ledger.exclusively():
+        receipt = ledger.charge(event, why="naive flip")
+        holds = holding(valued)
+        with ledger.closed():
+            total = sum(int(holds(np.arange(s, min(s + BLOCK, rows))).sum()) for s in range(0, rows, BLOCK))
+        share = noise.add(float(total), receipt) / rows
+    return bool(noise.generator().random() < share)
