@@ -28,6 +28,7 @@ WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
 PRACTICAL, GUARD = "engines.practical", "textbook.sparse_vector:_ready"
 MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_overview", "_choose"))
 TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
+CERTIFY = f"{PRACTICAL}.certificate:certified"
 NUMBER, ORACLE = (f"{PRACTICAL}.convex:Convex.{name}" for name in ("_measured", "_oracle"))
 SINGLE = [hr.marginal(name) for name in U.names]
 
@@ -41,7 +42,7 @@ def people(rows: int, universe: hr.Universe = U) -> np.ndarray:
 
 def opened(counts: np.ndarray, ledger: Any, noise: Any, **options: Any) -> Session:
     data = Histogram(U if counts.shape == U.shape else WIDE, counts)
-    given = {"workload": None, "queries": 100, "beta": 0.05, "guard": 0.0, "reserve": 0.0, **options}
+    given = {"workload": None, "queries": 100, "beta": 0.05, "guard": 0.0, "reserve": 0.0, "certify": False, **options}
     return Session(data, ledger, noise, prefitted(data, ledger, noise, **given))
 
 
@@ -70,6 +71,25 @@ def prefit(budget: Budget, everything: bool = False, rows: int = 3000) -> Case:
     direct = everything and rows > 3000
     sites = {MEASURE} | (set() if direct else {CHOOSE}) | (set() if budget.pure or everything else {OVERVIEW})
     return Case(run, budget, tables(people(rows), budget, 6), reversed_table(people(rows)), frozenset(sites))
+
+
+def certificate(budget: Budget, rows: int = 10**5) -> Case:
+    """The largest errors of questions on up to three attributes, and the mean of those that no table covers."""
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        session = opened(counts, ledger, noise, workload=SINGLE[:1], certify=True)
+        assert session.certificate is not None and session.certificate.typical is not None
+        return told(session, str(session.certificate))
+
+    sites = {MEASURE if budget.pure else OVERVIEW, CERTIFY}
+    return Case(
+        run,
+        budget,
+        tables(people(rows), budget, 6),
+        reversed_table(people(rows)),
+        frozenset(sites),
+        {"certificate": 0.99},
+    )
 
 
 def purchases(budget: Budget) -> Case:
@@ -109,8 +129,6 @@ def guarded(budget: Budget) -> Case:
         return told(session, [session.ask(query) for query in asked])
 
     sites = {MEASURE if budget.pure else OVERVIEW, GUARD, QUERY}
-    if budget == BUDGETS["add-remove, pure"]:  # where n is bought first
-        sites |= {TABLE}
     why = {"guard round": 0.9, "measured query": 0.9}
     return Case(
         run,
@@ -176,6 +194,7 @@ CASES: dict[str, Callable[[], Case]] = {
     **{f"prefit, {k}": functools.partial(prefit, b) for k, b in BUDGETS.items()},
     **{f"release, {k}": functools.partial(prefit, b, True, 10**5) for k, b in BUDGETS.items()},
     **{f"release with much noise, {k}": functools.partial(prefit, b, True, 100) for k, b in BUDGETS.items()},
+    **{f"certificate, {k}": functools.partial(certificate, b) for k, b in BUDGETS.items()},
     **{f"within, {k}": functools.partial(purchases, b) for k, b in BUDGETS.items()},
     **{f"guard, {k}": functools.partial(guarded, b) for k, b in BUDGETS.items()},
     **{f"excess risk, {k}": functools.partial(checked, b) for k, b in BUDGETS.items()},

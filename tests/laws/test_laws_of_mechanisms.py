@@ -69,7 +69,15 @@ def table(rows: int = 200_000) -> Histogram:
 def opened(source: Noise, budget: hr.Budget, data: Histogram | None = None, **options) -> tuple[Session, Histogram]:
     """As ``hr.open`` does it, with a source of our own."""
     data, account = data or table(), hr.Accountant(budget)
-    given = {"workload": None, "queries": 1000, "beta": 0.05, "guard": 0.0, "reserve": 0.05, **options}
+    given = {
+        "workload": None,
+        "queries": 1000,
+        "beta": 0.05,
+        "guard": 0.0,
+        "reserve": 0.05,
+        "certify": False,
+        **options,
+    }
     return Session(data, account, source, prefitted(data, account, source, **given)), data
 
 

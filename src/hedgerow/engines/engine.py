@@ -11,11 +11,28 @@ from typing import Any, Protocol
 
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimises
+from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Estimate
+from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import AnswersMarginals
 from hedgerow.questions.linear import AnswersLinear, Linear
+
+
+class AnswersForNothing:
+    """An engine of which every question is answered at no price, or refused."""
+
+    certificate: Certificate | None = None
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        raise NotImplementedError
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Both as they are: the ratio's bar says whether that is what was asked for."""
+        return self.linear(numerator, None), self.linear(denominator, None)
+
+    def price(self, bound: Bound[Any], within: float) -> float:
+        return 0.0
 
 
 class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
@@ -29,6 +46,16 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     def rows(self) -> float:
         """n where it is public, else an estimate of it."""
 
+    @property
+    def certificate(self) -> Certificate | None:
+        """What holds of all small questions, asked or not; None where nothing was certified."""
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Both, such that the one's share of the other, which holds it, has a bar of ``within``: met, or refused unpaid."""
+
+    def price(self, bound: Bound[Any], within: float) -> float:
+        """What asking it with this ``within`` would cost now, in the budget's currency. Public, and nothing is charged."""
+
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answers that consult nothing private, all at once; None where each may depend on the one before."""
 
@@ -36,4 +63,7 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
         """The bar of rows·value around the true number of rows, where ``error`` is that of the fraction."""
 
     def resume(self, entries: Sequence[Entry]) -> None:
-        """Learn again what these entries of a stream taught, in order."""
+        """Learn what these entries of a stream taught, in order: its own, taken up again, or those of other processes."""
+
+    def state(self) -> Any | None:
+        """All that it knows, public and as JSON, from which it is made again without its entries; None where they are few."""

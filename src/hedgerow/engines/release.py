@@ -8,18 +8,21 @@ from typing import Any
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
+from hedgerow.engines.engine import AnswersForNothing
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import BoundMarginal, BoundMean
+from hedgerow.questions.composed import BoundCount
+from hedgerow.questions.counts import BoundMarginal
 from hedgerow.questions.linear import Linear, marginal_cells
+from hedgerow.questions.quotients import BoundMean
 from hedgerow.questions.universe import Universe
 from hedgerow.textbook import mwem
 from hedgerow.textbook.mwem import MWEMConfig, MWEMRelease
 
 
-class Offline:
+class Offline(AnswersForNothing):
     """A hypothesis released all at once (``mwem``): within 3α on its workload, with no promise elsewhere."""
 
     def __init__(self, released: MWEMRelease, config: MWEMConfig, workload: Sequence[Linear]) -> None:
@@ -63,6 +66,9 @@ class Offline:
     def resume(self, entries: Sequence[Entry]) -> None:
         """Nothing: all of it was learned, or read from the ledger, when it was released."""
 
+    def state(self) -> None:
+        """None: it learns once."""
+
 
 def released(data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequence[Bound[Any]], beta: float) -> Offline:
     """The lecture's offline mechanism on a workload of linear questions, marginals cell by cell."""
@@ -83,8 +89,10 @@ def _linear(bound: Bound[Any], universe: Universe) -> Sequence[Linear]:
             return [bound]
         case BoundMarginal():
             return marginal_cells(universe, bound.attributes)
+        case BoundCount():
+            return [bound.low, bound.high]
         case BoundMean():
             return [bound.numerator, bound.denominator]
     raise InvalidInput(
-        "The workload of method='mwem' must be of linear questions. Found a convex one. Use method='adaptive'."
+        "The workload of method='mwem' must be of counts, tables and means. Found another. Use method='adaptive'."
     )

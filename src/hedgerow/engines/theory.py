@@ -19,6 +19,7 @@ from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
+from hedgerow.engines.engine import AnswersForNothing
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -36,7 +37,7 @@ from hedgerow.textbook.pmw import configure as configure_linear
 ROOM = 1.25  # times the least α of the convex theorem: at the least itself the oracle takes ten times the steps
 
 
-class Theory:
+class Theory(AnswersForNothing):
     """Online PMW behind the interface that a session asks."""
 
     def __init__(
@@ -120,6 +121,9 @@ class Theory:
         self._pmw.resume(entries)
         if self._convex is not None:
             self._convex.resume(entries)
+
+    def state(self) -> None:
+        """None: the theorem bounds how much there is to learn again."""
 
     def _require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
         reach = self.error if reach is None else reach

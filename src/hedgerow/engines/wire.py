@@ -5,20 +5,29 @@ With this module everything below it has its form too.
 
 from __future__ import annotations
 
+from typing import Any, get_args
+
 import numpy as np
 
 import hedgerow.convex.wire  # noqa: F401  # registers its kinds
 from hedgerow._types import Array
+from hedgerow.convex.minimize import BoundMinimize, Minimize
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import Query
+from hedgerow.questions.bound import Bound, Estimate, Source
+from hedgerow.questions.composed import Composed
+from hedgerow.questions.counts import BoundMarginal, Query, Resolution
+from hedgerow.questions.counts import bound as bound_to
+from hedgerow.questions.counts import marginal as make_marginal
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.wire import inner, register, register_dataclass, thing
+from hedgerow.questions.row_statistic import RowStatistic
+from hedgerow.questions.statistics import BoundTop
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire import inner, register, register_dataclass, register_refusal, thing
 from hedgerow.questions.wire_values import (
     Json,
     kind_of,
@@ -47,6 +56,11 @@ DTYPES = ("float64", "int64")
 
 for event in events.KINDS.values():
     register_dataclass(event)
+register_refusal(
+    RowStatistic,
+    "A question must be an expression, such as hr.count, to be stored or sent. Found a statistic, and functions have no JSON "
+    "form. Ask it of a session in the process that defines it.",
+)
 
 
 def _write_measurement(measurement: Measurement) -> dict[str, Json]:
@@ -94,23 +108,25 @@ register("measurement", Measurement, _write_measurement, _read_measurement)
 
 
 def _write_estimate(estimate: Estimate) -> dict[str, Json]:
+    """Without what older records do not have, where it says nothing: an estimate has one text."""
+    coarse, usual = estimate.resolution, estimate.typical
     return {
         "value": write_value(estimate.value),
         "error": write_value(estimate.error),
         "source": write_text("source", estimate.source),
-        "resolution": write_value(estimate.resolution),
-        "typical": write_value(estimate.typical),
+        **({"resolution": write_value(coarse)} if isinstance(coarse, np.ndarray) or coarse != 0 else {}),
+        **({} if usual is None else {"typical": write_value(usual)}),
     }
 
 
-def _read_estimate(value: Json, error: Json, source: Json, resolution: Json, typical: Json) -> Estimate:
+def _read_estimate(value: Json, error: Json, source: Json, resolution: Json = 0.0, typical: Json = None) -> Estimate:
     found, said = read_value(value), read_text("source", source)
     bar, coarse, usual = (
         _read_widths(name, record)
         for name, record in (("error", error), ("resolution", resolution), ("typical", typical))
     )
-    if said not in ("hypothesis", "measured", "repeat"):
-        refuse("source", "'hypothesis', 'measured' or 'repeat'", said)
+    if said not in get_args(Source):
+        refuse("source", f"one of {', '.join(get_args(Source))}", said)
     if coarse is None:
         refuse("resolution", "a number, or one for each cell", coarse)
     return Estimate(found, bar, said, coarse, usual)  # type: ignore[arg-type]
@@ -206,3 +222,66 @@ register(
         read_text("neighbours", neighbours),  # type: ignore[arg-type]
     ),
 )
+
+
+# What ledgers hold besides entries: the account, and the answers that were given.
+
+
+class Answered:
+    """A question that was answered, bound to its universe, and what was said."""
+
+    def __init__(self, question: Linear | Query, estimate: Estimate, resolution: Resolution = "values") -> None:
+        self.question, self.estimate, self.resolution = question, estimate, resolution
+
+
+def _write_answered(note: Answered) -> dict[str, Json]:
+    written: dict[str, Json] = {"question": inner(note.question), "estimate": inner(note.estimate)}
+    return written if note.resolution == "values" else {**written, "resolution": note.resolution}
+
+
+def _read_answered(question: Json, estimate: Json, resolution: Json = "values") -> Answered:
+    if resolution not in ("values", "bins"):
+        refuse("resolution", "'values' or 'bins'", resolution)
+    return Answered(thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate), resolution)
+
+
+register("answered", Answered, _write_answered, _read_answered)
+
+
+class Account:
+    """What a ledger is opened with: its budget, and the δ set aside for events that have one of their own."""
+
+    def __init__(self, budget: Budget, slack: float) -> None:
+        self.budget, self.slack = budget, slack
+
+
+register(
+    "account",
+    Account,
+    lambda account: {"budget": inner(account.budget), "slack": write_number("slack", account.slack)},
+    lambda budget, slack: Account(thing("budget", budget, Budget), read_number("slack", slack)),
+)
+
+
+def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
+    """What has a form, and binds to the same question again at this resolution."""
+    match bound:
+        case Linear():
+            return bound, "values"
+        case BoundMarginal():
+            return make_marginal(*bound.attributes), "values"
+        case BoundMinimize(risk=risk, over=over) if risk.is_glm:
+            return Minimize(risk.loss, over), "values"  # type: ignore[attr-defined]
+        case BoundTop():  # its labels are part of what was answered, and it follows from its table, which is kept
+            return None
+        case Composed(asked_as=asked) if asked is not None:
+            return asked
+    return None
+
+
+def bound_question(question: Linear | Query, universe: Universe, resolution: Resolution) -> Bound[Any]:
+    if isinstance(question, Query):
+        return bound_to(question, universe, resolution)
+    if universe.sizes(question.attributes) != question.shape:
+        raise InvalidInput("A linear query must be of the session's universe. Found another shape. Pass its universe.")
+    return question

@@ -34,7 +34,7 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.certificates import excess_bound
+from hedgerow.engines.practical.excess_bounds import excess_bound
 from hedgerow.engines.practical.guard import Watch
 from hedgerow.engines.practical.knowledge import Knowledge
 from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS
@@ -75,14 +75,24 @@ class Convex:
         theta, error = self._free(query)
         if within is not None and error > within:
             return self._bought(query, theta, error, within)
-        if self._watch is not None and self._watch.is_on and query.scale:  # a set of one point has none
+        if (
+            within is None and self._watch is not None and self._watch.is_on and query.scale
+        ):  # a set of one point has none
             return self._guarded(self._watch, query, theta, error)
         return _estimate(theta, error)
+
+    def quoted(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
+        """The free answer, and the price of measuring how good it is, where ``within`` asks for that: what is taught costs more."""
+        theta, error = self._free(query)
+        if within is None or error <= within:
+            return _estimate(theta, error), 0.0
+        return _estimate(theta, within), self._ledger.budget.cost(self._check(query, theta, within)[1])
 
     def _free(self, query: BoundMinimize) -> tuple[Array, float]:
         found, marginal = query.fitted(self._known.hypothesis)
         distance = self._known.distance(query.attributes, marginal)
-        return found.theta, excess_bound(query, marginal, found, distance)
+        variation = self._known.variation(query.attributes, marginal)
+        return found.theta, excess_bound(query, marginal, found, distance, variation)
 
     # The guard
 

@@ -11,31 +11,38 @@ error bar from public quantities (``knowledge``). The rest of the budget buys, a
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
+
+import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.certificate import Certificate, Certified, certified
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.prefit import Prefit
-from hedgerow.engines.practical.purchases import Purchases
+from hedgerow.engines.practical.purchases import Purchases, Wanted
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.bound import Estimate
+from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import LARGEST_TABLE, Linear
 from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
+
+CERTIFICATE = {"rho": 0.05, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
 
 
 class Practical:
@@ -47,18 +54,20 @@ class Practical:
         ledger: Ledger,
         noise: Noise,
         *,
-        learned: Learned,
+        knowledge: Knowledge,
         guard: Guard | None,
-        beta: float,
         vouched: Collection[Custom] = (),
+        state: Json = None,
+        opened: Json = None,
     ) -> None:
-        """``beta`` is shared by the error bars and, where there is one, the guard."""
+        """``state``: what it knew. ``opened``: what that says of the opening."""
         self.ledger, self.guard, self._data = ledger, guard, data
         self._n_is_public = ledger.budget.neighbours == "replace"
-        public = data.rows if self._n_is_public else None
-        self.knowledge = Knowledge(learned, beta if guard is None else beta / 2, public)
+        self.knowledge, self._opened = knowledge, opened
         self._purchases = Purchases(data, ledger, noise, self.knowledge)
         self._watch = None if guard is None else Watch(guard, ledger, noise)
+        if state is not None and self._watch is not None:
+            self._watch.resume((), tops=state["tops"])
         self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched))
 
     @property
@@ -68,6 +77,10 @@ class Practical:
     @property
     def rows(self) -> float:
         return self.knowledge.rows.estimate
+
+    @property
+    def certificate(self) -> Certificate | None:
+        return None if self.knowledge.certified is None else self.knowledge.certified.certificate
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
@@ -86,7 +99,8 @@ class Practical:
         if self._watch is not None and self._watch.is_on:
             return None
         values, errors = self.knowledge.free_all(queries)
-        return [_estimate(v, e) for v, e in zip(values.tolist(), errors.tolist(), strict=True)]
+        usual = self.knowledge.typical(queries)
+        return [_estimate(*each) for each in zip(values.tolist(), errors.tolist(), usual.tolist(), strict=True)]
 
     @one_at_a_time
     def believed(self, query: Linear) -> float:
@@ -96,29 +110,79 @@ class Practical:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         value, error = self.knowledge.free(query, within)
         if within is not None and error > within * (1 + 1e-9):
-            self._purchases.buy(query, within)
-            return Estimate(*self.knowledge.free(query, within), "measured")
-        watch = self._watch
-        if watch is not None and watch.is_on and error > watch.guard.promise:
+            return self._bought([self._wanted(query, within)])[0]
+        watch, usual = self._watch, float(self.knowledge.typical([query])[0])
+        if within is not None:  # met for free: what a guard says is not of an answer that was moved to meet it
+            return _estimate(value, error, usual)
+        countable = math.prod(query.shape) <= LARGEST_TABLE  # of any more attributes there is no table to compare with
+        if watch is not None and watch.is_on and error > watch.guard.promise and countable:
             if watch.is_above(self._gap(query)):
-                target = watch.guard.promise / 3
                 try:
-                    self._purchases.buy(query, target)
+                    return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
-                    return _estimate(value, error)
-                return Estimate(*self.knowledge.free(query, target), "measured")
+                    return _estimate(value, error, usual)
             error = min(error, self._promised(watch.guard))
-        return _estimate(value, error)
+        return _estimate(value, error, usual)
+
+    @one_at_a_time
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Both, such that numerator/denominator, where the one is part of the other, has a bar of ``within``: met, or refused unpaid."""
+        if within is not None and (wanted := self._wanted_of_ratio(numerator, denominator, within)):
+            bought = dict(zip((one.query.key for one in wanted), self._bought(wanted), strict=True))
+        else:
+            bought = {}
+        top, bottom = (bought.get(q.key) or self.linear(q, None) for q in (numerator, denominator))
+        return top, bottom
+
+    @one_at_a_time
+    def price(self, bound: Bound[Any], within: float) -> float:
+        """What asking it with this ``within`` would cost, in the budget's currency: public, and nothing is charged."""
+        quote = Quote(self)
+        bound.ask(quote, within)
+        return quote.price
 
     @one_at_a_time
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
-        """The whole table; its bar holds for every cell, and ``within`` buys the table, not its cells."""
-        values, error = self.knowledge.table(table.attributes, within)
-        if within is None or error <= within * (1 + 1e-9):
-            return Estimate(values, error if error < 1 else None, "hypothesis")
-        self._purchases.buy_table(varying(self._data.universe, table.attributes), within)
-        values, error = self.knowledge.table(table.attributes, within)
-        return Estimate(values, error if error < 1 else None, "measured")
+        """The whole table with a bar for each cell; ``within`` is for the widest, and buys the table, not its cells."""
+        values, errors = self.knowledge.table(table.attributes, within)
+        usual = self.knowledge.typical_cells(table.attributes)
+        if within is None or errors.max() <= within * (1 + 1e-9):
+            return _table(values, errors, "hypothesis", usual)
+        names = varying(self._data.universe, table.attributes)
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(usual.flat[0])
+        self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
+        values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
+        return _table(values, errors, "measured", usual)
+
+    def _wanted(self, query: Linear, within: float) -> Wanted:
+        return Wanted(query, within, _spread(float(self.knowledge.typical([query])[0])))
+
+    def _bought(self, wanted: Sequence[Wanted]) -> list[Estimate]:
+        """Measure what was asked for, and answer by it and by what was known, each with its precision."""
+        known = [self.knowledge.free(one.query, None)[0] for one in wanted]
+        self._purchases.buy(*wanted)
+        found = []
+        for one, before in zip(wanted, known, strict=True):
+            value, error = self.knowledge.free_with(one.query, before, one.spread, one.within)
+            usual = float(self.knowledge.typical([one.query])[0])
+            found.append(Estimate(value, error, "measured", typical=None if math.isnan(usual) else usual))
+        return found
+
+    def _wanted_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[Wanted]:
+        """Bars of e for both give t/b one of e(1 + t/b)/(b − e): what e is enough, for every t and b that are possible."""
+        (t, above), (b, below) = (self.knowledge.free(query, None) for query in (numerator, denominator))
+        least = b - below
+        share = 1.0 if least <= 0 else min(1.0, (t + above) / least)
+        if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + 1e-9):
+            return []
+        if least <= 0:
+            raise BudgetExceeded(
+                "The records that a ratio is among must be known to exist before it is bought. "
+                f"Found {b:.4g} ± {below:.4g} of the rows. Ask for their count within less than that first."
+            )
+        each = within * least / (1 + share + within)
+        queries = {q.key: q for q, bar in ((numerator, above), (denominator, below)) if bar > each and q.attributes}
+        return [self._wanted(query, each) for query in queries.values()]
 
     @one_at_a_time
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
@@ -130,6 +194,15 @@ class Practical:
         self._purchases.resume(entries)
         if self._watch is not None:
             self._watch.resume(entries)
+
+    @one_at_a_time
+    def state(self) -> Json:
+        return {
+            "learned": self.knowledge.learned.state(),
+            "shares": [*self.knowledge.bars.shares, self.knowledge.bars.numbers],
+            "tops": 0 if self._watch is None else self._watch.tops,
+            "opened": self._opened,
+        }
 
     def _gap(self, query: Linear) -> float:
         """By how much the count differs from the hypothesis', in rows; one row moves it by at most 1. Private."""
@@ -145,8 +218,62 @@ class Practical:
         return (1.5 * guard.config.threshold + 1 + self.knowledge.rows.off) / self.knowledge.rows.estimate
 
 
-def _estimate(value: float, error: float) -> Estimate:
-    return Estimate(value, error if error < 1 else None, "hypothesis")
+class Quote:
+    """An engine that is asked what it would charge: it answers as if what was asked for had been met."""
+
+    def __init__(self, engine: Practical) -> None:
+        self._engine, self.price = engine, 0.0
+
+    def believed(self, query: Linear) -> float:
+        return self._engine.believed(query)
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        value, error = self._engine.knowledge.free(query, within)
+        if within is not None and error > within * (1 + 1e-9):
+            self.price += self._engine._purchases.price([self._engine._wanted(query, within)])
+            error = within
+        return _estimate(value, error)
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        wanted = [] if within is None else self._engine._wanted_of_ratio(numerator, denominator, within)
+        if wanted:
+            self.price += self._engine._purchases.price(wanted)
+        bars = {one.query.key: one.within for one in wanted}
+        found = []
+        for query in (numerator, denominator):
+            value, error = self._engine.knowledge.free(query, None)
+            found.append(_estimate(value, bars.get(query.key, error)))
+        return found[0], found[1]
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        known, universe = self._engine.knowledge, self._engine.hypothesis.universe
+        values, errors = known.table(table.attributes, within)
+        if within is not None and errors.max() > within * (1 + 1e-9):
+            spread = _spread(known.typical_cells(table.attributes).flat[0])
+            cell = self._engine._purchases.cell(varying(universe, table.attributes))
+            self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
+            errors = np.minimum(errors, within)
+        return Estimate(values, errors, "hypothesis")
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        estimate, cost = self._engine._convex.quoted(question, within)
+        self.price += cost
+        return estimate
+
+
+def _spread(typical: float) -> float:
+    """The deviation of an error whose mean size is this; infinite where that is not known."""
+    return math.inf if math.isnan(typical) else math.sqrt(math.pi / 2) * typical
+
+
+def _estimate(value: float, error: float, typical: float = math.nan) -> Estimate:
+    return Estimate(value, error if error < 1 else None, "hypothesis", typical=None if math.isnan(typical) else typical)
+
+
+def _table(values: Array, errors: Array, source: Source, typical: Array) -> Estimate:
+    return Estimate(
+        values, errors if errors.max() < 1 else None, source, typical=None if np.isnan(typical).any() else typical
+    )
 
 
 def prefitted(
@@ -160,6 +287,7 @@ def prefitted(
     guard: float | None,
     reserve: float,
     everything: bool = False,
+    certify: bool = True,
     vouched: Collection[Custom] = (),
 ) -> Practical:
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
@@ -172,11 +300,54 @@ def prefitted(
     kept = (guard or 0.0) if planned is None else planned.share
     share = 1 - reserve - 2 * kept  # as much again for what the guard finds
     allowance = Allowance(ledger, share * budget.total)
+    certifying = allowance.carve(CERTIFICATE[budget.currency] * allowance.left if certify else 0.0)
     with ledger.exclusively():
-        learned = Prefit(data, noise, wanted, allowance, rows).run(everything=everything)
-    if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
-        planned = planned_guard(budget, learned.rows, queries, beta / 2, guard)
-    return Practical(data, ledger, noise, learned=learned, guard=planned, beta=beta, vouched=vouched)
+        state = ledger.remembered()
+        if state is None:
+            learned = Prefit(data, noise, wanted, allowance, rows).run(everything=everything)
+            estimate = learned.rows
+        else:
+            learned, estimate = Learned.restored(data.universe, rows, state["learned"]), float(state["opened"]["rows"])
+        if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
+            planned = planned_guard(budget, estimate, queries, beta / 2, guard)
+        doubt = beta if planned is None else beta / 2
+        if state is None:
+            known = certified_knowledge(data, noise, learned, certifying, doubt)
+        else:
+            known = restored_knowledge(data, learned, doubt, rows, state)
+    if state is not None:
+        opened = state["opened"]
+    elif not ledger.keeps_state:
+        opened = None
+    elif known.certified is None:
+        opened = {"rows": estimate, "certified": None}
+    else:
+        opened = {"rows": estimate, "certified": known.certified.state(), "learned": learned.state()}
+    return Practical(data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, state=state, opened=opened)
+
+
+def certified_knowledge(
+    data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float
+) -> Knowledge:
+    """What was learned with its bars and a certificate, which have half of β each; without one bars have all of it."""
+    public = data.rows if allowance.budget.neighbours == "replace" else None
+    if allowance.left > 0:
+        known = Knowledge(learned, beta / 2, public)
+        known.certified = certified(data, noise, known, allowance, beta / 2)
+        if known.certified is not None:
+            return known
+    return Knowledge(learned, beta, public)
+
+
+def restored_knowledge(data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json) -> Knowledge:
+    """What ``Practical.state`` described: what is known now, and the certificate of what was known at the opening."""
+    public, record = None if rows is None else data.rows, state["opened"]["certified"]
+    if record is None:
+        return Knowledge(learned, beta, public, state["shares"])
+    known = Knowledge(learned, beta / 2, public, state["shares"])
+    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"]), beta / 2, public)
+    known.certified = Certified.restored(before, record)
+    return known
 
 
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[Names, float]:

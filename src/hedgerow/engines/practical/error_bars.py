@@ -56,13 +56,18 @@ class ErrorBars:
         self._queries: dict[object, list[tuple[Measurement, float]]] = {}
         self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
         self._numbers = 0
+        self.shares: list[int] = []  # how many numbers had theirs of β before each measurement
         self._overview: JointEstimate | None = None
         self._overview_doubt = 0.0
 
     @property
     def _doubt(self) -> float:
         """ln(1/β_j) of the next measurement."""
-        j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers
+        return self._doubt_after(0)
+
+    def _doubt_after(self, others: int) -> float:
+        """The same once so many others were made."""
+        j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers + others
         return math.log(math.pi**2 * j**2 / (6 * self._beta))
 
     def add_overview(self, overview: JointEstimate) -> None:
@@ -73,28 +78,35 @@ class ErrorBars:
     def add(self, measurement: Measurement) -> None:
         """One more table or query. Residuals are part of an overview and are not added here."""
         doubt = self._doubt
+        self.shares.append(self._numbers)
         if measurement.query is not None:
             self._queries.setdefault(measurement.query.key, []).append((measurement, doubt))
         else:
             self._tables.append((measurement, doubt))
             self._supports = {}
 
-    def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool) -> float:
-        """The half-width in rows that the next measurement would give a query, measured alone or by its marginal.
+    def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool, after: int = 0) -> float:
+        """The half-width in rows that a measurement would give a query, measured alone or by its marginal.
 
-        Of the constant it is n's own.
+        ``after``: how many others come first. Of the constant it is n's own.
         """
+        doubt = self._doubt_after(after)
         if alone:
-            return self.number(event)
+            return _one_tail(event, math.log(2) + doubt)
         total, squares = _sums([query])
         cells = math.prod(query.shape)
         norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0)) if query.attributes else np.ones(1)
         imagined = Measurement(query.attributes, np.empty(0), event)
-        return float(self._width(imagined, self._doubt, [query], norm, cells)[0])
+        return float(self._width(imagined, doubt, [query], norm, cells)[0])
 
     def number(self, event: Laplace | Gaussian) -> float:
         """The half-width in rows that the next measurement would give a number that is no count."""
-        return float(_tail(event, np.ones(()), math.log(2) + self._doubt))
+        return _one_tail(event, math.log(2) + self._doubt)
+
+    @property
+    def numbers(self) -> int:
+        """How many numbers, an overview among them, have their share of β."""
+        return self._numbers
 
     def add_number(self) -> None:
         """One such number was released: it takes its share of β as any measurement does."""
@@ -119,6 +131,28 @@ class ErrorBars:
         off = [float(np.linalg.norm(y - rows.estimate * believed)) + noise + unknown for y, noise in known]
         return min(off, default=math.inf) / rows.low
 
+    def covers(self, names: Names) -> bool:
+        """Whether a measurement says how the counts on these attributes are spread."""
+        return bool(self._supporting(names)) or (self._overview is not None and self._overview.covers(names))
+
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """The standard deviation, in rows, of what was measured of queries on ``names``; infinite where nothing was."""
+        found = np.full(len(queries), math.inf)
+        if self._overview is not None and self._overview.covers(names):
+            found = self._overview.deviations(names, queries)
+        support = self._supporting(names)
+        if support:
+            cells = self._universe.cells(names)
+            total, squares = _sums(queries)
+            norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0))
+            for measurement, _ in support:
+                merged = self._universe.cells(measurement.attributes) / cells
+                found = np.minimum(found, math.sqrt(measurement.variance * merged) * norm)
+        for i, query in enumerate(queries) if self._queries else ():
+            for measurement, _ in self._queries.get(query.key, ()):
+                found[i] = min(found[i], math.sqrt(measurement.variance))
+        return found
+
     def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
         """Lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
         low, high = np.zeros(len(queries)), np.ones(len(queries))
@@ -133,7 +167,7 @@ class ErrorBars:
             low[members], high[members] = self._group(names, asked, rows)
         for i, query in enumerate(queries) if self._queries else ():
             for measurement, doubt in self._queries.get(query.key, ()):
-                width = float(_tail(measurement.event, np.ones(()), math.log(2) + doubt))
+                width = _one_tail(measurement.event, math.log(2) + doubt)
                 if not query.is_count:  # its value was rounded to the grid
                     width += measurement.event.grid / 2
                 y = float(measurement.values)
@@ -301,7 +335,7 @@ def _over(value: Array, if_positive: float, if_negative: float) -> Array:
     return np.where(value < 0, value / if_negative, value / if_positive)
 
 
-def _sums(queries: list[Linear]) -> tuple[Array, Array]:
+def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
     """Σ q and Σ q² over the cells of the query's own attributes."""
     totals, squares = np.empty(len(queries)), np.empty(len(queries))
     for i, query in enumerate(queries):
@@ -323,6 +357,11 @@ def _kinds(queries: list[Linear]) -> NDArray[np.int64]:
             run &= np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2
         kinds[products] = np.where(run, 0, 1)
     return kinds
+
+
+def _one_tail(event: Laplace | Gaussian, x: float) -> float:
+    """t with Pr[Z > t] ≤ e^{−x} for one value: of discrete Laplace noise Pr[Z ≥ t] ≤ e^{−t/b}."""
+    return event.sigma * math.sqrt(2 * x) if isinstance(event, Gaussian) else event.scale * x
 
 
 def _tail(event: Laplace | Gaussian, norm: Array, x: float) -> Array:

@@ -7,7 +7,7 @@ gets nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -34,12 +34,13 @@ def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share:
 
     All k comparisons of c rounds are right to within w = weight·Δ/ε rows (``sparse_vector.comparison_weight``), so with
     its threshold at 2w it never fires at errors below w, and after ⊥ the error is at most 3w. It is bought when 3w/n is
-    at most 2 %, or when the owner asks for a share.
+    at most 2 %, or when the owner asks for a share. An error above 3w is ⊤ but with probability β/2k, and c ⊤ end the guard: with
+    k ≥ c what ⊥ says holds of any number of questions.
     """
     wanted = GUARD_SHARE if share is None else share
     if wanted == 0:
         return None
-    weight, ratio = sparse_vector.comparison_weight(GUARD_ROUNDS, queries, beta)
+    weight, ratio = sparse_vector.comparison_weight(GUARD_ROUNDS, max(queries, GUARD_ROUNDS), beta)
     epsilon = Amount.share_of(budget, wanted).round_epsilon(GUARD_ROUNDS)
     width = weight * budget.linear() / epsilon
     if share is None and 3 * width > GUARD_HELPS * rows:
@@ -77,5 +78,12 @@ class Watch:
         )
         return outcome.above
 
-    def resume(self, entries: Sequence[Entry]) -> None:
-        self._progress = sparse_vector.resumed(self.guard.config, entries)
+    @property
+    def tops(self) -> int:
+        """How many rounds have ended."""
+        return self._progress.tops
+
+    def resume(self, entries: Sequence[Entry], tops: int = 0) -> None:
+        """``tops``: the rounds that ended before these entries."""
+        before = replace(self._progress, tops=self._progress.tops + tops)
+        self._progress = sparse_vector.resumed(self.guard.config, entries, before)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TypeVar
 
 import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.data import exact_counts
+from hedgerow.engines.practical.certificate import Certified
 from hedgerow.engines.practical.error_bars import ErrorBars
 from hedgerow.engines.practical.measurement import Measurement, Rows, varying
 from hedgerow.engines.practical.residuals import Evidence, Overview
@@ -18,7 +21,10 @@ from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe, subsets
+from hedgerow.questions.wire import inner, thing
+from hedgerow.questions.wire_values import Json, read_array, read_list, read_names, write_array, write_names
 
+Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
 LOCAL_STEPS, REFIT_STEPS = 40, 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
@@ -44,6 +50,35 @@ class Learned:
     def nothing(cls, universe: Universe, rows: float | None = None) -> Learned:
         """``rows``: n where it is public."""
         return cls(universe, Evidence(universe, rows), LogLinear(universe, ()), rows or 1.0, _public_rows=rows)
+
+    @classmethod
+    def restored(cls, universe: Universe, rows: float | None, record: Json) -> Learned:
+        """What ``state`` described, to the last bit."""
+        made = cls.nothing(universe, rows)
+        for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
+            measurement = thing("a measurement", measured, Measurement)
+            made.add(replace(measurement, values=_laid_out(measurement.values, axes)))
+        residuals = [m for m in made.measurements if m.residual]
+        if residuals:
+            made.overview = Overview(universe, residuals, rows)
+        queries = [thing("a query", query, Linear) for query in record["queries"]]
+        sets = [read_names("names", names) for names in record["sets"]]
+        made.model = LogLinear(universe, sets, {query.key: query for query in queries})
+        made.model.settle(read_array(record["theta"], "float64"))
+        priors = [read_array(prior, "float64") for prior in record["priors"]]
+        made._priors = dict(zip([*made.model.sets, *made.model.queries], priors, strict=True))
+        return made
+
+    def state(self) -> Json:
+        model = self.model
+        return {
+            "measurements": [inner(measurement) for measurement in self.measurements],
+            "layouts": [_layout(measurement.values) for measurement in self.measurements],
+            "sets": [write_names("A name", names) for names in model.sets],
+            "queries": [inner(query) for query in model.queries.values()],
+            "theta": write_array(model.theta),
+            "priors": [write_array(self._priors[key]) for key in (*model.sets, *model.queries)],
+        }
 
     def add(self, measurement: Measurement) -> None:
         self.measurements.append(measurement)
@@ -116,14 +151,18 @@ class Learned:
 class Knowledge:
     """The model with its error bars and the number of rows: answers that cost nothing."""
 
-    def __init__(self, learned: Learned, beta: float, public_rows: int | None) -> None:
-        """``public_rows``: n where it is public."""
+    def __init__(self, learned: Learned, beta: float, public_rows: int | None, shares: Sequence[int] = ()) -> None:
+        """``public_rows``: n where it is public. ``shares``: the numbers of ``ErrorBars.shares``, and last all of them."""
         self.universe, self.learned, self.bars = learned.universe, learned, ErrorBars(learned.universe, beta)
         self._public_rows = public_rows
+        self.certified: Certified | None = None
         if learned.overview is not None:
             self.bars.add_overview(learned.overview)
-        for measurement in learned.measurements:
-            if not measurement.residual:
+        added = [measurement for measurement in learned.measurements if not measurement.residual]
+        for measurement, numbers in zip_longest(added, shares):
+            while self.bars.numbers < (numbers or 0):
+                self.bars.add_number()
+            if measurement is not None:
                 self.bars.add(measurement)
         self._settle()
 
@@ -147,21 +186,112 @@ class Knowledge:
 
     def free(self, query: Linear, within: float | None) -> tuple[float, float]:
         """The hypothesis' answer inside the interval that is known, and the bar around it."""
-        ends = self.bars.intervals([query], self.rows)
-        value, error = _placed(np.array([self.answer(query)]), *ends, within)
-        return float(value[0]), float(error[0])
+        value = np.array([self.answer(query)])
+        values, errors = _placed(value, *self.intervals([query], value), within)
+        return float(values[0]), float(errors[0])
 
     def free_all(self, queries: Sequence[Linear]) -> tuple[Array, Array]:
         """The same of many at once."""
         values = answer_all(queries, self.believed)
-        return _placed(values, *self.bars.intervals(queries, self.rows), None)
+        return _placed(values, *self.intervals(queries, values), None)
 
-    def table(self, names: Names, within: float | None) -> tuple[Array, float]:
-        """A whole marginal, and a bar that holds for each of its cells."""
+    def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
+        """Where the true fractions are, by what was measured and what was certified. ``believed``: the hypothesis' answers."""
+        low, high = self.bars.intervals(queries, self.rows)
+        made = self.certified
+        if made is None:
+            return low, high
+        then = believed if made.hypothesis is self.hypothesis else answer_all(queries, self._certified_table)
+        for names, members in _grouped(queries).items():
+            reach = made.reach(names, [queries[i] for i in members])
+            low[members], high[members] = self._cut(low[members], high[members], then[members], reach)
+        return low, high
+
+    def table(self, names: Names, within: float | None) -> tuple[Array, Array]:
+        """A whole marginal, and the bar of each of its cells."""
         kept = varying(self.universe, names)
         believed = self.believed(kept) if kept else np.ones(())
-        values, errors = _placed(believed, *self.bars.cell_intervals(kept, self.rows), within)
-        return values.reshape(self.universe.sizes(names)), float(errors.max())
+        values, errors = _placed(believed, *self.cell_intervals(kept, believed), within)
+        shape = self.universe.sizes(names)
+        return values.reshape(shape), errors.reshape(shape)
+
+    def cell_intervals(self, names: Names, believed: Array) -> tuple[Array, Array]:
+        """As ``intervals``, of every cell of a table."""
+        low, high = self.bars.cell_intervals(names, self.rows)
+        made = self.certified
+        if made is None or not names:
+            return low, high
+        then = believed if made.hypothesis is self.hypothesis else self._certified_table(names)
+        return self._cut(low, high, then, made.cells(names))
+
+    # With what was just bought
+
+    def free_with(self, query: Linear, before: float, spread: float, within: float) -> tuple[float, float]:
+        """The answer by what was known before and the measurement that was bought for it, each with its precision."""
+        bought = next(
+            m
+            for m in reversed(self.learned.measurements)
+            if (m.query == query if m.query is not None else m.attributes == query.attributes)
+        )
+        if bought.query is None:
+            share = query.dot(np.full(query.shape, 1 / math.prod(query.shape)))
+            counts = bought.values
+            count = query.dot(counts) + share * (self.rows.estimate - float(counts.sum()))
+            squares = float(((query.table - share) ** 2).sum())
+        else:
+            count, squares = float(bought.values), 1.0
+        value = _combined(
+            before, spread, count / self.rows.estimate, math.sqrt(squares * bought.variance) / self.rows.estimate
+        )
+        placed, errors = _placed(np.array([value]), *self.intervals([query], np.array([self.answer(query)])), within)
+        return float(placed[0]), float(errors[0])
+
+    def table_with(self, names: Names, before: Array, spread: float, within: float) -> tuple[Array, Array]:
+        """The same of a whole table."""
+        kept, bought = varying(self.universe, names), self.learned.measurements[-1]
+        counts = bought.values + (self.rows.estimate - bought.values.sum()) / bought.values.size
+        deviation = math.sqrt(bought.variance * (1 - 1 / counts.size)) / self.rows.estimate
+        values = _combined(before.reshape(counts.shape), spread, counts / self.rows.estimate, deviation)
+        values, errors = _placed(values, *self.cell_intervals(kept, self.believed(kept)), within)
+        shape = self.universe.sizes(names)
+        return values.reshape(shape), errors.reshape(shape)
+
+    def _certified_table(self, names: Names) -> Array:
+        """Where nothing was certified the reach is infinite, whatever the table."""
+        made = self.certified
+        return made.believed(names) if made is not None and names in made.family else self.believed(names)
+
+    def _cut(self, low: Array, high: Array, then: Array, reach: float | Array) -> tuple[Array, Array]:
+        """Intervals of fractions cut to what is certified: ñ·then ± reach rows."""
+        assert self.certified is not None
+        count = self.certified.rows.estimate * then
+        low = np.maximum(low, (count - reach) / self.rows.high)
+        high = np.minimum(high, (count + reach) / self.rows.low)
+        return low, np.maximum(low, high)
+
+    # How large errors are on average
+
+    def typical(self, queries: Sequence[Linear]) -> Array:
+        """The mean error of questions like these, as fractions; NaN where nobody knows. No bound.
+
+        Of what was measured it is that of the measurement's noise, E|Z| = √(2/π)·sd; of the rest what was released of all.
+        """
+        found = np.full(len(queries), math.nan)
+        for names, members in _grouped(queries).items():
+            deviations = self.bars.deviations(names, [queries[i] for i in members]) if names else np.zeros(len(members))
+            found[members] = self._usual(names, deviations)
+        return found
+
+    def typical_cells(self, names: Names) -> Array:
+        kept = varying(self.universe, names)
+        one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
+        usual = self.typical([Linear.product(self.universe, one)])
+        return np.full(self.universe.sizes(names), float(usual[0]))
+
+    def _usual(self, names: Names, deviations: Array) -> Array:
+        made = self.certified
+        other = math.nan if made is None or made.typical is None or names not in made.family else made.typical
+        return np.where(np.isfinite(deviations), math.sqrt(2 / math.pi) * deviations, other) / self.rows.estimate
 
     def believed(self, names: Names) -> Array:
         """The hypothesis' marginal, corrected by measurements that were too large for it."""
@@ -172,9 +302,57 @@ class Knowledge:
         corrected = self.learned.corrected(query.attributes)
         return self.hypothesis.answer(query) if corrected is None else query.dot(corrected)
 
+    def correction(self, names: Names) -> Array | None:
+        """The table that stands for the hypothesis' own on these attributes, where there is one."""
+        return self.learned.corrected(names)
+
+    def measures(self, names: Names) -> bool:
+        return self.bars.covers(names)
+
+    def variation(self, names: Names, marginal: Array) -> float:
+        """How far the true fractions may be from these in total variation, by what is certified; infinite where nothing is.
+
+        Fractions are counts over n: ‖N/n − h‖₁ ≤ (‖N − ñh₀‖₁ + |n − ñ|)/n + ‖h₀ − h‖₁, h₀ the table that was certified.
+        """
+        kept, made = varying(self.universe, names), self.certified
+        if made is None or kept not in made.family:
+            return math.inf
+        then = made.believed(kept)
+        apart = float(np.abs(then - marginal.reshape(then.shape)).sum())
+        off = (
+            0.0
+            if self._public_rows is not None
+            else max(self.rows.high - made.rows.estimate, made.rows.estimate - self.rows.low)
+        )
+        return (made.distance(kept) + off) / (2 * self.rows.low) + apart / 2
+
     def distance(self, names: Names, marginal: Array) -> float:
         """How far in ℓ2 the true fractions may be from these."""
         return self.bars.distance(names, marginal, self.rows)
+
+
+def _combined(before: Value, spread: float, measured: Value, deviation: float) -> Value:
+    """The mean of two estimates by their precisions; the measured one alone where nobody knows the other's."""
+    if not math.isfinite(spread):
+        return measured
+    share = spread**2 / (spread**2 + deviation**2)
+    return before + share * (measured - before)
+
+
+def _grouped(queries: Sequence[Linear]) -> dict[Names, list[int]]:
+    groups: dict[Names, list[int]] = {}
+    for i, query in enumerate(queries):
+        groups.setdefault(query.attributes, []).append(i)
+    return groups
+
+
+def _layout(values: Array) -> list[int]:
+    """Its axes in the order of its memory, which is the order of sums over it, to whose last bits all else is true."""
+    return [int(axis) for axis in np.argsort([-abs(stride) for stride in values.strides], kind="stable")]
+
+
+def _laid_out(values: Array, axes: list[int]) -> Array:
+    return np.ascontiguousarray(values.transpose(axes)).transpose(np.argsort(axes)) if values.ndim else values
 
 
 def _placed(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:

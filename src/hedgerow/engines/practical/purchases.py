@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,10 +20,31 @@ from hedgerow.privacy.ledger import Entry, Ledger, Receipt
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear, require_table
 
+WAY = 1.5  # deviations of the distance between what is measured and what was known, for which a bar has room
 WHOLE_MARGINAL = 4  # a whole marginal is measured when it costs at most this much more than the query alone
 ROUNDING = 2.0 ** -(exact.WEIGHT_BITS + 1)  # of a query that is no count, before it is counted
 EVERYONE = Linear((), (), (), np.array(1.0), True)
 TABLE, QUERY, NUMBER = "measured table", "measured query", "measured number"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A bar of ``within`` for a query, or for every cell of the table on its attributes. ``spread``: how far the answer that is
+    known already is from the truth, as a standard deviation of the fraction; infinite where nobody knows."""
+
+    query: Linear
+    within: float
+    spread: float = math.inf
+    table: bool = False
+
+
+@dataclass(frozen=True)
+class Purchase:
+    """What will be measured: a whole table, n itself on no attributes, or a query alone."""
+
+    event: Laplace | Gaussian
+    names: Names = ()
+    query: Linear | None = None
 
 
 class Purchases:
@@ -31,23 +53,77 @@ class Purchases:
     def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, knowledge: Knowledge) -> None:
         self.ledger, self._data, self._noise, self._known = ledger, data, noise, knowledge
 
-    def buy(self, query: Linear, within: float) -> None:
-        """A bar of ``within`` for a query: by its whole marginal if that costs little more, else by itself."""
-        budget = self.ledger.budget
-        self._buy_rows(within, self._event_for(query, within, alone=True))
-        alone = self._event_for(query, within, alone=True)
-        whole = self._event_for(query, within, alone=False)
-        if budget.cost(whole) <= WHOLE_MARGINAL * budget.cost(alone):
-            self.table(query.attributes, whole)
-        else:
-            self.query(query, alone)
-
-    def buy_table(self, names: Names, within: float) -> None:
-        """A bar of ``within`` for every cell of a table."""
+    def cell(self, names: Names) -> Linear:
         universe = self._data.universe
-        cell = Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
-        self._buy_rows(within, self._event_for(cell, within, alone=False))
-        self.table(names, self._event_for(cell, within, alone=False))
+        return Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
+
+    def buy(self, *wanted: Wanted) -> None:
+        """All these bars, or a refusal that costs nothing and says what could be had."""
+        plan = self.plan(wanted)
+        for purchase in plan:
+            if purchase.query is None:
+                require_table(purchase.names, self._data.universe.sizes(purchase.names))
+            else:
+                require_table(purchase.query.attributes, purchase.query.shape)
+        if not self.ledger.affords(*(purchase.event for purchase in plan)):
+            raise BudgetExceeded(
+                f"The budget must afford what was asked for, at {self.price(wanted):.4g} {self.ledger.budget.currency} in all. "
+                f"Found {self.ledger.remaining:.4g} left, and nothing was charged. {self._instead(wanted)}"
+            )
+        for purchase in plan:
+            if purchase.query is None:
+                self.table(purchase.names, purchase.event)
+            else:
+                self.query(purchase.query, purchase.event)
+
+    def price(self, wanted: Sequence[Wanted]) -> float:
+        """What these bars cost, in the budget's currency: public, and the same before as after."""
+        return math.fsum(self.ledger.budget.cost(purchase.event) for purchase in self.plan(wanted))
+
+    def plan(self, wanted: Sequence[Wanted]) -> list[Purchase]:
+        """What to measure for these bars, with what noise: whole tables where they cost little more and can be paid."""
+        for tables, fine in ((True, True), (False, True), (True, False)):
+            plan = self._planned(wanted, tables=tables, fine=fine)
+            if self.ledger.affords(*(purchase.event for purchase in plan)):
+                return plan
+        return self._planned(wanted, tables=False, fine=False)
+
+    def _planned(self, wanted: Sequence[Wanted], *, tables: bool, fine: bool) -> list[Purchase]:
+        """``fine``: with no more noise than what is known already has, of which less would tell little."""
+        budget, rows = self.ledger.budget, self._known.rows
+        plan: list[Purchase] = []
+        least = min(one.within for one in wanted)
+        doubt = rows.doubt
+        if doubt > least / 2:  # n is private, and known too badly for such a bar: it is measured first
+            unit = _event(budget, 1.0, alone=True)
+            scale = least / 3 * rows.low / self._known.bars.width(EVERYONE, unit, alone=False)
+            plan.append(Purchase(_event(budget, min(scale, LARGEST_NOISE), alone=True)))
+            doubt = least / 3
+        for one in wanted:
+            whole = self._event_for(one, doubt, len(plan), alone=False, fine=fine)
+            if one.table:
+                plan.append(Purchase(whole, one.query.attributes))
+                continue
+            alone = self._event_for(one, doubt, len(plan), alone=True, fine=fine)
+            if tables and budget.cost(whole) <= WHOLE_MARGINAL * budget.cost(alone):
+                plan.append(Purchase(whole, one.query.attributes))
+            else:
+                plan.append(Purchase(alone, query=one.query))
+        return plan
+
+    def _instead(self, wanted: Sequence[Wanted]) -> str:
+        """The narrowest bar that what is left would buy."""
+        low, high = 1.0, 1.0 / max(one.within for one in wanted)
+        if not self._pays(wanted, high):
+            return "Nothing narrower than what is known can be had: stop here."
+        for _ in range(30):
+            middle = math.sqrt(low * high)
+            low, high = (low, middle) if self._pays(wanted, middle) else (middle, high)
+        return f"Ask for a bar {high * 1.0001:.4g} times as wide, or stop here."
+
+    def _pays(self, wanted: Sequence[Wanted], factor: float) -> bool:
+        wider = [replace(one, within=factor * one.within) for one in wanted]
+        return self.ledger.affords(*(purchase.event for purchase in self._planned(wider, tables=False, fine=False)))
 
     def table(self, names: Names, event: Laplace | Gaussian) -> None:
         """Measure a whole marginal."""
@@ -95,37 +171,45 @@ class Purchases:
             "Open it with the ledger and the universe that it was written with."
         )
 
-    def _buy_rows(self, within: float, event: Laplace | Gaussian) -> None:
-        """Where n is private and known too badly for a bar of ``within``, buy it too: if what follows is affordable."""
-        if self._known.rows.doubt <= within / 2:
-            return
-        budget = self.ledger.budget
-        unit = _event(budget, 1.0, alone=True)
-        scale = within / 3 * self._known.rows.estimate / self._known.bars.width(EVERYONE, unit, alone=False)
-        counting = _event(budget, min(scale, LARGEST_NOISE), alone=True)
-        if not self.ledger.affords(counting, event):
-            raise BudgetExceeded(
-                f"The budget must afford to measure the number of rows besides, at "
-                f"{budget.cost(counting) + budget.cost(event):.4g} in all. Found {self.ledger.remaining:.4g} left. "
-                "Ask for a looser error, or stop here."
-            )
-        self.table((), counting)
+    def _event_for(self, wanted: Wanted, doubt: float, after: int, *, alone: bool, fine: bool) -> Laplace | Gaussian:
+        """The noise that gives a bar of ``within`` around what is measured and known together: bars are proportional to its scale.
 
-    def _event_for(self, query: Linear, within: float, *, alone: bool) -> Laplace | Gaussian:
-        """The noise that gives the query a bar of ``within``: bars are proportional to its scale.
-
-        n's interval and the rounding of a query that is no count take their part of it.
+        n's interval and the rounding of a query that is no count take their part of it, and so does the way from the
+        measurement to the better of the two: with noise of deviation s and an answer of deviation τ, their mean by precision is
+        s²/√(s² + τ²) deviations of their distance away from the measurement.
         """
-        budget, rows, bars = self.ledger.budget, self._known.rows, self._known.bars
+        budget, rows, bars, query = self.ledger.budget, self._known.rows, self._known.bars, wanted.query
         unit = _event(budget, 1.0, alone=alone)
         rounded = self._known.grid / 2 / rows.low + ROUNDING if alone and not query.is_count else 0.0
-        room = (1 - 1e-9) * max(within - rows.doubt - rounded, within / 4) * rows.low / (1 + rows.doubt)
-        return _event(budget, min(room / bars.width(query, unit, alone=alone), LARGEST_NOISE), alone=alone)
+        left = max(wanted.within - doubt - rounded, wanted.within / 4)
+        room = (1 - 1e-9) * left * rows.low / (1 + doubt)
+        width = bars.width(query, unit, alone=alone, after=after)
+        most = min(room / width, LARGEST_NOISE)
+        if math.isfinite(wanted.spread):
+            deviation = math.sqrt(_variance(unit)) * (1.0 if alone else _norm(query))
+            τ = wanted.spread * rows.estimate
+            low, high = 0.0, most
+            for _ in range(50):
+                scale = (low + high) / 2
+                s = scale * deviation
+                fits = scale * width + WAY * s * s / math.hypot(s, τ, 1e-300) <= room
+                low, high = (scale, high) if fits else (low, scale)
+            most = min(low, τ / deviation) if fine and τ > 0 else low
+        return _event(budget, most, alone=alone)
 
 
 def _of_query(query: Linear, value: float, event: Laplace | Gaussian) -> Measurement:
     rounding = 0.0 if query.is_count else ROUNDING
     return Measurement(query.attributes, np.asarray(value), event, query, rounding=rounding)
+
+
+def _variance(event: Laplace | Gaussian) -> float:
+    return event.sigma**2 if isinstance(event, Gaussian) else 2 * event.scale**2
+
+
+def _norm(query: Linear) -> float:
+    """‖q − mean of q‖₂ over the cells of its attributes."""
+    return float(np.linalg.norm(query.table - query.table.mean())) if query.attributes else 1.0
 
 
 def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:

@@ -118,7 +118,8 @@ class Evidence:
 
     def __contains__(self, names: Names) -> bool:
         """Whether the table on these attributes can be estimated without a model."""
-        return all(s in self._precisions for s in subsets(names))
+        # the set itself first: one of many attributes has more subsets than memory holds
+        return names in self._precisions and all(s in self._precisions for s in subsets(names))
 
     @property
     def total(self) -> tuple[float, float]:

@@ -17,16 +17,54 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.public_minimum import Minimum
 
 
-def excess_bound(query: BoundMinimize, marginal: Array, found: Minimum, distance: float) -> float:
-    """A bound on err(D, θ̂) for every D with ‖D − D̂‖₂ ≤ distance; infinite where there is none worth stating.
+def excess_bound(
+    query: BoundMinimize, marginal: Array, found: Minimum, distance: float, variation: float = math.inf
+) -> float:
+    """A bound on err(D, θ̂) for every D with ‖D − D̂‖₂ ≤ distance and ‖D − D̂‖₁ ≤ 2·variation; infinite where there is none
+    worth stating.
 
     With f_v(x) = ℓ_x(θ̂) − ℓ_x(θ̂ + v), err = sup over v of ⟨f_v, D̂⟩ + ⟨f_v, D − D̂⟩. The first term is at most the
     solver's gap, and at most the Frank–Wolfe gap less the curvature of ℓ_D̂; the second at most distance·‖f_v‖₂, where
     |f_v(x)| ≤ min(S, sup|φ′|·|⟨x, v⟩|). Or, by convexity on D, err ≤ sup −⟨∇ℓ_D(θ̂), v⟩.
     """
-    risk, over = query.risk, query.over
-    if query.scale is None or not math.isfinite(distance):
+    if query.scale is None:
         return math.inf
+    bounds = [*_by_variation(query, marginal, found, variation), *_by_distance(query, marginal, found, distance)]
+    found_bound = min(bounds, default=math.inf)
+    return found_bound if found_bound < _trivial(query, found.theta) else math.inf
+
+
+def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variation: float) -> list[float]:
+    """⟨f, D − D̂⟩ ≤ variation·(max f − min f), as both are distributions: at most 2·variation·max|f|."""
+    risk, over = query.risk, query.over
+    assert query.scale is not None
+    if not math.isfinite(variation):
+        return []
+    bounds = [found.gap + 2 * variation * query.scale]
+    if isinstance(risk, GlmRisk):
+        each = risk.losses(found.theta)
+        if risk.loss.labels != "count":  # no loss is negative, so err ≤ ℓ_D(θ̂)
+            bounds.append(float((each * marginal).sum()) + variation * float(each.max() - each.min()))
+        R = min(over.diameter_l2(risk.dimension), over.radius_l2(risk.dimension) + float(np.linalg.norm(found.theta)))
+        longest = risk.features.row_norm_bound
+        a = 2 * variation * longest * risk.slope_bound(over)  # |f_v| ≤ sup|φ′|·‖x‖·‖v‖
+        bounds.append(found.gap + a * R)
+        if not risk.outputs:
+            r = np.abs(risk.loss.derivative(risk.predictor(found.theta), risk.label()) * risk.mask())
+            slope = risk.objective(marginal).gradient(found.theta)
+            uphill = float(slope @ (found.theta - over.minimise(slope)))
+            bounds.append(uphill + 2 * variation * longest * float(r.max()) * R)
+            if risk.is_smooth:
+                H = _curvature(risk, marginal, found.theta, R)
+                bounds.append(uphill + _sup_quadratic(a, np.eye(H.shape[0]), H, R))
+    return bounds
+
+
+def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance: float) -> list[float]:
+    risk, over = query.risk, query.over
+    assert query.scale is not None
+    if not math.isfinite(distance):
+        return []
     bounds = [found.gap + distance * math.sqrt(marginal.size) * query.scale]
     if isinstance(risk, GlmRisk):
         if risk.loss.labels != "count":  # no loss is negative, so err ≤ ℓ_D(θ̂)
@@ -44,8 +82,7 @@ def excess_bound(query: BoundMinimize, marginal: Array, found: Minimum, distance
             bounds.append(uphill + distance * R * _root_of_largest(G))
             if risk.is_smooth:
                 bounds.append(uphill + _sup_quadratic(a, C, _curvature(risk, marginal, found.theta, R), R))
-    found_bound = min(bounds)
-    return found_bound if found_bound < _trivial(query, found.theta) else math.inf
+    return bounds
 
 
 def _trivial(query: BoundMinimize, theta: Array) -> float:

@@ -1,0 +1,402 @@
+"""A certificate: the largest error of any small question, itself released, for a few per cent of the budget.
+
+Proof: docs/proofs/certificate.md. Symbols: H the hypothesis' tables when it was made, N the data's counts, ñ the rows.
+
+    E(C, k) = max over sets t of k attributes in a public family, over questions q of class C on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
+
+G_t is ñ·H_t rounded to whole steps of a public power of two. One row moves every term by at most 1, and so their maximum: each of the
+few E is drawn once with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
+errs by at most that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
+
+*Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, each set alike. A row
+is in few of these boxes, so that it moves the mean by far less than 1. It is an average over questions and bounds none.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import astuple, dataclass
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+
+from hedgerow._types import Array, Names
+from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.largest_errors import Class, Steps, boxes_with, largest_errors, sum_of_errors, work
+from hedgerow.engines.practical.measurement import Rows, varying
+from hedgerow.errors import BudgetExceeded
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.allowance import Allowance, Amount
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire_values import Json
+
+LARGEST = 3  # attributes of a set
+MOST_WORK = 3e8  # additions for all sets of one size: less than a second
+MOST_CELLS, MOST_SETS, MOST_LISTED = 3_000_000, 3_000, 60_000  # of one size
+AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
+HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
+SHARES: dict[Class, float] = {"products": 1.0, "any": 0.04}  # of what is spent, for each number
+DOUBTS: dict[Class, float] = {"products": 6.0, "any": 1.0}  # of β
+TYPICAL = 0.35  # of what is spent, as SHARES
+FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows
+WEIGHT_BITS = 40  # of the weight of a box in the typical error
+FINE = 2.0**-8  # of its sensitivity: the grid of the typical error
+MOST_STEPS, MOST_SUM = 2**53, 2**60
+WHY = "certificate"
+
+
+class Known(Protocol):
+    """What a certificate is about (``knowledge.Knowledge``)."""
+
+    @property
+    def universe(self) -> Universe: ...
+
+    @property
+    def hypothesis(self) -> Hypothesis: ...
+
+    @property
+    def rows(self) -> Rows: ...
+
+    def believed(self, names: Names) -> Array: ...
+
+    def correction(self, names: Names) -> Array | None: ...
+
+    def measures(self, names: Names) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Limit:
+    """All questions of a class on ``sets`` of the ``of`` sets of so many attributes err by at most ``bar``, of the rows.
+
+    ``kind``: "products" are of an interval of each ordered attribute and a set of values of each other one, or of a number that
+    rises or falls along one of them; "any" are of any weights. ``beta``: with what probability it may fail.
+    """
+
+    kind: Class
+    size: int
+    bar: float
+    sets: int
+    of: int
+    beta: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What holds for every question of a kind, asked or not, about the hypothesis as it was when the session was opened.
+
+    ``typical``: the mean error of a box of up to three attributes that nothing measured: no bound. None where all were.
+    ``beta_of_rows``: with what probability what is known of the number of rows may fail, where that is private.
+    """
+
+    limits: tuple[Limit, ...]
+    typical: float | None
+    beta_of_rows: float = 0.0
+
+    @property
+    def beta(self) -> float:
+        """The probability that any of it fails."""
+        return math.fsum(limit.beta for limit in self.limits) + self.beta_of_rows
+
+    def __str__(self) -> str:
+        products = [limit for limit in self.limits if limit.kind == "products"]
+        bars = "; ".join(
+            f"{limit.bar:.2g} on {limit.size} attribute{'s' if limit.size > 1 else ''}"
+            + ("" if limit.sets == limit.of else f" ({limit.sets:,} of {limit.of:,} sets)")
+            for limit in products
+        )
+        anything = max((limit.bar for limit in self.limits if limit.kind == "any"), default=math.inf)
+        usual = "" if self.typical is None else f" Typically they err by {self.typical:.1g}: an average, no bound."
+        return (
+            f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, asked or not, are "
+            f"within {bars} of the table's; and questions of any weights within {anything:.2g}.{usual}"
+        )
+
+
+class Certified:
+    """The released numbers at work: how far a question's true count may be from what was certified."""
+
+    def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
+        self.hypothesis, self.rows, self._universe = known.hypothesis, known.rows, known.universe
+        self.family = {names for sets in family.values() for names in sets}
+        corrections = {names: known.correction(names) for names in self.family}
+        self._corrected = {names: table for names, table in corrections.items() if table is not None}
+        self.rounding: dict[Names, float] = {}  # how far the steps are from what they stand for, in rows
+        self.limits: dict[tuple[Class, int], float] = {}  # in rows
+        self.typical: float | None = None  # in rows
+        self.certificate: Certificate | None = None
+
+    @classmethod
+    def restored(cls, known: Known, record: Json) -> Certified:
+        """What ``state`` described, of what was known when it was made."""
+        made = cls(known, small_sets(known))
+        made.limits = {(kind, size): rows for kind, size, rows in record["limits"]}
+        made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
+        made.typical = record["typical"]
+        stated = tuple(Limit(*fields) for fields in record["stated"])
+        usual = None if made.typical is None else made.typical / known.rows.estimate
+        made.certificate = Certificate(stated, usual, record["beta_of_rows"])
+        return made
+
+    def state(self) -> Json:
+        """All that was released and what follows from it, public and as JSON."""
+        assert self.certificate is not None
+        return {
+            "limits": [[kind, size, rows] for (kind, size), rows in self.limits.items()],
+            "rounding": [self.rounding[names] for names in sorted(self.family)],
+            "typical": self.typical,
+            "stated": [list(astuple(limit)) for limit in self.certificate.limits],
+            "beta_of_rows": self.certificate.beta_of_rows,
+        }
+
+    def believed(self, names: Names) -> Array:
+        """The table that was certified."""
+        corrected = self._corrected.get(names)
+        return self.hypothesis.marginal(names) if corrected is None else corrected
+
+    def stepped(self, names: Names, bits: int) -> Steps:
+        """ñ times that table in whole steps; by how many rows a question's value differs is kept."""
+        expected = np.ldexp(self.rows.estimate * self.believed(names), bits)
+        steps = np.clip(np.rint(expected), 0, MOST_SUM // expected.size)
+        off = steps - expected
+        self.rounding[names] = math.ldexp(float(max(off[off > 0].sum(), -off[off < 0].sum())), -bits)
+        return steps.astype(np.int64)
+
+    def reach(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """How many rows the true count of each query on ``names`` may be from ñ times its certified answer."""
+        if names not in self.family:
+            return np.full(len(queries), math.inf)
+        size = len(names)
+        products = self.limits["products", size] * self._products(names, queries)
+        anything = self.limits["any", size]
+        if (products > anything).any():
+            public = self.rows.low == self.rows.high  # then what is added to all weights changes nothing
+            spread = [float(q.table.max() - (q.table.min() if public else 0.0)) for q in queries]
+            products = np.minimum(products, anything * np.array(spread))
+        reach: Array = products + self.rounding[names]
+        return reach
+
+    def cells(self, names: Names) -> float:
+        """The same of each cell of a table."""
+        if names not in self.family:
+            return math.inf
+        return self.limits["products", len(names)] + self.rounding[names]
+
+    def distance(self, names: Names) -> float:
+        """How many rows the true counts may be from those certified in ℓ1."""
+        if names not in self.family:
+            return math.inf
+        return 2 * (self.limits["any", len(names)] + self.rounding[names])
+
+    def _products(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Of how many products, by weight, each query is the sum.
+
+        A vector v ≥ 0 along an ordered attribute is the sum of the intervals of its level sets, Σ (v_i − v_{i−1})⁺ by weight,
+        and along another of the level sets themselves, max v by weight. A table that is no product is a sum of its lines.
+        """
+        if not all(query.vectors for query in queries):
+            return np.array([self._of_one(names, query) for query in queries])
+        pieces = np.ones(len(queries))
+        for axis, name in enumerate(names):
+            vectors = np.stack([q.vectors[axis] for q in queries if q.vectors]).astype(float)
+            pieces *= _rises(vectors) if self._universe[name].ordered else vectors.max(axis=1)
+        return pieces
+
+    def _of_one(self, names: Names, query: Linear) -> float:
+        if query.vectors:
+            return float(self._products(names, [query])[0])
+        axes = [axis for axis, name in enumerate(names) if self._universe[name].ordered]
+        lines = [float(_rises(np.moveaxis(query.table, axis, -1)).sum()) for axis in axes]
+        return min(lines, default=math.inf)
+
+
+def _rises(vectors: Array) -> Array:
+    """Σ_i (v_i − v_{i−1})⁺ along the last axis, v_{−1} = 0."""
+    rises: Array = vectors[..., 0] + np.maximum(np.diff(vectors, axis=-1), 0.0).sum(axis=-1)
+    return rises
+
+
+def certified(data: DataSource, noise: Noise, known: Known, allowance: Allowance, beta: float) -> Certified | None:
+    """Spend the allowance on a certificate of what is known; None where its noise would drown it. All it decides is public."""
+    family = small_sets(known)
+    if not family:
+        return None
+    plan = _planned(known, family, allowance, beta)
+    if quantile(plan.events[0], plan.doubts[0]) > HELPS * known.rows.low:
+        return None
+    found = Certified(known, family)
+    try:
+        receipt = allowance.charge(*plan.events, why=WHY)
+    except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
+        return None
+    largest, total = _scanned(data, found, family, plan)
+    attributes, limits = len(varying(known.universe, known.universe.names)), []
+    for (kind, size), event, doubt in zip(plan.numbers, plan.events, plan.doubts, strict=False):
+        exact = math.ldexp(min(largest[kind, size], MOST_STEPS), -plan.bits)
+        upper = max(0.0, float(noise.add(exact, receipt))) + quantile(event, doubt)
+        found.limits[kind, size] = upper
+        of = math.comb(attributes, size)
+        away = upper + max(found.rounding[names] for names in family[size]) + known.rows.off
+        limits.append(Limit(kind, size, away / known.rows.low, len(family[size]), of, doubt))
+    if plan.weights:
+        mean = rounded_mean(total, plan.bits, plan.events[-1].grid)
+        found.typical = max(0.0, float(noise.add(mean, receipt)))
+    found.certificate = Certificate(
+        tuple(limits),
+        None if found.typical is None else found.typical / known.rows.estimate,
+        0.0 if allowance.budget.neighbours == "replace" else beta,  # as much as the bars have, by which n is known
+    )
+    return found
+
+
+# What is public: the family, the steps and the noise
+
+
+def small_sets(known: Known) -> dict[int, list[Names]]:
+    """The sets of each size that are certified: all, or as many as can be gone through, of very many those inside the model's cliques."""
+    universe, found = known.universe, {}
+    names = varying(universe, universe.names)
+    for size in range(1, min(LARGEST, len(names)) + 1):
+        if math.comb(len(names), size) <= MOST_LISTED:
+            every = set(itertools.combinations(names, size))
+        else:
+            inside = (itertools.combinations(varying(universe, clique), size) for clique in known.hypothesis.cliques)
+            every = set(itertools.islice(itertools.chain.from_iterable(inside), MOST_LISTED))
+        taken: list[Names] = []
+        additions, cells = 0.0, 0
+        for t in sorted(every, key=lambda t: (_work(universe, t), t)):
+            additions, cells = additions + _work(universe, t), cells + universe.cells(t)
+            if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS:
+                break
+            taken.append(t)
+        if taken:
+            found[size] = taken
+    return found
+
+
+def _work(universe: Universe, names: Names) -> float:
+    return work(universe.sizes(names), _ordered(universe, names))
+
+
+def _ordered(universe: Universe, names: Names) -> list[bool]:
+    return [universe[name].ordered for name in names]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """The numbers to be drawn, in order, with their noise and part of β; the mean of boxes comes last, if there is one."""
+
+    numbers: list[tuple[Class, int]]
+    events: list[Laplace | Gaussian]
+    doubts: list[float]
+    weights: dict[Names, int]
+    bits: int
+
+
+def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta: float) -> _Plan:
+    kinds: tuple[Class, ...] = ("products", "any")
+    numbers = [(kind, size) for kind in kinds for size in family]
+    weights = mean_weights(known.universe, [t for sets in family.values() for t in sets if not known.measures(t)])
+    shares = [SHARES[kind] for kind, _ in numbers] + ([TYPICAL] if weights else [])
+    parts = [amount.part(share / math.fsum(shares) * (1 - 1e-9)) for share in shares]
+    one = amount.budget.linear()
+    bits = step_bits(known.rows, max(_scale(part.noise(one, one)) for part in parts))
+    events = [part.noise(one, one, 2.0**-bits) for part in parts[: len(numbers)]]
+    if weights:
+        events.append(_mean_noise(parts[-1], mean_sensitivity(known.universe, weights, amount.budget)))
+    doubts = [DOUBTS[kind] for kind, _ in numbers]
+    return _Plan(numbers, events, [beta * doubt / math.fsum(doubts) for doubt in doubts], weights, bits)
+
+
+def step_bits(rows: Rows, scale: float) -> int:
+    """A step is 2^-bits of a row: as fine as 2^52 steps of the rows, 2^38 of the noise, and 2^60 of 2^50 rows allow."""
+    bits = min(FINEST, 52 - math.ceil(math.log2(rows.high))) if rows.low == rows.high else PRIVATE
+    return max(0, min(bits, 38 - math.ceil(math.log2(scale))))
+
+
+def _scale(event: Laplace | Gaussian) -> float:
+    return event.scale if isinstance(event, Laplace) else event.sigma
+
+
+def quantile(event: Laplace | Gaussian, beta: float) -> float:
+    """t such that the noise is below −t with probability at most β.
+
+    Laplace on a grid: P[Z ≥ t] ≤ e^{−t/b}/(1 + e^{−g/b}). Gaussian on a grid: the sum over the grid from t on is at most the
+    integral and its first term, and that over all of it at least σ√(2π)/g, so P[Z ≥ t] ≤ 1 − Φ(t/σ) + g/(σ√(2π)).
+    """
+    if isinstance(event, Laplace):
+        return event.scale * max(0.0, -math.log(beta * (1 + math.exp(-event.grid / event.scale))))
+    left = beta - event.grid / (event.sigma * math.sqrt(2 * math.pi))
+    if left <= beta / 2:  # so coarse a grid: by sub-Gaussianity
+        return event.sigma * math.sqrt(-2 * math.log(beta))
+    return event.sigma * max(0.0, -NormalDist().inv_cdf(left))
+
+
+def mean_weights(universe: Universe, sets: Sequence[Names]) -> dict[Names, int]:
+    """What each box of a set counts in the typical error, in steps of 2^-WEIGHT_BITS: every set alike, as far as there is time."""
+    boxes, additions = {}, 0.0
+    for names in sets:
+        number = math.prod(boxes_with(universe[name].size, universe[name].ordered)[0] for name in names)
+        additions += 4.0 * number
+        if additions <= MOST_WORK:
+            boxes[names] = number
+    weights = {names: (1 << WEIGHT_BITS) // (len(boxes) * number) for names, number in boxes.items()}
+    return {names: weight for names, weight in weights.items() if weight}
+
+
+def mean_sensitivity(universe: Universe, weights: dict[Names, int], budget: Budget) -> float:
+    """How far a row can move the mean: by all boxes that it is in; under replace-one also by those that it comes to be in."""
+    most = 0
+    for names, weight in weights.items():
+        most += weight * math.prod(boxes_with(universe[name].size, universe[name].ordered)[1] for name in names)
+    return budget.bounded(math.ldexp(float(most), -WEIGHT_BITS) * (1 + 2.0**-40))
+
+
+def _mean_noise(amount: Amount, exact: float) -> Laplace | Gaussian:
+    """Neighbours' means are rounded apart by at most a step."""
+    grid = grid_at_most(exact * FINE)
+    return amount.noise(exact + grid, exact + grid, grid)
+
+
+# What is private: the tables
+
+
+def _scanned(
+    data: DataSource, found: Certified, family: dict[int, list[Names]], plan: _Plan
+) -> tuple[dict[tuple[Class, int], int], int]:
+    """The largest errors in whole steps, and the weighted sum of those of all boxes. Many tables in one scan."""
+    largest: dict[tuple[Class, int], int] = {number: 0 for number in plan.numbers}
+    total = 0
+    for some in _chunks(data.universe, [t for sets in family.values() for t in sets]):
+        for names, counts in zip(some, data.marginals(some), strict=True):
+            ordered = _ordered(data.universe, names)
+            difference = (counts << plan.bits) - found.stepped(names, plan.bits)
+            for kind, error in largest_errors(difference, ordered).items():
+                largest[kind, len(names)] = max(largest[kind, len(names)], error)
+            if names in plan.weights:
+                total += plan.weights[names] * sum_of_errors(difference, ordered)
+    return largest, total
+
+
+def _chunks(universe: Universe, sets: Sequence[Names]) -> Iterator[list[Names]]:
+    waiting: list[Names] = []
+    cells = 0
+    for names in sets:
+        cells += universe.cells(names)
+        if waiting and cells > AT_ONCE:
+            yield waiting
+            waiting, cells = [], universe.cells(names)
+        waiting.append(names)
+    yield waiting
+
+
+def rounded_mean(total: int, bits: int, grid: float) -> float:
+    """The multiple of the grid nearest to total·2^-(bits + WEIGHT_BITS), in whole numbers."""
+    unit = bits + WEIGHT_BITS + math.frexp(grid)[1] - 1  # a step of the grid is 2^unit of the total's
+    return min((total + (1 << unit >> 1)) >> unit, MOST_STEPS) * grid

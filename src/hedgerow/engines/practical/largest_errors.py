@@ -1,0 +1,168 @@
+"""The largest error of any question of a class on one small table, in whole steps: exact, for integers add up without error.
+
+The table is of differences, data minus hypothesis. Two classes, one within the other:
+
+    products  an interval of each ordered attribute, times a set of cells of each other one
+    any       any set of cells, and so any weights in [0, 1]: a sum is largest where the weights are 0 or 1
+
+Along the last ordered axis the best interval is found in one pass, as the farthest two prefix sums are apart; along the
+others all intervals are gone through. Of the unordered axes all sets of all but the largest are gone through, and of that one
+the positive sums, or the negative ones, are the best set. Where these sets are too many, the unordered axes are taken as one:
+a larger class, and so a larger number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._compiled import compiled
+
+Steps = NDArray[np.int64]
+Class = Literal["products", "any"]
+MOST_SETS = 1 << 12  # of cells of all unordered attributes but the largest
+LIMB = 31  # bits of a sum that are added up by themselves, so that the total of many sums cannot overflow
+
+
+def largest_errors(table: Steps, ordered: Sequence[bool]) -> dict[Class, int]:
+    """The largest |Σ_x q(x)·table(x)| over the q of each class, for a table of one to three axes.
+
+    The sums of the positive cells and of the negative ones must fit an int64: then so does every sum here.
+    """
+    intervals, sets = _axes(table.shape, ordered)
+    arranged = np.transpose(table, sets + intervals)
+    sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
+    anything = int(max(table[table > 0].sum(), -table[table < 0].sum()))
+    if not sets:
+        return {"products": int(_best_intervals(np.ascontiguousarray(arranged).reshape(sizes))), "any": anything}
+    if _number_of_sets(table.shape, sets) <= MOST_SETS:
+        for axis in range(len(sets) - 1):
+            masks = _all_sets(arranged.shape[axis])
+            arranged = np.moveaxis(np.tensordot(masks, arranged, axes=(1, axis)), 0, axis)
+        cells = arranged.shape[len(sets) - 1]
+    else:
+        cells = math.prod(table.shape[i] for i in sets)
+    last = np.moveaxis(arranged.reshape(-1, cells, *sizes[1:]), 1, -1)  # at most two ordered axes beside a set's
+    return {"products": int(_best_sets(np.ascontiguousarray(last))), "any": anything}
+
+
+def work(shape: Sequence[int], ordered: Sequence[bool]) -> float:
+    """About how many additions it takes: public, so that what takes too long is left out beforehand."""
+    intervals, sets = _axes(shape, ordered)
+    sizes = [shape[i] for i in intervals]
+    pairs = [m * (m + 1) / 2 for m in sizes]
+    if not sets:
+        return math.prod(pairs[:-1]) * sizes[-1]
+    tried = _number_of_sets(shape, sets)
+    cells = tried * shape[sets[-1]] if tried <= MOST_SETS else math.prod(shape[i] for i in sets)
+    return math.prod(pairs) * cells
+
+
+def _axes(shape: Sequence[int], ordered: Sequence[bool]) -> tuple[list[int], list[int]]:
+    """The ordered axes and the others, each from the smallest to the largest."""
+    by_size = sorted(range(len(shape)), key=lambda i: shape[i])
+    return [i for i in by_size if ordered[i]], [i for i in by_size if not ordered[i]]
+
+
+def _number_of_sets(shape: Sequence[int], sets: Sequence[int]) -> int:
+    return 1 << sum(shape[i] for i in sets[:-1])
+
+
+def _all_sets(cells: int) -> Steps:
+    """The masks of all sets of so many cells, one a row."""
+    return (np.arange(1 << cells)[:, None] >> np.arange(cells)) & 1
+
+
+@compiled()
+def _best_intervals(table: Steps) -> int:
+    """Over the products of intervals of the three axes."""
+    m1, m2, m3 = table.shape
+    largest = 0
+    for start in range(m1):
+        plane = np.zeros((m2, m3), np.int64)
+        for end in range(start, m1):
+            plane += table[end]
+            for top in range(m2):
+                line = np.zeros(m3, np.int64)
+                for bottom in range(top, m2):
+                    prefix, low, high = 0, 0, 0
+                    for i in range(m3):
+                        line[i] += plane[bottom, i]
+                        prefix += line[i]
+                        low, high = min(low, prefix), max(high, prefix)
+                    largest = max(largest, high - low)
+    return largest
+
+
+@compiled()
+def _best_sets(tables: Steps) -> int:
+    """Over the first axis, the products of intervals of the next two, and all sets of cells of the last."""
+    k, m1, m2, cells = tables.shape
+    largest = 0
+    for u in range(k):
+        for start in range(m1):
+            plane = np.zeros((m2, cells), np.int64)
+            for end in range(start, m1):
+                plane += tables[u, end]
+                for top in range(m2):
+                    line = np.zeros(cells, np.int64)
+                    for bottom in range(top, m2):
+                        above, below = 0, 0
+                        for i in range(cells):
+                            line[i] += plane[bottom, i]
+                            above += max(line[i], 0)
+                            below -= min(line[i], 0)
+                        largest = max(largest, above, below)
+    return largest
+
+
+# The sum over all boxes: an interval of each ordered attribute that is not all of it, and a cell of each other one
+
+
+def sum_of_errors(table: Steps, ordered: Sequence[bool]) -> int:
+    """Σ |Σ of the table in the box| over all boxes."""
+    intervals, sets = _axes(table.shape, ordered)
+    sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
+    arranged = np.ascontiguousarray(np.transpose(table, sets + intervals)).reshape(-1, *sizes)
+    upper, lower = _sum_over_boxes(arranged)
+    return (int(upper) << LIMB) + int(lower)
+
+
+def boxes_with(size: int, is_ordered: bool) -> tuple[int, int]:
+    """Of one attribute: how many sets there are, and how many of them at most hold one cell."""
+    if not is_ordered or size == 1:
+        return size, 1
+    middle = size // 2
+    return size * (size + 1) // 2 - 1, (middle + 1) * (size - middle) - 1
+
+
+@compiled()
+def _sum_over_boxes(tables: Steps) -> tuple[int, int]:
+    k, m1, m2, m3 = tables.shape
+    upper, lower = 0, 0
+    for u in range(k):
+        for start in range(m1):
+            plane = np.zeros((m2, m3), np.int64)
+            for end in range(start, m1):
+                plane += tables[u, end]
+                if end - start + 1 == m1 and m1 > 1:
+                    continue
+                for top in range(m2):
+                    line = np.zeros(m3, np.int64)
+                    for bottom in range(top, m2):
+                        line += plane[bottom]
+                        if bottom - top + 1 == m2 and m2 > 1:
+                            continue
+                        for left in range(m3):
+                            total = 0
+                            for right in range(left, m3):
+                                total += line[right]
+                                if right - left + 1 < m3 or m3 == 1:
+                                    size = abs(total)
+                                    upper += size >> LIMB
+                                    lower += size & ((1 << LIMB) - 1)
+    return upper, lower

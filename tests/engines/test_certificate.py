@@ -1,0 +1,414 @@
+"""What a certificate says holds of every question, asked or not; it moves by at most a row's worth, and is charged as it is drawn."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from paying import paid
+
+import hedgerow as hr
+from hedgerow.data import Histogram
+from hedgerow.engines.practical import certificate, knowledge
+from hedgerow.engines.practical.certificate import (
+    WEIGHT_BITS,
+    mean_sensitivity,
+    mean_weights,
+    quantile,
+    rounded_mean,
+    small_sets,
+    step_bits,
+)
+from hedgerow.engines.practical.largest_errors import boxes_with, largest_errors, sum_of_errors
+from hedgerow.engines.practical.measurement import Rows
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.noise import Seeded
+from hedgerow.questions.linear import Linear
+
+UNIVERSE = hr.Universe(
+    age=hr.Integers(0, 4), region=hr.Categories(["n", "e", "s", "w"]), sex=hr.Flag(), visits=hr.Integers(0, 2)
+)
+BUDGETS = [
+    hr.Budget(1.0, delta, neighbours) for delta in (0.0, 1e-6) for neighbours in ("replace", "add-remove")
+]  # fmt: skip
+
+
+def table(rows: int = 40_000, seed: int = 0, universe: hr.Universe = UNIVERSE) -> Histogram:
+    rng = np.random.default_rng(seed)
+    return Histogram(universe, rng.multinomial(rows, rng.dirichlet(np.full(universe.size, 0.2))))
+
+
+def opened(data: Histogram, budget: hr.Budget = BUDGETS[2], **options) -> hr.Session:
+    return hr.open(data, universe=data.universe, budget=budget, **{"seed": 1, **options})
+
+
+def masks(size: int, ordered: bool) -> list[np.ndarray]:
+    """Of one attribute: all intervals, or all sets."""
+    if ordered:
+        return [np.array([i <= k <= j for k in range(size)]) for i in range(size) for j in range(i, size)]
+    return [np.array(chosen, bool) for chosen in itertools.product((0, 1), repeat=size)]
+
+
+def products(shape: tuple[int, ...], ordered: list[bool]) -> list[np.ndarray]:
+    return [
+        functools.reduce(np.multiply.outer, [mask.astype(float) for mask in chosen])
+        for chosen in itertools.product(*(masks(m, o) for m, o in zip(shape, ordered, strict=True)))
+    ]
+
+
+# The largest error, and the mean
+
+
+@pytest.mark.parametrize("axes", [1, 2, 3])
+def test_the_largest_error_is_that_of_the_worst_question(axes) -> None:
+    rng = np.random.default_rng(axes)
+    for _ in range(25):
+        shape = tuple(int(m) for m in rng.integers(1, 5, axes))
+        ordered = [bool(o) for o in rng.integers(0, 2, axes)]
+        difference = rng.integers(-50, 51, shape)
+        found = largest_errors(difference, ordered)
+        assert found["products"] == max(abs(float((q * difference).sum())) for q in products(shape, ordered))
+        assert found["any"] == max(difference[difference > 0].sum(), -difference[difference < 0].sum())
+
+
+def test_where_sets_are_too_many_the_number_is_larger_and_still_holds(monkeypatch) -> None:
+    difference = np.random.default_rng(0).integers(-50, 51, (4, 4, 3))
+    exact = largest_errors(difference, [False, False, True])
+    monkeypatch.setattr("hedgerow.engines.practical.largest_errors.MOST_SETS", 1)
+    assert largest_errors(difference, [False, False, True])["products"] >= exact["products"]
+
+
+def boxes(size: int, ordered: bool) -> list[np.ndarray]:
+    if not ordered or size == 1:
+        return list(np.eye(size, dtype=bool))
+    return [mask for mask in masks(size, True) if not mask.all()]
+
+
+def test_the_sum_of_errors_is_over_all_boxes() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        shape = tuple(int(m) for m in rng.integers(1, 5, 3))
+        ordered = [bool(o) for o in rng.integers(0, 2, 3)]
+        difference = rng.integers(-(2**40), 2**40, shape)
+        every = list(itertools.product(*(boxes(m, o) for m, o in zip(shape, ordered, strict=True))))
+        assert sum_of_errors(difference, ordered) == sum(abs(int(difference[np.ix_(*c)].sum())) for c in every)
+        assert len(every) == math.prod(boxes_with(m, o)[0] for m, o in zip(shape, ordered, strict=True))
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_row_moves_the_mean_by_its_sensitivity_and_no_more(neighbours) -> None:
+    """It is attained where rows in the middle of every order differ in what has none."""
+    budget, names = (
+        hr.Budget(1.0, 1e-6, neighbours),
+        [("age", "region"), ("region", "visits"), ("age", "region", "visits")],
+    )
+    weights = mean_weights(UNIVERSE, names)
+    stated = Fraction(mean_sensitivity(UNIVERSE, weights, budget))
+    far = {}  # too many rows in one region, too few in the others
+    for n in names:
+        sign = np.where(np.arange(4) == 1, 1, -1).reshape([-1 if a == "region" else 1 for a in n])
+        far[n] = 10**6 * np.broadcast_to(sign, UNIVERSE.sizes(n))
+    moves = []
+    cells = [dict(zip(UNIVERSE.names, cell, strict=True)) for cell in np.ndindex(UNIVERSE.shape)]
+    middle = [{"age": 2, "region": region, "sex": 0, "visits": 1} for region in (0, 1)]
+    for row, other in itertools.permutations([*cells[::7], *middle], 2):
+        means = []
+        for present in (row, other if neighbours == "replace" else None):
+            total = 0
+            for n in names:
+                difference = far[n].copy()
+                if present is not None:
+                    difference[tuple(present[a] for a in n)] += 1
+                total += weights[n] * sum_of_errors(difference, [UNIVERSE[a].ordered for a in n])
+            means.append(Fraction(total, 2**WEIGHT_BITS))
+        moves.append(abs(means[0] - means[1]))
+    assert max(moves) <= stated * (1 + Fraction(1, 2**30))
+    assert max(moves) >= stated * (1 - Fraction(1, 2**30))
+
+
+def test_a_mean_is_rounded_to_the_nearest_step_in_whole_numbers() -> None:
+    grid, bits = 2.0**-6, 10
+    for total in (0, 1, 3 << (bits + WEIGHT_BITS - 7), (5 << (bits + WEIGHT_BITS - 7)) - 1, 10**40):
+        exact = Fraction(total, 2 ** (bits + WEIGHT_BITS)) / Fraction(grid)
+        found = Fraction(rounded_mean(total, bits, grid)) / Fraction(grid)
+        assert found == min((2 * exact + 1) // 2, 2**53)
+
+
+# The noise
+
+
+@pytest.mark.parametrize("event", [Gaussian(1.0, 30.0, 2.0**-10), Laplace(1.0, 30.0, 2.0**-10)])
+def test_noise_is_below_its_quantile_as_often_as_stated_and_a_shorter_one_would_fail(event) -> None:
+    beta, draws = 0.05, 4000
+    noise = Seeded(3).add(np.zeros(draws), paid(event))
+    reach = quantile(event, beta)
+    slack = 4 * math.sqrt(beta * (1 - beta) / draws)
+    assert np.mean(noise < -reach) <= beta + slack
+    assert np.mean(noise < -0.8 * reach) > beta + slack
+
+
+def test_a_coarse_grid_has_a_wider_quantile() -> None:
+    assert quantile(Gaussian(1.0, 2.0, 1.0), 0.01) == pytest.approx(2 * math.sqrt(2 * math.log(100)))
+
+
+@pytest.mark.parametrize("rows", [Rows(10, 10, 10), Rows(2**50, 2**50, 2**50), Rows(100, 50, 200)])
+def test_steps_are_as_fine_as_whole_numbers_allow(rows) -> None:
+    bits = step_bits(rows, 100.0)
+    assert 0 <= bits <= 20
+    assert rows.high * 2.0**bits <= 2.0**52
+    if rows.low != rows.high:
+        assert 2.0**50 * 2.0**bits <= 2.0**60
+
+
+# What a session says
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_every_product_of_up_to_three_attributes_is_within_its_bar(budget) -> None:
+    data = table()
+    session = opened(data, budget)
+    assert session.certificate is not None
+    for size in (1, 2, 3):
+        for names in itertools.combinations(UNIVERSE.names, size):
+            ordered = [UNIVERSE[n].ordered for n in names]
+            queries = [Linear.from_table(UNIVERSE, names, q) for q in products(UNIVERSE.sizes(names), ordered)[:200]]
+            truth = [q.dot(data.marginal(q.attributes)) / 40_000 for q in queries]
+            found = session._engine.free(queries)
+            assert all(abs(e.value - t) <= (e.error or 0) + 1e-12 for e, t in zip(found, truth, strict=True))
+    assert session._engine.knowledge.certified.limits.keys() == {(k, s) for k in ("products", "any") for s in (1, 2, 3)}
+
+
+def test_any_weights_are_within_what_is_certified() -> None:
+    """Rising and falling numbers, ones that do neither, and tables that are no product."""
+    data = table()
+    session = opened(data)
+    made, rng = session._engine.knowledge.certified, np.random.default_rng(5)
+    names = ("age", "region", "visits")
+    rising = np.sort(rng.random(5))[:, None, None] * (rng.random(4) < 0.5)[None, :, None] * np.array([0, 1, 1.0])
+    zigzag = np.array([1, 0, 1, 0, 1.0])[:, None, None] * np.ones(4)[None, :, None] * np.array([0, 1, 0.0])
+    for weights in (rising, zigzag, rng.random((5, 4, 3)), rng.choice([0.2, 0.3], (5, 4, 3))):
+        query = Linear.from_table(UNIVERSE, names, weights)
+        exact = query.dot(data.marginal(query.attributes))
+        believed = query.dot(made.believed(query.attributes)) * made.rows.estimate
+        reach = made.reach(query.attributes, [query])[0]
+        assert abs(exact - believed) <= reach <= made.limits["any", len(query.attributes)] + 1
+    one = Linear.from_table(UNIVERSE, names, rising)
+    assert made.reach(one.attributes, [one])[0] == pytest.approx(
+        made.limits["products", len(one.attributes)] * rising.max() + made.rounding[one.attributes]
+    )
+
+
+def test_an_alternating_count_is_as_many_intervals_as_it_has() -> None:
+    made = opened(table())._engine.knowledge.certified
+    query = hr.count(age={0, 2, 4}, visits=1).on(UNIVERSE)
+    assert made._products(query.attributes, [query]).tolist() == [3.0]
+
+
+def test_what_is_certified_has_narrower_bars_and_its_own_half_of_beta() -> None:
+    session = opened(table())
+    made = session.certificate
+    assert made.beta == pytest.approx(0.025)
+    assert session._engine.knowledge.bars._beta == pytest.approx(0.025)
+    assert "With probability 0.975" in str(made)
+    assert ("no bound" in str(made)) == (made.typical is not None)
+    assert session.synthetic(10).attrs["certificate"] == str(made)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_what_is_said_of_fractions_has_room_for_all_that_the_numbers_of_rows_leave_open(neighbours) -> None:
+    """|N/n − v| where N is within B rows of ñv, and n in its interval: B for rounding too, β for n too."""
+    session = opened(table(), hr.Budget(1.0, 1e-6, neighbours))
+    made = session._engine.knowledge.certified
+    low, high, ñ = made.rows.low, made.rows.high, made.rows.estimate
+    assert (low < high) == (neighbours == "add-remove")
+    for limit in made.certificate.limits:
+        rounded = max(off for names, off in made.rounding.items() if len(names) == limit.size)
+        B = made.limits[limit.kind, limit.size] + rounded
+        for v in (0.0, 0.3, 1.0):
+            assert (ñ * v + B) / low - v <= limit.bar + 1e-12
+            assert v - (ñ * v - B) / high <= limit.bar + 1e-12
+    assert made.certificate.beta == pytest.approx(0.025 if neighbours == "replace" else 0.05)
+
+
+def test_no_certificate_is_bought_where_its_noise_would_drown_it_and_bars_have_all_of_beta() -> None:
+    session = opened(table(rows=300))
+    assert session.certificate is None
+    assert session._engine.knowledge.bars._beta == pytest.approx(0.05)
+    assert "certificate" not in {entry.why for entry in session.log}
+
+
+def test_a_certificate_costs_its_share_and_no_more() -> None:
+    session = opened(table(), reserve=0.2)
+    paid_for = sum(entry.cost for entry in session.log if entry.why == "certificate")
+    assert paid_for == pytest.approx(0.05 * 0.8 * session.budget.total, rel=1e-6)
+
+
+def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(monkeypatch) -> None:
+    """All that is added to the largest error is the quantile."""
+    monkeypatch.setattr(Seeded, "add", lambda self, value, receipt: (receipt.redeem(Gaussian, Laplace), value)[1])
+    data = table()
+    known = opened(data)._engine.knowledge
+    made = known.certified
+    for size in (1, 2, 3):
+        worst = 0.0
+        for names in itertools.combinations(UNIVERSE.names, size):
+            off = data.marginal(names) - 40_000 * made.believed(names)
+            ordered = [UNIVERSE[n].ordered for n in names]
+            worst = max(worst, max(abs(float((q * off).sum())) for q in products(UNIVERSE.sizes(names), ordered)))
+        share = next(limit.beta for limit in made.certificate.limits if (limit.kind, limit.size) == ("products", size))
+        assert made.limits["products", size] == pytest.approx(worst + quantile(_event(made, size), share), abs=0.01)
+
+
+def _event(made, size):
+    ledger = hr.Accountant(BUDGETS[2])
+    part = 0.05 * 0.95 * ledger.budget.total * (1 - 1e-9)
+    typical = certificate.TYPICAL if made.typical is not None else 0.0
+    whole = 3 * (certificate.SHARES["products"] + certificate.SHARES["any"]) + typical
+    return Gaussian(1.0, 1 / math.sqrt(2 * part / whole), 2.0**-20)
+
+
+def test_after_a_refit_answers_stay_within_what_was_certified() -> None:
+    data = table()
+    session = opened(data, reserve=0.6)
+    asked = hr.count(age=(1, 3), region={"n", "s"}, visits=1)
+    before = session.ask(asked)
+    made = session._engine.knowledge.certified
+    session.ask(hr.count(age=(1, 3), region={"n", "s"}, sex=True), within=before.error / 4)
+    assert session._engine.hypothesis is not made.hypothesis
+    query = asked.on(UNIVERSE)
+    known = session._engine.knowledge
+    low, high = known.intervals([query], np.array([0.9]))  # whatever the hypothesis has come to believe
+    certified = query.dot(made.believed(query.attributes))
+    reach = made.reach(query.attributes, [query])[0] / 40_000
+    assert certified - reach <= low[0] + 1e-9 and high[0] <= certified + reach + 1e-9
+    value, error = known.free(query, None)
+    assert value - error >= before.value - 2 * before.error - 1e-12
+    assert abs(value - query.dot(data.marginal(query.attributes)) / 40_000) <= error
+    assert error <= 2 * before.error + 1e-12
+
+
+def test_a_session_taken_up_has_the_certificate_it_had() -> None:
+    data = table()
+    first = opened(data)
+    ledger = Accountant(first.budget, earlier=first.ledger.entries())
+    again = opened(data, ledger=ledger, seed=99)
+    assert again.certificate == first.certificate and again.spent == first.spent
+
+
+def test_a_cell_has_the_bar_and_the_value_of_its_count() -> None:
+    session = opened(table())
+    whole = session.ask(hr.marginal("age", "region", "visits"))
+    assert whole.error.shape == whole.typical.shape == whole.value.shape == (5, 4, 3)
+    for cell in [(0, 0, 0), (2, 1, 1), (4, 3, 2)]:
+        one = session.ask(hr.count(age=cell[0], region="nesw"[cell[1]], visits=cell[2]))
+        assert whole.value[cell] == pytest.approx(one.value, abs=1e-12)
+        assert whole.error[cell] == pytest.approx(one.error, abs=1e-12)
+        assert whole.typical[cell] == pytest.approx(one.typical)
+
+
+def test_a_family_too_large_is_cut_to_what_can_be_gone_through(monkeypatch) -> None:
+    known = opened(table())._engine.knowledge
+    assert [len(sets) for sets in small_sets(known).values()] == [4, 6, 4]
+    monkeypatch.setattr(certificate, "MOST_SETS", 3)
+    assert [len(sets) for sets in small_sets(known).values()] == [3, 3, 3]
+    session = opened(table())
+    assert "(3 of 6 sets)" in str(session.certificate)
+    outside = next(t for t in itertools.combinations(UNIVERSE.names, 2) if t not in small_sets(known)[2])
+    made = session._engine.knowledge.certified
+    assert made.cells(outside) == made.distance(outside) == math.inf
+    monkeypatch.setattr(certificate, "MOST_LISTED", 0)
+    assert all(any(set(t) <= set(c) for c in known.hypothesis.cliques) for s in small_sets(known).values() for t in s)
+
+
+def test_typical_errors_are_about_what_errors_are() -> None:
+    data = table(rows=200_000)
+    session = opened(data, workload=[hr.count(age=1)])
+    queries = [
+        Linear.product(UNIVERSE, dict(zip(names, chosen, strict=True)))
+        for names in itertools.combinations(UNIVERSE.names, 2)
+        for chosen in itertools.product(*(boxes(UNIVERSE[n].size, UNIVERSE[n].ordered) for n in names))
+    ]
+    found = session._engine.free(queries)
+    errors = [abs(e.value - q.dot(data.marginal(q.attributes)) / 200_000) for e, q in zip(found, queries, strict=True)]
+    assert 0.5 < np.mean([e.typical for e in found]) / np.mean(errors) < 2
+
+
+# What is bought
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_a_price_is_what_is_then_paid_and_quoting_it_costs_nothing(budget) -> None:
+    session = opened(table(), budget, reserve=0.6)
+    for query, within in [
+        (hr.count(age=(1, 3), region="n", sex=True, visits=1), 0.004),
+        (hr.marginal("age", "region"), 0.008),
+        (hr.linear(["age", "visits"], np.random.default_rng(0).random((5, 3))), 0.01),
+        (hr.count(age=1), 0.9),
+    ]:
+        spent = session.spent
+        price = session.price(query, within=within)
+        assert session.spent == spent
+        answer = session.ask(query, within=within)
+        assert answer.cost == pytest.approx(price) and np.max(answer.error) <= within * (1 + 1e-9)
+        assert session.price(query, within=within) == 0.0
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_what_cannot_be_had_is_refused_unpaid_and_what_can_is_said(budget) -> None:
+    session = opened(table(), budget)
+    for query in (hr.count(age=(1, 3), region="n", sex=True, visits=1), hr.marginal("age", "region")):
+        spent = session.spent
+        with pytest.raises(hr.BudgetExceeded, match="times as wide") as refusal:
+            session.ask(query, within=1e-4)
+        assert session.spent == spent
+        factor = float(str(refusal.value).split("a bar ")[1].split(" ")[0])
+        assert np.max(session.ask(query, within=1e-4 * factor * 1.001).error) <= 1e-4 * factor * 1.0011
+        session = opened(table(), budget)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_a_ratio_is_bought_as_one_or_refused_unpaid(budget) -> None:
+    data = table(rows=100_000)
+    session = opened(data, budget, reserve=0.7)
+    engine, bought = session._engine, 0
+    for within in (0.9, 0.1, 0.03, 0.01, 0.007, 0.005, 0.003, 0.001):
+        part, whole = (
+            hr.count(age=(1, 3), region={"n", "e", "s"}).on(UNIVERSE),
+            hr.count(region={"n", "e", "s"}).on(UNIVERSE),
+        )
+        spent = session.spent
+        try:
+            top, bottom = engine.ratio(part, whole, within)
+        except hr.BudgetExceeded:
+            assert session.spent == spent
+            continue
+        bought += session.spent > spent
+        t, b = top.value, bottom.value
+        error = max((t + top.error) / (b - bottom.error) - t / b, t / b - (t - top.error) / (b + bottom.error))
+        assert error <= within * (1 + 1e-6)
+    assert bought and within == 0.001
+
+
+def test_what_is_bought_is_nearer_than_what_was_known() -> None:
+    """Median errors of the same questions before and after paying, where the bar is a third of the free one."""
+    before, after = [], []
+    for seed in range(12):
+        data = table(seed=seed)
+        session = opened(data, reserve=0.5, seed=seed)
+        query = hr.count(age=(1, 3), region={"n", "w"}, visits={0, 2}, sex=True)
+        truth = query.on(UNIVERSE).dot(data.marginal(UNIVERSE.names)) / 40_000
+        free = session.ask(query)
+        paid_answer = session.ask(query, within=min(0.01, (free.error or 1.0) / 3))
+        before.append(abs(free.value - truth))
+        after.append(abs(paid_answer.value - truth))
+    assert np.median(after) < np.median(before)
+
+
+def test_two_estimates_are_weighed_by_their_precision() -> None:
+    assert knowledge._combined(0.1, 0.01, 0.3, 0.03) == pytest.approx(0.1 + 0.2 / 10)
+    assert knowledge._combined(0.1, math.inf, 0.3, 0.03) == 0.3
