@@ -1,0 +1,160 @@
+"""The classic false discovery: features that say nothing, a search that believes otherwise, and a holdout that does not.
+
+After Dwork et al., *The reusable holdout* (Science 2015): labels are coins, and so is every feature. An analyst asks how often each agrees with
+the label, keeps those that look best on the test set, and lets them vote. No vote is better than a coin.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._progress import counting_bar
+from hedgerow.errors import BudgetExceeded
+from hedgerow.generalise.holdout import Holdout, Score
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.noise import Noise
+
+VOTERS = (20, 50, 100, 200, 500)
+TRUTH = 0.5  # of every classifier there is
+
+Coins = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class Discovery:
+    """What was claimed for votes of so many features: by the test set itself, by the training set, and by the holdout."""
+
+    voters: tuple[int, ...]
+    naive: tuple[float, ...]
+    training: tuple[float, ...]
+    scores: tuple[Score, ...]
+    holdout: Holdout
+
+
+def coins(rows: int, features: int, rng: np.random.Generator) -> tuple[Coins, Coins]:
+    """Features, one column after the other in memory, and labels: ±1, all independent."""
+    bits = rng.integers(0, 2, (features, rows), dtype=np.int8)
+    return (2 * bits - 1).T, 2 * rng.integers(0, 2, rows, dtype=np.int8) - 1
+
+
+def false_discovery(
+    rows: int,
+    features: int,
+    budget: Budget,
+    rng: np.random.Generator,
+    *,
+    rounds: int = 5,
+    voters: tuple[int, ...] = VOTERS,
+    progress: bool | None = False,
+) -> Discovery:
+    """One analyst twice, with the same data: asking the test set itself, and asking a holdout of it."""
+    train, test = coins(rows, features, rng), coins(rows, features, rng)
+    on_train, on_test = (np.array([np.mean(X[:, j] == y) for j in range(features)]) for X, y in (train, test))
+    agree = np.flatnonzero((on_train > TRUTH) == (on_test > TRUTH))
+    naive = [accuracy(vote(best_of(on_test, agree, k), on_test), test) for k in voters]
+
+    held = Holdout(test, budget, train=train, rounds=rounds, questions=features)
+    answers = np.full(features, TRUTH)
+    with counting_bar("asking the holdout", features, progress) as advance:
+        for j in range(features):
+            answers[j] = held.score(lambda X, j=j: X[:, j], name=f"feature {j}").value
+            advance()
+    training, scores = [], []
+    for k in voters:
+        model = vote(best_of(answers, np.arange(features), k), answers)
+        training.append(accuracy(model, train))
+        try:
+            scores.append(held.score(model, name=f"vote of {k}"))
+        except BudgetExceeded:
+            break
+    return Discovery(voters, tuple(naive), tuple(training), tuple(scores), held)
+
+
+def best_of(means: NDArray[Any], among: NDArray[Any], k: int) -> NDArray[Any]:
+    """The k that are furthest from a coin."""
+    chosen: NDArray[Any] = among[np.argsort(-np.abs(means[among] - TRUTH))[:k]]
+    return chosen
+
+
+def vote(chosen: NDArray[Any], means: NDArray[Any]) -> Any:
+    """What most of the chosen features say, each on the side that its mean has."""
+    sides = np.where(means[chosen] > TRUTH, 1.0, -1.0)
+    return lambda X: np.where(X[:, chosen] @ sides > 0, 1, -1)
+
+
+def accuracy(model: Any, rows: tuple[Coins, Coins]) -> float:
+    X, y = rows
+    return float(np.mean(model(X) == y))
+
+
+def run(folder: Path, *, epsilon: float = 1.0, rows: int = 5000, features: int = 5000) -> Path:
+    """Search, print a table and save the picture; returns its path."""
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    budget = Budget(epsilon, 0.0)
+    console.print(
+        f"[bold]hedgerow[/] · {features:,} features that are coins · {rows:,} rows to train on, {rows:,} held out · ε = {epsilon:g}"
+    )
+    found = false_discovery(rows, features, budget, Noise().generator(), progress=True)
+    table = Table(title="what is claimed for a vote of the best features, where the truth is 50 %")
+    for column in (
+        "features",
+        "test set, asked directly",
+        "training set",
+        "holdout",
+        "for the population",
+        "answered by",
+    ):
+        table.add_column(column, justify="right")
+    for i, score in enumerate(found.scores):
+        table.add_row(
+            str(found.voters[i]), f"{found.naive[i]:.1%}", f"{found.training[i]:.1%}", f"{score.value:.1%}",
+            f"{score.low:.1%} … {score.high:.1%}", score.source,
+        )  # fmt: skip
+    console.print(table)
+    held = found.holdout
+    wrong = sum(score.source == "holdout" for score in held.scores)
+    console.print(
+        f"{len(held.scores):,} questions · {wrong} of them measured, the rest explained by the training set · spent {held.ledger.spent:.3g} of "
+        f"{budget.total:g} {budget.currency} · intervals hold for all of them together with {1 - held.plan.beta:.0%}"
+    )
+    picture = draw(
+        found, folder / "false-discovery.png", f"{rows:,} rows, {features:,} features that say nothing, ε = {epsilon:g}"
+    )
+    console.print(f"picture: {picture}")
+    return picture
+
+
+def draw(found: Discovery, target: Path, title: str) -> Path:
+    """Claimed accuracy by the number of features that vote."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot as plt
+
+    k = found.voters[: len(found.scores)]
+    figure, axes = plt.subplots(figsize=(7, 4.2))
+    axes.plot(found.voters, found.naive, color="tab:red", marker="o", label="test set, asked directly")
+    axes.plot(found.voters, found.training, color="tab:gray", marker="o", linestyle="--", label="training set")
+    axes.plot(k, [score.value for score in found.scores], color="tab:green", marker="o", label="holdout")
+    axes.fill_between(
+        k, [s.low for s in found.scores], [s.high for s in found.scores], color="tab:green", alpha=0.15, label="its interval for the population"
+    )  # fmt: skip
+    axes.axhline(TRUTH, color="black", linewidth=1, label="truth")
+    axes.set(xscale="log", xlabel="features that vote", ylabel="claimed accuracy", title=title)
+    axes.set_xticks(found.voters, [str(k) for k in found.voters])
+    axes.minorticks_off()
+    axes.legend(frameon=False, fontsize=9)
+    axes.grid(alpha=0.25)
+    figure.tight_layout()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(target, dpi=150)
+    plt.close(figure)
+    return target

@@ -1,0 +1,125 @@
+"""Scores and losses of single rows, in [0, 1]: what a holdout averages.
+
+A value outside [0, 1] is clipped. What is not a number is the worst value there is: 0 of a score, 1 of a loss. Values are then
+floored to whole units of 2^-20, so that sums are exact and one row moves a sum by at most one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._checks import positive
+from hedgerow._types import Integers
+from hedgerow.errors import InvalidInput
+
+UNITS = 2**20
+"""Steps in one row's value."""
+
+PerRow = Callable[[NDArray[Any], Any], Any]
+
+
+@dataclass(frozen=True)
+class Metric:
+    """``rows(y, prediction)``: one value for each row, of that row alone. ``wants``: the method of a model that it reads."""
+
+    name: str
+    rows: PerRow
+    greater_is_better: bool = True
+    wants: Literal["predict", "predict_proba"] = "predict"
+
+    @property
+    def worst(self) -> float:
+        return 0.0 if self.greater_is_better else 1.0
+
+    @property
+    def sign(self) -> int:
+        return 1 if self.greater_is_better else -1
+
+
+def in_units(values: Any, rows: int, worst: float) -> Integers:
+    """One value a row, clipped, in whole units. What a row holds never raises; shapes and types may."""
+    given = np.asarray(values)
+    if given.dtype.kind not in "buif" or given.shape != (rows,):
+        raise InvalidInput(
+            f"A metric must give one number for each of {rows} rows. Found shape {given.shape} of {given.dtype}. Return an array of "
+            "floats."
+        )
+    known = np.nan_to_num(given.astype(np.float64), nan=worst, posinf=1.0, neginf=0.0)
+    units: Integers = np.floor(np.clip(known, 0.0, 1.0) * UNITS).astype(np.int64)
+    return units
+
+
+def _agree(y: NDArray[Any], predicted: Any) -> NDArray[np.float64]:
+    agreed: NDArray[np.float64] = np.asarray(np.asarray(y) == np.asarray(predicted), dtype=np.float64)
+    return agreed
+
+
+accuracy = Metric("accuracy", _agree)
+zero_one_loss = Metric("zero_one_loss", lambda y, predicted: 1.0 - _agree(y, predicted), greater_is_better=False)
+
+
+def squared_error(scale: float = 1.0) -> Metric:
+    """((y − prediction)/scale)², clipped at 1. ``scale``: an error so large is as bad as any, from public knowledge."""
+    s = positive("scale", scale)
+
+    def rows(y: NDArray[Any], predicted: Any) -> Any:
+        return ((_floats(y) - _floats(predicted)) / s) ** 2
+
+    return Metric("squared_error", rows, greater_is_better=False)
+
+
+def absolute_error(scale: float = 1.0) -> Metric:
+    """|y − prediction|/scale, clipped at 1."""
+    s = positive("scale", scale)
+
+    def rows(y: NDArray[Any], predicted: Any) -> Any:
+        return np.abs(_floats(y) - _floats(predicted)) / s
+
+    return Metric("absolute_error", rows, greater_is_better=False)
+
+
+def log_loss(classes: Any, most: float = 5.0) -> Metric:
+    """−ln(probability of the true class)/most, clipped at 1. ``classes``: in the order of ``predict_proba``'s columns."""
+    known, cap = np.asarray(classes), positive("most", most)
+
+    def rows(y: NDArray[Any], probabilities: Any) -> Any:
+        told = np.asarray(probabilities, dtype=np.float64)
+        if told.ndim != 2 or told.shape[1] != known.size:
+            raise InvalidInput(
+                f"predict_proba must give a column for each of {known.size} classes. Found shape {told.shape}. Name all classes."
+            )
+        true = np.asarray(y)[:, None] == known[None, :]  # a class that is not named has no probability
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return -np.log(np.where(true, told, 0.0).sum(axis=1)) / cap
+
+    return Metric("log_loss", rows, greater_is_better=False, wants="predict_proba")
+
+
+def _floats(values: Any) -> NDArray[np.float64]:
+    return np.asarray(values, dtype=np.float64)
+
+
+NAMED = {
+    "accuracy": accuracy,
+    "zero_one_loss": zero_one_loss,
+    "squared_error": squared_error(),
+    "absolute_error": absolute_error(),
+}
+
+
+def metric_of(given: Metric | str | PerRow) -> Metric:
+    """A metric, the name of one, or a function of (y, prediction) whose values are scores: more is better."""
+    if isinstance(given, Metric):
+        return given
+    if isinstance(given, str) and given in NAMED:
+        return NAMED[given]
+    if callable(given):
+        return Metric(getattr(given, "__name__", "custom"), given)
+    raise InvalidInput(
+        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join(NAMED)}. Found {given!r}. Choose one."
+    )

@@ -1,0 +1,226 @@
+"""How far a score of a holdout may be from the population's: public numbers alone. Proof: docs/proofs/holdout.md.
+
+Papers: Rogers et al., *Guaranteed validity for empirical approaches to adaptive data analysis* (Guess and Check); Dwork et al.,
+*Generalization in adaptive data analysis and holdout reuse* (Thresholdout, description length); Hoeffding 1963, (2.1).
+
+Symbols: n rows; T threshold in rows; τ, ν noise of a round's threshold and of a comparison; i the question's number, f how many were above,
+m how many were measured without being compared, V how many values a measurement may have.
+
+Two reasons, each good for half of β, and both may be used at once.
+
+*Few words.* All noise fixed, an analyst's i-th query depends on the answers so far alone. There are C(s, f)·V^(f+m) of those with f of s
+comparisons above and m measurements. Each gets a share of β, p(i)·p(f)·p(m)/(C(s, f)·V^(f+m)), which add up to at most 1, and Hoeffding's
+bound with that share holds at it, for its query was not chosen by the sample.
+
+*Privacy.* The theorem of Jung et al. (``transfer.jung``) for the whole budget, with the error on the sample of each answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from hedgerow.generalise import transfer
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace, grid_at_most
+from hedgerow.textbook.sparse_vector import FINEST, guard_round
+
+GUARD_SHARE = 0.8
+"""Of a round's price, for comparisons; the rest is for the measurement that ends it, which is made once and needs less."""
+SPARED = 1e-3
+"""Of β, for failures on the sample in the theorem of Jung et al., which costs their ratio."""
+FALSE_ALARMS = 0.5
+"""How many answers that the guess does explain the planned questions lose to noise, about."""
+
+NOTHING = "nothing: the budget is too large for the theorem, and the rows were asked about elsewhere"
+FEW_WORDS = "few words: Hoeffding's bound at each of the queries that the answers could lead to"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All that is public of a holdout's mechanism. Threshold and resolution are in rows."""
+
+    rows: int
+    guard: AboveThreshold
+    measurement: Laplace | Gaussian
+    threshold: float
+    resolution: float
+    beta: float
+    epsilon: float
+    delta: float
+    questions: int
+    rounds: int
+
+    @property
+    def values(self) -> int:
+        """V: how many values a measurement may have."""
+        return math.floor(self.rows / self.resolution) + 2
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How many questions there were, how many of them were compared, how many of these above, how many just measured: public."""
+
+    questions: int = 0
+    compared: int = 0
+    above: int = 0
+    measured: int = 0
+    rounds: int = 0
+
+    def next(self, compared: int = 0, above: int = 0, measured: int = 0) -> Asked:
+        """With one question more, and what came of it; without, as it was when the question came."""
+        return Asked(
+            self.questions + 1, self.compared + compared, self.above + above, self.measured + measured, self.rounds
+        )
+
+
+def planned(
+    amount: Amount, budget: Budget, *, rows: int, trained_on: int | None, rounds: int, questions: int, beta: float,
+    threshold: float | None,
+) -> Plan:  # fmt: skip
+    """The amount in equal rounds. The threshold is as low as about k honest guesses allow, unless it is given (a fraction)."""
+    guard = guard_round(amount.part(GUARD_SHARE).round_epsilon(rounds))
+    measurement = amount.part((1 - GUARD_SHARE) / rounds * (1 - 1e-9)).noise(1.0, 1.0, FINEST)
+    deviation = math.sqrt((rows + rows**2 / trained_on) / 4) if trained_on else math.sqrt(rows / 4)
+    found = threshold_for(guard, deviation, questions) if threshold is None else threshold * rows
+    spread = measurement.scale if isinstance(measurement, Laplace) else measurement.sigma
+    resolution = max(1.0, grid_at_most((spread + math.sqrt(rows) / 2) / 4))
+    return Plan(
+        rows,
+        guard,
+        measurement,
+        math.floor(found / FINEST) * FINEST,
+        resolution,
+        beta,
+        *transfer.replace_one(budget),
+        questions,
+        rounds,
+    )
+
+
+def threshold_for(guard: AboveThreshold, deviation: float, questions: int) -> float:
+    """T for which about ``FALSE_ALARMS`` of k guesses, off by chance alone, are found above. A plan, not a promise.
+
+    Chernoff: E e^(λ(X + ν − τ)) ≤ e^(λ²s²/2)/((1 − λ²b²)(1 − λ²c²)), X the difference of two means, s its deviation.
+    """
+    b, c = guard.query_scale, guard.threshold_scale
+    λ = np.linspace(0.01, 0.99, 99) / max(b, c)
+    grown = λ**2 * deviation**2 / 2 - np.log1p(-((λ * b) ** 2)) - np.log1p(-((λ * c) ** 2))
+    return float(np.min((math.log(2 * questions / FALSE_ALARMS) + grown) / λ))
+
+
+def below(plan: Plan, asked: Asked, beta: float) -> float:
+    """After ⊥, in rows: |sum − guess| ≤ T + τ − ν, with the tails of τ and ν on the one side that matters."""
+    τ = plan.guard.threshold_scale * math.log(_parts(asked.rounds, plan.rounds) * 3 / (2 * beta))
+    ν = plan.guard.query_scale * math.log(_parts(asked.questions, plan.questions) * 3 / (2 * beta))
+    return plan.threshold + max(0.0, τ) + max(0.0, ν) + 2 * FINEST
+
+
+def measured(plan: Plan, asked: Asked, beta: float) -> float:
+    """Of a measurement, in rows: noise and rounding."""
+    share = beta / (3 * _parts(asked.above + asked.measured, plan.rounds))
+    if isinstance(plan.measurement, Laplace):
+        noise = plan.measurement.scale * math.log(1 / share)
+    else:
+        noise = plan.measurement.sigma * math.sqrt(2 * math.log(2 / share))
+    return noise + plan.resolution / 2 + FINEST
+
+
+def words(plan: Plan, asked: Asked) -> float:
+    """ln of one over the share of β that the query at hand has. Answers before it count, its own does not."""
+    i, s, f, m = asked.questions, asked.compared, asked.above, asked.measured
+    combinations = math.lgamma(s + 1) - math.lgamma(f + 1) - math.lgamma(s - f + 1)
+    which = math.log(_parts(i, plan.questions) * (f + 1) * (f + 2) * (m + 1) * (m + 2))
+    return which + combinations + (f + m) * math.log(plan.values)
+
+
+def interval(
+    plan: Plan, before: Asked, after: Asked, centre: float, is_below: bool, alone: bool = True
+) -> tuple[float, float, str]:
+    """The population's mean is between these two, for all answers together with 1 − β; and by which reason, mostly.
+
+    ``centre`` in rows: the guess, or what was measured. ``before``: what led to the query; ``after``: with its own answer.
+    ``alone``: nothing else was said of the rows, so that words can be counted.
+    """
+    n, half = plan.rows, plan.beta / 2
+    width = below if is_below else measured
+    off = width(plan, after, half / 3)
+    spent = words(plan, before) + math.log(3 / (2 * half))  # two thirds of this half, and the noise the rest
+    low, high, reason = 0.0, 1.0, NOTHING
+    if alone:
+        low, high = _chernoff(max(0.0, centre - off) / n, min(n, centre + off) / n, spent + math.log(2), n)
+        reason = FEW_WORDS
+    beyond = math.expm1(plan.epsilon) if plan.epsilon < 1 else 1.0
+    if beyond < 1:
+        extra = beyond + transfer.jung_extra(plan.delta, SPARED * half, half)
+        wide = width(plan, after, SPARED * half) / n + extra
+        if 2 * wide < high - low:
+            reason = transfer.JUNG
+        low, high = max(low, centre / n - wide), min(high, centre / n + wide)
+    return max(0.0, low), min(1.0, high), reason
+
+
+def on_sample(plan: Plan, questions: int, rounds: int) -> float:
+    """How far any of so many answers is from the holdout's own value, together, with 1 − β: a fraction."""
+    last = Asked(questions, questions, rounds, 0, rounds)
+    return max(below(plan, last, plan.beta), measured(plan, last, plan.beta)) / plan.rows
+
+
+def split_questions(budget: Budget, rows: int, error: float, beta: float) -> int:
+    """How many answers the same budget gives with Laplace noise on each, all within ``error`` of the holdout's with 1 − β.
+
+    Each costs the same in the budget's currency: b·ln(k/β) ≤ error·n at the scale b that k of them can have.
+    """
+    low, high = 0, 1
+    while split_error(budget, rows, high, beta) <= error:
+        low, high = high, 2 * high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if split_error(budget, rows, middle, beta) <= error else (low, middle)
+    return low
+
+
+def split_error(budget: Budget, rows: int, questions: int, beta: float) -> float:
+    """How far any of k answers, each with its part of the budget's Laplace noise, is from the holdout's, together with 1 − β."""
+    each = budget.total / questions
+    if budget.pure:
+        scale = 1 / each
+    else:  # ρ of fine Laplace noise, ε − 1 + e^−ε, inverted: the least noise that the ledger could sell
+        low, high = 0.0, 2 * math.sqrt(each) + each + 1
+        for _ in range(100):
+            middle = (low + high) / 2
+            low, high = (middle, high) if Laplace(1.0, 1 / middle, FINEST).rho <= each else (low, middle)
+        scale = 1 / low
+    return scale * math.log(questions / beta) / rows
+
+
+@functools.lru_cache(maxsize=1024)
+def _chernoff(low: float, high: float, spent: float, n: int) -> tuple[float, float]:
+    """All μ for which a mean in [low, high] has P ≤ e^−spent on its side: n·KL(mean ‖ μ) ≤ spent (Hoeffding 1963, (2.1))."""
+    return _furthest(low, 0.0, spent / n), _furthest(high, 1.0, spent / n)
+
+
+def _furthest(mean: float, end: float, most: float) -> float:
+    inside, outside = mean, end
+    for _ in range(50):
+        middle = (inside + outside) / 2
+        inside, outside = (middle, outside) if _divergence(mean, middle) <= most else (inside, middle)
+    return outside
+
+
+def _divergence(p: float, q: float) -> float:
+    """KL of two coins; infinite where q excludes what p has."""
+    parts = ((p, q), (1 - p, 1 - q))
+    return sum(a * math.log(a / b) if b > 0 else math.inf for a, b in parts if a > 0)
+
+
+def _parts(count: int, planned: int) -> float:
+    """One over the share of the count-th: half of all is for those planned, alike, and half for a series without end.
+
+    Σ 1/(i(i+1)) = 1, so all shares together are at most 1, and early ones and the last one planned are both large.
+    """
+    return 2 / (1 / (count * (count + 1)) + (1 / planned if count <= planned else 0.0))
