@@ -1,0 +1,292 @@
+"""WHERE: a boolean tree becomes counts, with SQL's three truth values.
+
+A condition is known to be true of some records and false of others; of the rest, where a value is missing, it is neither.
+So it is kept as two counts, and NOT swaps them.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sqlglot import expressions as exp
+
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.attributes import Attribute, Categories, Flag, isnt
+from hedgerow.questions.counts import Count, Query
+from hedgerow.questions.dates import Dates
+from hedgerow.sql.scope import Scope
+from hedgerow.sql.syntax import bare, constant, is_constant, parts, place, refuse
+
+EVERYONE = Count(())
+
+
+@dataclass(frozen=True)
+class Condition:
+    """For which records it is true, and for which it is false."""
+
+    true: Query
+    false: Query
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(_both(self.true, other.true), _either(self.false, other.false))
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(_either(self.true, other.true), _both(self.false, other.false))
+
+    def __invert__(self) -> Condition:
+        return Condition(self.false, self.true)
+
+
+NOBODY: Query = ~EVERYONE
+ALWAYS = Condition(EVERYONE, NOBODY)
+
+
+def _both(a: Query, b: Query) -> Query:
+    if a is EVERYONE or b is NOBODY:
+        return b
+    return a if b is EVERYONE or a is NOBODY else a & b
+
+
+def _either(a: Query, b: Query) -> Query:
+    if a is NOBODY or b is EVERYONE:
+        return b
+    return a if b is NOBODY or a is EVERYONE else a | b
+
+
+def condition(node: exp.Expression | None, scope: Scope) -> Condition:
+    """A boolean expression over the columns in scope."""
+    if node is None:
+        return ALWAYS
+    node = bare(node)
+    if isinstance(node, exp.And | exp.Or):
+        sides = _chain(node)
+        found = condition(sides[0], scope)
+        for side in sides[1:]:
+            other = condition(side, scope)
+            found = found & other if isinstance(node, exp.And) else found | other
+        return found
+    if isinstance(node, exp.Not):
+        (inner,) = parts(node, "this")
+        return ~condition(inner, scope)
+    if isinstance(node, exp.Boolean):
+        (value,) = parts(node, "this")
+        return ALWAYS if value else ~ALWAYS
+    if isinstance(node, exp.Null):
+        return Condition(NOBODY, NOBODY)
+    read = READERS.get(type(node))
+    if read is None:
+        refuse(node, f"{node.key.upper()} in a condition")
+    try:
+        return read(node, scope)
+    except InvalidInput as refused:
+        said = str(refused)
+        raise (refused if " at line " in said else InvalidInput(f"{said} It is{place(node)}.")) from None
+
+
+def _chain(node: exp.Expression) -> list[exp.Expression]:
+    """The operands of a chain of one operator, without recursion."""
+    kind, found, left = type(node), [], node
+    while isinstance(left, kind):
+        left, right = parts(left, "this", "expression")
+        found.append(right)
+        left = bare(left)
+    return [left, *reversed(found)]
+
+
+def missing(attribute: Attribute) -> NDArray[np.bool_]:
+    """The cells whose records have no value here: NULL to SQL."""
+    absent = np.array([label is None for label in attribute.labels])
+    if attribute.missing_cell is not None:
+        absent[attribute.missing_cell] = True
+    if attribute.other_cell is not None and attribute.values is not None:  # what is there has no number, if anything
+        absent[attribute.other_cell] = True
+    return absent
+
+
+def predicate(scope: Scope, name: str, wanted: Any) -> Condition:
+    """The records whose value satisfies a predicate of ``hr.count``, and those whose value does not."""
+    attribute = scope.universe[name]
+    try:
+        attribute.cover(wanted)
+    except InvalidInput as refused:
+        raise InvalidInput(f"Attribute {name!r}: {refused}") from None
+    found: Query = Count(((name, wanted),))
+    others: Query = Count(((name, isnt(wanted)),))
+    absent = missing(attribute)
+    if absent.any():
+        present = Count(((name, ~absent),))
+        found, others = found & present, others & present
+    return Condition(found, others)
+
+
+def _column(node: exp.Expression, scope: Scope) -> Condition:
+    """A column by itself: a flag."""
+    name = scope.column(node)
+    if not isinstance(scope.universe[name], Flag):
+        refuse(node, f"{name!r} alone, which is no flag", "A condition must be true or false")
+    return predicate(scope, name, True)
+
+
+def _equal(node: exp.Expression, scope: Scope) -> Condition:
+    column, value, _ = _sides(node, scope)
+    return Condition(NOBODY, NOBODY) if value is None else _among(scope, column, [value])
+
+
+def _unequal(node: exp.Expression, scope: Scope) -> Condition:
+    return ~_equal(node, scope)
+
+
+def _among(scope: Scope, name: str, values: list[Any]) -> Condition:
+    attribute = scope.universe[name]
+    known = [value_of(attribute, value) for value in values if value is not None]
+    found = predicate(scope, name, frozenset(known)) if known else Condition(NOBODY, EVERYONE)
+    if None in values:  # x IN (…, NULL) is true or unknown, never false
+        return Condition(found.true, NOBODY)
+    return found
+
+
+def value_of(attribute: Attribute, value: Any) -> Any:
+    """A literal as the attribute declares its values."""
+    if isinstance(attribute, Flag) and not isinstance(value, bool) and value in (0, 1):
+        return bool(value)
+    if isinstance(value, float) and value.is_integer() and not isinstance(attribute, Categories):
+        return int(value)
+    return value
+
+
+def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], Condition]:
+    """x ≥ v, x > v (``low``), x ≤ v, x < v. A strict one is the negation of its opposite: v itself is then outside."""
+
+    def read(node: exp.Expression, scope: Scope) -> Condition:
+        column, value, swapped = _sides(node, scope)
+        if value is None:
+            return Condition(NOBODY, NOBODY)
+        from_below = low != swapped
+        _require_ordered(scope, column, value)
+        ends = (value, None) if from_below != strict else (None, value)
+        found = predicate(scope, column, ends)
+        return ~found if strict else found
+
+    return read
+
+
+def _between(node: exp.Expression, scope: Scope) -> Condition:
+    this, low, high = parts(node, "this", "low", "high")
+    column, ends = scope.column(this), (constant(low), constant(high))
+    if None in ends:
+        refuse(node, "BETWEEN with NULL")
+    for end in ends:
+        _require_ordered(scope, column, end)
+    if ends[0] > ends[1]:
+        return ~predicate(scope, column, (None, None))
+    return predicate(scope, column, ends)
+
+
+def _in(node: exp.Expression, scope: Scope) -> Condition:
+    this, values = parts(node, "this", "expressions")
+    if not values:
+        refuse(node, "IN without a list")
+    return _among(scope, scope.column(this), [constant(value) for value in values])
+
+
+def _is(node: exp.Expression, scope: Scope) -> Condition:
+    this, other = parts(node, "this", "expression")
+    other = bare(other)
+    if isinstance(other, exp.Boolean):
+        inner = condition(this, scope)
+        chosen = inner.true if constant(other) else inner.false
+        return Condition(chosen, ~chosen)
+    if not isinstance(other, exp.Null):
+        refuse(node, "IS with what is neither NULL nor a truth")
+    name = scope.column(this)
+    absent = missing(scope.universe[name])
+    if not absent.any():
+        refuse(
+            node, f"{name!r}, whose missing values have no cell of their own",
+            "IS NULL must be asked of a column that declares where missing values go",
+        )  # fmt: skip
+    return Condition(Count(((name, absent),)), Count(((name, ~absent),)))
+
+
+def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> Condition:
+    this, pattern, negated = parts(node, "this", "expression", "negate")
+    name, wanted = scope.column(this), constant(pattern)
+    attribute = scope.universe[name]
+    if not isinstance(wanted, str):
+        refuse(node, "a pattern that is no text")
+    if not isinstance(attribute, Categories) or attribute.other:
+        refuse(
+            node, f"{name!r}, which may hold texts that are not declared",
+            "LIKE must be of a column whose categories are all declared",
+        )  # fmt: skip
+    # where capitals do not matter, 'X' and 'x' are in one cell
+    matches = _pattern(wanted, escape, ignore_case=isinstance(node, exp.ILike) or attribute.case == "ignore")
+    mask = np.array([isinstance(label, str) and matches.fullmatch(label) is not None for label in attribute.labels])
+    found = predicate(scope, name, mask)
+    return ~found if negated else found
+
+
+def _escaped(node: exp.Expression, scope: Scope) -> Condition:
+    this, character = parts(node, "this", "expression")
+    escape = constant(character)
+    if not isinstance(this, exp.Like | exp.ILike) or not isinstance(escape, str) or len(escape) != 1:
+        refuse(node, "an ESCAPE of other than LIKE by one character")
+    return _like(this, scope, escape)
+
+
+def _pattern(wanted: str, escape: str | None, *, ignore_case: bool) -> re.Pattern[str]:
+    written, i = "", 0
+    while i < len(wanted):
+        if wanted[i] == escape and i + 1 < len(wanted):
+            i += 1
+            written += re.escape(wanted[i])
+        else:
+            written += {"%": ".*", "_": "."}.get(wanted[i]) or re.escape(wanted[i])
+        i += 1
+    return re.compile(written, re.DOTALL | (re.IGNORECASE if ignore_case else 0))
+
+
+def _sides(node: exp.Expression, scope: Scope) -> tuple[str, Any, bool]:
+    """The column, the literal, and whether they are the other way round."""
+    left, right = parts(node, "this", "expression")
+    if is_constant(right) and not is_constant(left):
+        return scope.column(left), constant(right), False
+    if is_constant(left) and not is_constant(right):
+        return scope.column(right), constant(left), True
+    refuse(node, "another comparison", "A comparison must be of a column and a literal")
+
+
+def _require_ordered(scope: Scope, name: str, value: Any) -> None:
+    attribute = scope.universe[name]
+    if not attribute.ordered:
+        raise InvalidInput(
+            f"Only a column with an order may be compared by <, > or BETWEEN. Found {name!r}. List its values with IN."
+        )
+    wanted, called = (datetime.date, "a date") if isinstance(attribute, Dates) else (int | float, "a number")
+    if isinstance(value, bool) or not isinstance(value, wanted):  # a number could be a year, or a number of days
+        raise InvalidInput(
+            f"{name!r} must be compared with {called}. Found {value!r}. Write a number without quotes, a date as DATE '…'."
+        )
+
+
+READERS: dict[type[exp.Expression], Callable[[exp.Expression, Scope], Condition]] = {
+    exp.Column: _column,
+    exp.EQ: _equal,
+    exp.NEQ: _unequal,
+    exp.GT: _compare(low=True, strict=True),
+    exp.GTE: _compare(low=True, strict=False),
+    exp.LT: _compare(low=False, strict=True),
+    exp.LTE: _compare(low=False, strict=False),
+    exp.Between: _between,
+    exp.In: _in,
+    exp.Is: _is,
+    exp.Like: _like,
+    exp.ILike: _like,
+    exp.Escape: _escaped,
+}

@@ -1,0 +1,87 @@
+"""An SQLAlchemy dialect, so that ``pandas.read_sql`` and whatever else speaks SQLAlchemy can ask a session.
+
+engine = hedgerow.sql.dialect.engine(session)
+pandas.read_sql("SELECT sex, count(*) AS n FROM data GROUP BY sex", engine)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import sqlalchemy
+from sqlalchemy import types
+from sqlalchemy.engine import default
+from sqlalchemy.pool import StaticPool
+
+from hedgerow.questions.attributes import Flag, Integers, Range
+from hedgerow.sql import cursor
+from hedgerow.sql.scope import TABLE
+
+
+class Dialect(default.DefaultDialect):
+    """Reads; there is nothing to write."""
+
+    name = "hedgerow"
+    driver = "session"
+    supports_statement_cache = True
+    supports_native_boolean = True
+    default_paramstyle = "qmark"
+
+    @classmethod
+    def import_dbapi(cls) -> Any:
+        return cursor
+
+    def do_rollback(self, dbapi_connection: Any) -> None:
+        """Nothing to do."""
+
+    def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:
+        return (1,)
+
+    def _get_default_schema_name(self, connection: Any) -> Any:
+        return None
+
+    def _check_unicode_returns(self, connection: Any) -> bool:
+        return True
+
+    def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
+        return [TABLE]
+
+    def has_table(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> bool:
+        return table_name.lower() == TABLE
+
+    def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        universe = connection.connection.dbapi_connection.session.universe
+        return [
+            {"name": name, "type": _type_of(universe[name]), "nullable": True, "default": None}
+            for name in universe.names
+        ]
+
+    def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        return {"constrained_columns": [], "name": None}
+
+    def get_foreign_keys(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        return []
+
+    def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        return []
+
+    def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
+        return []
+
+
+def _type_of(attribute: Any) -> types.TypeEngine[Any]:
+    if isinstance(attribute, Flag):
+        return types.Boolean()
+    if isinstance(attribute, Integers):
+        return types.Integer()
+    return types.Float() if isinstance(attribute, Range) else types.String()
+
+
+def engine(session: cursor.AnswersSql) -> sqlalchemy.Engine:
+    """An SQLAlchemy engine that asks through the session."""
+    from sqlalchemy.dialects import registry
+
+    registry.register("hedgerow", __name__, "Dialect")
+    return sqlalchemy.create_engine(
+        "hedgerow://", creator=lambda: cursor.connect(session), poolclass=StaticPool, module=cursor
+    )

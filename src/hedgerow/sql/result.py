@@ -1,0 +1,170 @@
+"""Asking what a statement asks, and what it makes of the answers: groups, HAVING, ORDER BY, LIMIT.
+
+Every declared value of a column that is grouped by has its row, empty or not: which are empty is private. HAVING, ORDER BY
+and LIMIT look at private answers only, so they cost nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hedgerow.errors import TooLarge
+from hedgerow.questions.counts import Count, Query, bound_condition
+from hedgerow.questions.universe import Universe
+from hedgerow.sql.statement import Aggregate, Applied, Expression, Group, Grouped, Number, Order, Statement, read
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MOST_QUESTIONS = 1_000_000
+
+
+AskAll = Callable[[list[Query]], Sequence[Any]]
+"""Answers to many questions in order, counts in rows."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The rows of a statement: labels of what is grouped by, answers and numbers."""
+
+    names: tuple[str, ...]
+    is_answer: tuple[bool, ...]
+    rows: tuple[tuple[Any, ...], ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Each output's name; an answer's is followed by its error's and its typical error's."""
+        return tuple(
+            column
+            for name, answer in zip(self.names, self.is_answer, strict=True)
+            for column in ((name, f"{name}_error", f"{name}_typical") if answer else (name,))
+        )
+
+    @property
+    def records(self) -> list[tuple[Any, ...]]:
+        """The rows as plain values, one for each column."""
+        return [
+            tuple(
+                value
+                for cell, answer in zip(row, self.is_answer, strict=True)
+                for value in (_plain(cell) if answer else (cell,))
+            )
+            for row in self.rows
+        ]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self.records, columns=list(self.columns))
+
+
+def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
+    """The statement's rows. Nothing is asked before all of it is understood."""
+    asked = read(statement, universe)
+    groups = _groups(asked)
+    of = [*asked.outputs, *(asked.having.of if asked.having else ()), *(order.by for order in asked.order)]
+    aggregates = list(dict.fromkeys(a for expression in of for a in _aggregates(expression)))
+    if len(aggregates) * len(groups) > MOST_QUESTIONS:
+        raise TooLarge(
+            f"A statement must ask at most {MOST_QUESTIONS} questions. Found {len(aggregates) * len(groups)}: every declared "
+            "value of what is grouped by has its row. Group by fewer columns."
+        )
+    questions = [[_question(asked, aggregate, group) for aggregate in aggregates] for group in groups]
+    answers = iter(ask_all([question for row in questions for question in row if question is not None]))
+    rows = []
+    for group, row in zip(groups, questions, strict=True):
+        known = {a: a.of_nobody if q is None else next(answers) for a, q in zip(aggregates, row, strict=True)}
+        values = [_value(expression, asked.universe, group, known) for expression in of]
+        rows.append((group, values))
+    shown, compared = len(asked.outputs), len(asked.outputs) + (len(asked.having.of) if asked.having else 0)
+    if asked.having is not None:
+        holds = asked.having.holds
+        rows = [(group, values) for group, values in rows if holds([_number(v) for v in values[shown:compared]])]
+    for k in range(len(asked.order) - 1, -1, -1):
+        order = asked.order[k]
+        rows.sort(
+            key=lambda row, k=k, order=order: _sorting(order, row[0], row[1][compared + k]),  # type: ignore[misc]
+        )
+    last = None if asked.limit is None else asked.offset + asked.limit
+    return Result(
+        asked.names,
+        tuple(not isinstance(each, Grouped) for each in asked.outputs),
+        tuple(tuple(values[:shown]) for _, values in rows[asked.offset : last]),
+    )
+
+
+def _groups(asked: Statement) -> list[Group]:
+    universe = asked.universe
+    if sum(math.prod(universe.sizes(columns)) for columns in asked.sets) > MOST_QUESTIONS:
+        raise TooLarge(
+            f"A statement must have at most {MOST_QUESTIONS} groups. Found more: every declared value of what is grouped by "
+            "has its row. Group by fewer columns."
+        )
+    return [
+        dict(zip(columns, cells, strict=True))
+        for columns in asked.sets
+        for cells in itertools.product(*(range(size) for size in universe.sizes(columns)))
+    ]
+
+
+def _question(asked: Statement, aggregate: Aggregate, group: Group) -> Query | None:
+    """What is asked of the group; None where it is no count and no record can be among those it is about."""
+    who = (asked.where & aggregate.among).true
+    for column, cell in group.items():
+        who = who & Count(((column, np.arange(asked.universe[column].size) == cell),))
+    if not aggregate.counts:
+        possible = bound_condition(who, asked.universe).high
+        if not possible.attributes and not possible.table:
+            return None
+    return aggregate.ask(who)
+
+
+def _aggregates(expression: Expression) -> list[Aggregate]:
+    if isinstance(expression, Aggregate):
+        return [expression]
+    return [a for each in expression.of for a in _aggregates(each)] if isinstance(expression, Applied) else []
+
+
+def _value(expression: Expression, universe: Universe, group: Group, known: dict[Aggregate, Any]) -> Any:
+    if isinstance(expression, Aggregate):
+        return known[expression]
+    if isinstance(expression, Number):
+        return expression.value
+    if isinstance(expression, Grouped):
+        cell = group.get(expression.column)
+        return None if cell is None else universe[expression.column].labels[cell]
+    parts = [_value(each, universe, group, known) for each in expression.of]
+    if any(part is None for part in parts):
+        return None
+    try:
+        return expression.do(*parts)
+    except ZeroDivisionError:
+        return None
+
+
+def _number(value: Any) -> float | None:
+    number = math.nan if value is None else float(getattr(value, "value", value))
+    return None if math.isnan(number) else number
+
+
+def _sorting(order: Order, group: Group, value: Any) -> tuple[bool, float]:
+    """Columns that are grouped by are sorted as they are declared. NULL, and so the total of a ROLLUP, is last unless first is said."""
+    number = group.get(order.by.column) if isinstance(order.by, Grouped) else _number(value)
+    if number is None:
+        return not order.nulls_first, 0.0
+    return order.nulls_first, -number if order.descending else number
+
+
+def _plain(value: Any) -> tuple[Any, Any, Any]:
+    if value is None:
+        return None, None, None
+    if isinstance(value, int | float):
+        return value, 0.0, 0.0
+    return value.value, value.error, value.typical

@@ -1,0 +1,39 @@
+"""The names a statement may use: the table's, its alias and the columns of the universe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import expressions as exp
+
+from hedgerow.questions.universe import Universe
+from hedgerow.sql.syntax import bare, parts, refuse
+
+TABLE = "data"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Which columns are visible, and by which name of the table."""
+
+    universe: Universe
+    table: str
+    columns: tuple[str, ...]
+
+    def column(self, node: exp.Expression) -> str:
+        """The attribute that a column names; letter case matters only where two differ by it."""
+        node = bare(node)
+        if not isinstance(node, exp.Column):
+            refuse(node, f"{node.key.upper()} where a column is expected")
+        name, table = parts(node, "this", "table")
+        if not isinstance(name, exp.Identifier):
+            refuse(node, f"{node.sql()} where a column is expected")
+        if table is not None and table.name.lower() != self.table.lower():
+            refuse(node, f"the table {table.name!r}", f"A column must be of the table {self.table!r}")
+        if name.name in self.columns:
+            return name.name
+        alike = [column for column in self.columns if column.lower() == name.name.lower()]
+        if len(alike) != 1:
+            listed = ", ".join(map(repr, self.columns[:12])) + (", …" if len(self.columns) > 12 else "")
+            refuse(node, f"{name.name!r}", f"A column must be one of {listed}")
+        return alike[0]

@@ -1,0 +1,507 @@
+"""A SELECT as public values: what is grouped by, which questions each output asks, and what is done with the answers."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+from sqlglot import expressions as exp
+
+from hedgerow.questions.counts import Query, count
+from hedgerow.questions.quotients import mean
+from hedgerow.questions.statistics import correlation, quantile, total, variance
+from hedgerow.questions.universe import Universe
+from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
+from hedgerow.sql.scope import TABLE, Scope
+from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parsed, parts, refuse
+
+Group = dict[str, int]
+"""The cell of each column that is grouped by."""
+
+
+@dataclass(frozen=True)
+class Aggregate:
+    """A question about the records of a group: ``ask`` of the condition that they satisfy.
+
+    ``of_nobody``: what it is where, whatever the table, no record can satisfy it; None is NULL.
+    """
+
+    ask: Callable[[Query], Query]
+    among: Condition
+    of_nobody: float | None = None
+
+    @property
+    def counts(self) -> bool:
+        return self.ask is _counted
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+
+
+@dataclass(frozen=True)
+class Grouped:
+    """A column that is grouped by."""
+
+    column: str
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Arithmetic of aggregates and numbers, or a function of one."""
+
+    do: Callable[..., Any]
+    of: tuple[Expression, ...]
+
+
+Expression = Aggregate | Number | Grouped | Applied
+
+
+@dataclass(frozen=True)
+class Order:
+    by: Expression
+    descending: bool
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class Statement:
+    """``having`` says of the values of its expressions whether a group is shown."""
+
+    universe: Universe
+    where: Condition
+    sets: tuple[tuple[str, ...], ...]
+    names: tuple[str, ...]
+    outputs: tuple[Expression, ...]
+    having: Having | None
+    order: tuple[Order, ...]
+    limit: int | None
+    offset: int
+
+
+@dataclass(frozen=True)
+class Having:
+    """A boolean tree over comparisons of expressions; None where it is neither true nor false."""
+
+    holds: Callable[[Sequence[float | None]], bool | None]
+    of: tuple[Expression, ...]
+
+
+def read(statement: str, universe: Universe) -> Statement:
+    """The statement about the universe; InvalidInput with its place for what is not supported."""
+    select = parsed(statement)
+    outputs, source, where, group, having, order, limit, offset = parts(
+        select, "expressions", "from_", "where", "group", "having", "order", "limit", "offset"
+    )
+    if source is None:
+        refuse(select, "a SELECT without FROM", f"A statement must read from the table {TABLE!r}")
+    scope, kept = _source(source, universe)
+    chosen = kept & condition(None if where is None else parts(where, "this")[0], scope)
+    reader = _Reader(scope)
+    reader.sets = _grouping(group, scope, outputs)
+    named = [_named(node) for node in outputs]
+    reader.aliases = {name.lower(): node for name, node in named if isinstance(node, exp.Expression)}
+    expressions = tuple(reader.expression(node) for _, node in named)
+    return Statement(
+        universe, chosen, reader.sets, _distinct([name for name, _ in named]), expressions,
+        None if having is None else reader.having(parts(having, "this")[0]),
+        () if order is None else reader.orders(order, expressions),
+        _whole(limit), _whole(offset) or 0,
+    )  # fmt: skip
+
+
+def _source(node: exp.Expression, universe: Universe) -> tuple[Scope, Condition]:
+    (inner,) = parts(node, "this")
+    if isinstance(inner, exp.Table):
+        name, alias = parts(inner, "this", "alias")
+        if not isinstance(name, exp.Identifier) or name.name.lower() != TABLE:
+            refuse(inner, f"{inner.sql(dialect=DIALECT)[:40]!r}", f"The table must be called {TABLE!r}")
+        return Scope(universe, _alias(alias) or TABLE, universe.names), ALWAYS
+    if isinstance(inner, exp.Subquery):
+        select, alias = parts(inner, "this", "alias")
+        if not isinstance(select, exp.Select):
+            refuse(inner, "another subquery", "A subquery must be a SELECT that only filters")
+        columns, source, where = parts(select, "expressions", "from_", "where")
+        if source is None:
+            refuse(inner, "a subquery without FROM")
+        scope, kept = _source(source, universe)
+        visible: list[str] = []
+        for column in columns:
+            if isinstance(column, exp.Star):
+                parts(column)
+                visible += scope.columns
+            else:
+                visible.append(scope.column(column))
+        if len(set(visible)) != len(visible):
+            refuse(inner, "a column twice", "A subquery must name each column once")
+        chosen = kept & condition(None if where is None else parts(where, "this")[0], scope)
+        return Scope(universe, _alias(alias) or "", tuple(visible)), chosen
+    refuse(inner, f"{inner.key.upper()} in FROM")
+
+
+def _alias(node: exp.Expression | None) -> str | None:
+    if node is None:
+        return None
+    (name,) = parts(node, "this")
+    return str(name.name)
+
+
+def _named(node: exp.Expression) -> tuple[str, exp.Expression]:
+    if isinstance(node, exp.Alias):
+        inner, alias = parts(node, "this", "alias")
+        return str(alias.name), bare(inner)
+    if isinstance(node, exp.Column) and not isinstance(node.this, exp.Star):
+        return str(node.name), node
+    return node.sql(dialect=DIALECT).lower(), bare(node)
+
+
+def _distinct(names: list[str]) -> tuple[str, ...]:
+    """Names of a frame's columns: the second of two alike has a number."""
+    seen: dict[str, int] = {}
+    found = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        found.append(name if seen[name] == 1 else f"{name}:{seen[name]}")
+    return tuple(found)
+
+
+def _whole(node: exp.Expression | None) -> int | None:
+    if node is None:
+        return None
+    (inner,) = parts(node, "expression")
+    value = constant(inner)
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        refuse(node, f"{value!r}", "LIMIT and OFFSET must be whole numbers of at least 0")
+    return value
+
+
+def _grouping(
+    node: exp.Expression | None, scope: Scope, outputs: Sequence[exp.Expression]
+) -> tuple[tuple[str, ...], ...]:
+    """The sets of columns that are grouped by, one after another."""
+    if node is None:
+        return ((),)
+    plain, rollup, cube, grouping = parts(node, "expressions", "rollup", "cube", "grouping_sets")
+
+    def column(each: exp.Expression) -> str:
+        each = bare(each)
+        if isinstance(each, exp.Literal):
+            position = constant(each)
+            if not isinstance(position, int) or not 1 <= position <= len(outputs):
+                refuse(each, f"{position!r}", "A number in GROUP BY must be that of an output")
+            each = _named(outputs[position - 1])[1]
+        else:
+            aliased = [o for o in outputs if isinstance(o, exp.Alias) and o.alias.lower() == each.name.lower()]
+            if aliased and isinstance(each, exp.Column) and each.name not in scope.columns:
+                each = bare(aliased[0].this)
+        return scope.column(each)
+
+    def columns(each: exp.Expression) -> tuple[str, ...]:
+        if isinstance(each, exp.Tuple):
+            (inner,) = parts(each, "expressions")
+            return tuple(column(i) for i in inner or ())
+        return (column(each),)
+
+    alternatives: list[list[tuple[str, ...]]] = [[columns(each)] for each in plain or ()]
+    for each in rollup or ():
+        steps = [columns(i) for i in _listed(each)]
+        alternatives.append([sum(steps[:k], ()) for k in range(len(steps), -1, -1)])
+    for each in cube or ():
+        steps = [columns(i) for i in _listed(each)]
+        alternatives.append(
+            [sum(some, ()) for k in range(len(steps), -1, -1) for some in itertools.combinations(steps, k)]
+        )
+    for each in grouping or ():
+        alternatives.append([columns(i) for i in _listed(each)])
+    return tuple(tuple(dict.fromkeys(sum(choice, ()))) for choice in itertools.product(*alternatives))
+
+
+def _listed(node: exp.Expression) -> list[exp.Expression]:
+    (inner,) = parts(node, "expressions")
+    if not inner:
+        refuse(node, f"{node.key.upper()} of nothing")
+    return list(inner)
+
+
+class _Reader:
+    """Reads the expressions of one statement."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.sets: tuple[tuple[str, ...], ...] = ((),)
+        self.aliases: dict[str, exp.Expression] = {}
+
+    def expression(self, node: exp.Expression) -> Expression:
+        node = bare(node)
+        if isinstance(node, exp.Column):
+            name = self.scope.column(node)
+            if not any(name in columns for columns in self.sets):
+                refuse(
+                    node, f"{name!r}, which is neither",
+                    "An output must be grouped by or aggregated: rows are private",
+                )  # fmt: skip
+            return Grouped(name)
+        if isinstance(node, exp.Neg) and not is_constant(node):
+            (inner,) = parts(node, "this")
+            return Applied(operator.neg, (self.number(inner),))
+        if type(node) in ARITHMETIC:
+            left, right = parts(node, "this", "expression")
+            return Applied(ARITHMETIC[type(node)], (self.number(left), self.number(right)))
+        if isinstance(node, exp.Round):
+            refuse(node, "ROUND", "Answers are given as they are: round the frame")
+        if is_constant(node):
+            value = constant(node)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                refuse(node, f"{value!r}", "A literal among the outputs must be a number")
+            return Number(float(value))
+        return self.aggregate(node, ALWAYS)
+
+    def number(self, node: exp.Expression) -> Expression:
+        found = self.expression(node)
+        if isinstance(found, Grouped):
+            refuse(node, f"{found.column!r}", "Arithmetic must be of aggregates and numbers")
+        return found
+
+    def aggregate(self, node: exp.Expression, among: Condition) -> Expression:
+        """An aggregate of the records that satisfy ``among`` (its FILTER)."""
+        if isinstance(node, exp.Filter):
+            inner, where = parts(node, "this", "expression")
+            return self.aggregate(bare(inner), among & condition(parts(where, "this")[0], self.scope))
+        if isinstance(node, exp.WithinGroup):
+            return self._within_group(node, among)
+        if isinstance(node, exp.Count):
+            return self._count(node, among)
+        if isinstance(node, exp.CountIf):
+            return Aggregate(_counted, among & condition(parts(node, "this")[0], self.scope))
+        if isinstance(node, exp.Sum | exp.Avg):
+            return self._sum(node, among)
+        if type(node) in OF_ONE_COLUMN:
+            column = self.numeric(parts(node, "this")[0])
+            return OF_ONE_COLUMN[type(node)](column, self.present(column, among))
+        if isinstance(node, exp.PercentileCont | exp.Quantile | exp.ApproxQuantile):
+            this, at = parts(node, "this", "expression" if isinstance(node, exp.PercentileCont) else "quantile")
+            if at is None:
+                refuse(node, "a quantile without its order")
+            return self._quantile(this, at, among)
+        if isinstance(node, exp.Corr):
+            x, y = (self.numeric(each) for each in parts(node, "this", "expression"))
+            return Aggregate(lambda who: correlation(x, y, where=who), self.present(x, self.present(y, among)))
+        refuse(node, f"{node.sql_name() if isinstance(node, exp.Func) else node.key.upper()} among the outputs")
+
+    def numeric(self, node: exp.Expression) -> str:
+        column = self.scope.column(node)
+        if self.scope.universe[column].values is None:
+            refuse(node, f"{column!r}, which has labels only", "This aggregate must be of a column of numbers")
+        return column
+
+    def present(self, column: str, among: Condition) -> Condition:
+        """Those of them that have a value in the column."""
+        absent = missing(self.scope.universe[column])
+        return among & Condition(count({column: ~absent}), count({column: absent})) if absent.any() else among
+
+    def _count(self, node: exp.Expression, among: Condition) -> Expression:
+        (what,) = parts(node, "this")
+        if what is None or isinstance(what, exp.Star):
+            return Aggregate(_counted, among)
+        what = bare(what)
+        if isinstance(what, exp.Case):
+            return _added([Aggregate(_counted, who) for _, who in self._branches(what, among)])
+        if is_constant(what):
+            return Aggregate(_counted, among if constant(what) is not None else ~ALWAYS)
+        return Aggregate(_counted, self.present(self.scope.column(what), among))
+
+    def _sum(self, node: exp.Expression, among: Condition) -> Expression:
+        (what,) = parts(node, "this")
+        what = bare(what)
+        whole = isinstance(node, exp.Sum)
+        if isinstance(what, exp.Column):
+            column = self.numeric(what)
+            who = self.present(column, among)
+            if whole:
+                return Aggregate(lambda w: total(column, where=w), who, 0.0)
+            return Aggregate(lambda w: mean(column, where=w), who)
+        if is_constant(what):
+            branches: list[tuple[exp.Expression, Condition]] = [(what, among)]
+        elif isinstance(what, exp.Case):
+            branches = self._branches(what, among)
+        else:
+            refuse(what, f"{what.key.upper()}", f"{node.key.upper()} must be of a column or a CASE")
+        sums, counts = [], []
+        for value, who in branches:
+            if is_constant(value):
+                number = constant(value)
+                if isinstance(number, bool) or not isinstance(number, int | float):
+                    refuse(value, f"{number!r}", "CASE must give numbers")
+                sums.append(Applied(operator.mul, (Aggregate(_counted, who), Number(float(number)))))
+                counts.append(Aggregate(_counted, who))
+            else:
+                column = self.numeric(value)
+                present = self.present(column, who)
+                sums.append(Aggregate(lambda w, c=column: total(c, where=w), present, 0.0))  # type: ignore[misc, arg-type]
+                counts.append(Aggregate(_counted, present))
+        return _added(sums) if whole else Applied(operator.truediv, (_added(sums), _added(counts)))
+
+    def _branches(self, node: exp.Expression, among: Condition) -> list[tuple[exp.Expression, Condition]]:
+        """What a CASE gives, and to whom; NULLs are left out."""
+        base, ifs, default = parts(node, "this", "ifs", "default")
+        left, found = among, []
+        for each in ifs:
+            when, then = parts(each, "this", "true")
+            if base is not None:
+                when = exp.EQ(this=base.copy(), expression=when.copy())
+            holds = condition(when, self.scope)
+            found.append((bare(then), left & holds))
+            left = left & Condition(~holds.true, holds.true)
+        if default is not None:
+            found.append((bare(default), left))
+        return [(then, who) for then, who in found if not isinstance(then, exp.Null)]
+
+    def _within_group(self, node: exp.Expression, among: Condition) -> Expression:
+        inner, order = parts(node, "this", "expression")
+        if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc):
+            refuse(node, "WITHIN GROUP of this")
+        (at,) = parts(inner, "this")
+        (ordered,) = parts(order, "expressions")
+        if len(ordered) != 1:
+            refuse(node, "WITHIN GROUP by other than one column")
+        column, descending, _ = parts(ordered[0], "this", "desc", "nulls_first")  # a quantile has no NULLs to place
+        return self._quantile(column, at, among, descending=bool(descending))
+
+    def _quantile(
+        self, node: exp.Expression, at: exp.Expression, among: Condition, *, descending: bool = False
+    ) -> Expression:
+        column, order = self.numeric(node), constant(at)
+        if isinstance(order, bool) or not isinstance(order, int | float) or not 0 <= order <= 1:
+            refuse(at, f"{order!r}", "The order of a quantile must be between 0 and 1")
+        q = 1 - order if descending else order
+        return Aggregate(lambda who: quantile(column, q, where=who), self.present(column, among))
+
+    def having(self, node: exp.Expression) -> Having:
+        node = bare(node)
+        if isinstance(node, exp.And | exp.Or):
+            sides = [self.having(side) for side in parts(node, "this", "expression")]
+            join = _all if isinstance(node, exp.And) else _any
+            first = len(sides[0].of)
+            return Having(
+                lambda v: join(sides[0].holds(v[:first]), sides[1].holds(v[first:])), sides[0].of + sides[1].of
+            )
+        if isinstance(node, exp.Not):
+            inner = self.having(parts(node, "this")[0])
+            return Having(lambda v: _not(inner.holds(v)), inner.of)
+        if isinstance(node, exp.Between):
+            of = tuple(self.number(self.resolved(each)) for each in parts(node, "this", "low", "high"))
+            return Having(lambda v: _all(_compared(operator.le, v[1], v[0]), _compared(operator.le, v[0], v[2])), of)
+        if type(node) not in COMPARISONS:
+            refuse(node, f"{node.key.upper()} in HAVING")
+        compare = COMPARISONS[type(node)]
+        of = tuple(self.number(self.resolved(each)) for each in parts(node, "this", "expression"))
+        return Having(lambda v: _compared(compare, v[0], v[1]), of)
+
+    def orders(self, node: exp.Expression, outputs: Sequence[Expression]) -> tuple[Order, ...]:
+        found = []
+        for each in parts(node, "expressions")[0]:
+            by, descending, nulls_first = parts(each, "this", "desc", "nulls_first")
+            if isinstance(bare(by), exp.Literal):
+                position = constant(by)
+                if not isinstance(position, int) or not 1 <= position <= len(outputs):
+                    refuse(by, f"{position!r}", "A number in ORDER BY must be that of an output")
+                chosen = outputs[position - 1]
+            else:
+                chosen = self.expression(self.resolved(by))
+            found.append(Order(chosen, bool(descending), bool(nulls_first)))
+        return tuple(found)
+
+    def resolved(self, node: exp.Expression) -> exp.Expression:
+        """What an alias stands for, wherever it is in the expression."""
+        node = bare(node)
+        if isinstance(node, exp.Column) and node.args.get("table") is None and node.name.lower() in self.aliases:
+            return self.aliases[node.name.lower()]
+        if type(node) in ARITHMETIC:
+            return type(node)(this=self.resolved(node.this), expression=self.resolved(node.expression))
+        return node
+
+
+def _compared(compare: Callable[[Any, Any], Any], a: float | None, b: float | None) -> bool | None:
+    return None if a is None or b is None else bool(compare(a, b))
+
+
+def _not(a: bool | None) -> bool | None:
+    return None if a is None else not a
+
+
+def _all(a: bool | None, b: bool | None) -> bool | None:
+    return False if a is False or b is False else None if a is None or b is None else True
+
+
+def _any(a: bool | None, b: bool | None) -> bool | None:
+    return _not(_all(_not(a), _not(b)))
+
+
+def _counted(who: Query) -> Query:
+    return who
+
+
+def _added(found: Sequence[Expression]) -> Expression:
+    return reduce(lambda a, b: Applied(operator.add, (a, b)), found) if found else Number(0.0)
+
+
+def _root(answer: Any) -> Any:
+    """Of an answer, which is no number: its interval's ends have roots, and the bar is to the farther one."""
+    if isinstance(answer, float):
+        return math.sqrt(max(0.0, answer))
+    value = math.sqrt(max(0.0, answer.value))
+    if answer.error is None:
+        return replace(answer, value=value, typical=None)
+    low, high = math.sqrt(max(0.0, answer.value - answer.error)), math.sqrt(max(0.0, answer.value + answer.error))
+    return replace(answer, value=value, error=max(high - value, value - low), resolution=0.0, typical=None)
+
+
+def _quantile_of(order: float) -> Callable[[str, Condition], Expression]:
+    return lambda column, who: Aggregate(lambda w: quantile(column, order, where=w), who)
+
+
+def _spread_of(*, sample: bool, root: bool) -> Callable[[str, Condition], Expression]:
+    """The variance among the records; of a sample, n/(n − 1) of it."""
+
+    def read(column: str, who: Condition) -> Expression:
+        found: Expression = Aggregate(lambda w: variance(column, where=w), who)
+        if sample:
+            n = Aggregate(_counted, who)
+            found = Applied(
+                operator.truediv, (Applied(operator.mul, (found, n)), Applied(operator.sub, (n, Number(1.0))))
+            )
+        return Applied(_root, (found,)) if root else found
+
+    return read
+
+
+ARITHMETIC: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
+    exp.Add: operator.add,
+    exp.Sub: operator.sub,
+    exp.Mul: operator.mul,
+    exp.Div: operator.truediv,
+}
+COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
+    exp.EQ: operator.eq,
+    exp.NEQ: operator.ne,
+    exp.GT: operator.gt,
+    exp.GTE: operator.ge,
+    exp.LT: operator.lt,
+    exp.LTE: operator.le,
+}
+OF_ONE_COLUMN: dict[type[exp.Expression], Callable[[str, Condition], Expression]] = {
+    exp.Min: _quantile_of(0.0),
+    exp.Max: _quantile_of(1.0),
+    exp.Median: _quantile_of(0.5),
+    exp.Variance: _spread_of(sample=True, root=False),
+    exp.VariancePop: _spread_of(sample=False, root=False),
+    exp.Stddev: _spread_of(sample=True, root=True),
+    exp.StddevSamp: _spread_of(sample=True, root=True),
+    exp.StddevPop: _spread_of(sample=False, root=True),
+}

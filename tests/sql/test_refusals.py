@@ -1,0 +1,66 @@
+"""What is not supported is refused with its place, and says what is."""
+
+from __future__ import annotations
+
+import checking
+import pytest
+
+from hedgerow.errors import InvalidInput
+from hedgerow.sql import run
+
+REFUSED = {
+    "SELECT * FROM data": "rows are private|STAR",
+    "SELECT a FROM data": "grouped by or aggregated.*column 8",
+    "SELECT count(DISTINCT a) FROM data": "DISTINCT",
+    "SELECT DISTINCT a FROM data GROUP BY a": "distinct",
+    "SELECT count(*) FROM data TABLESAMPLE 10%": "sample",
+    "SELECT count(*) FROM other": "called 'data'. Found 'other' at line 1, column 22",
+    "SELECT count(*)\nFROM data\nWHERE zz = 1": "one of 'a'.*Found 'zz' at line 3, column 7",
+    "SELECT count(*) FROM data WHERE c = 'unheard'": "declares: 'x', 'xy', 'z'. Found 'unheard'.*line 1, column 33",
+    "SELECT count(*) FROM data WHERE c < 'y'": "with an order.*Found 'c'",
+    "SELECT count(*) FROM data WHERE a < '3'": "a number. Found '3'",
+    "SELECT count(*) FROM data WHERE a = b": "a column and a literal",
+    "SELECT count(*) FROM data WHERE a": "true or false",
+    "SELECT count(*) FROM data WHERE a IS NULL": "declares where missing values go",
+    "SELECT count(*) FROM data WHERE a IN (SELECT b FROM data)": "query in IN",
+    "SELECT count(*) FROM data WHERE EXISTS (SELECT 1)": "EXISTS",
+    "SELECT count(*) OVER () FROM data": "WINDOW",
+    "SELECT count(*) FROM data d JOIN data e ON TRUE": "joins",
+    "SELECT count(*) FROM data, data": "joins",
+    "WITH x AS (SELECT 1) SELECT count(*) FROM data": "with",
+    "SELECT count(*) FROM data UNION SELECT 1": "must be a SELECT. Found UNION",
+    "SELECT count(*) FROM (SELECT * FROM data LIMIT 3) t": "limit",
+    "SELECT count(*) FROM (SELECT a, count(*) FROM data GROUP BY a) t": "group|column is expected",
+    "SELECT avg(c) FROM data": "a column of numbers.*Found 'c'",
+    "SELECT avg(a + b) FROM data": "a column or a CASE",
+    "SELECT quantile_cont(a, 2) FROM data": "between 0 and 1",
+    "SELECT foo(a) FROM data": "among the outputs",
+    "SELECT a + 1 FROM data GROUP BY a": "Arithmetic must be of aggregates",
+    "SELECT count(*) FROM data LIMIT -1": "at least 0",
+    "SELECT count(*) FROM data GROUP BY 7": "that of an output",
+    "SELECT count(*) FROM data ORDER BY 7": "that of an output",
+    "SELECT count(*) FROM data HAVING a > 1": "grouped by or aggregated",
+    "SELECT count(*) FROM data QUALIFY 1 > 0": "qualify",
+    "SELECT count(*)": "must read from the table",
+    "SELECT count(*) FROM data; SELECT count(*) FROM data": "one statement. Found 2",
+    "DELETE FROM data": "must be a SELECT. Found DELETE",
+    "SELECT count(* FROM data": "must be SQL",
+    "": "one statement. Found 0",
+    "SELECT count(*) FROM data WHERE " + "(" * 5000 + "TRUE" + ")" * 5000: "nest|must be SQL",
+}
+
+
+@pytest.mark.parametrize("statement", REFUSED, ids=lambda s: s[:60])
+def test_it_is_refused_in_a_sentence_and_nothing_is_asked(statement: str) -> None:
+    def nobody(_: object) -> list[object]:
+        raise AssertionError("asked")
+
+    with pytest.raises(InvalidInput, match=REFUSED[statement]) as refused:
+        run(statement, checking.UNIVERSE, nobody)
+    assert str(refused.value).count(". ") >= 2
+
+
+@pytest.mark.parametrize("statement", [3, None, b"SELECT 1"])
+def test_a_statement_is_text(statement: object) -> None:
+    with pytest.raises(InvalidInput, match="must be text"):
+        run(statement, checking.UNIVERSE, list)  # type: ignore[arg-type]

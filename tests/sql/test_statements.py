@@ -1,0 +1,50 @@
+"""Statements at random: what is accepted means what DuckDB says it means, and nothing crashes."""
+
+from __future__ import annotations
+
+import checking
+import grammar
+import pytest
+
+from hedgerow.errors import HedgerowError, InvalidInput
+
+AT_ONCE, LONG = 100, 5_000  # long: four times this many
+
+
+def tried(seed: int, how_many: int) -> tuple[int, list[str]]:
+    """How many statements were accepted, and which of these are not what DuckDB says."""
+    written, truth = grammar.Grammar(seed), checking.Truth(checking.table(seed))
+    accepted, wrong = 0, []
+    for _ in range(how_many):
+        statement = written.statement()
+        try:
+            ours = truth.ours(statement)
+        except InvalidInput:
+            continue
+        except HedgerowError as refused:
+            raise AssertionError(f"{statement}: {refused!r}") from refused
+        accepted += 1
+        try:
+            theirs = truth.theirs(statement)
+        except Exception as problem:  # whatever it says: we accepted what it does not
+            wrong.append(f"{statement}\n  DuckDB: {problem}")
+            continue
+        differs = checking.disagreement(ours, theirs, statement)
+        if differs is not None:
+            wrong.append(f"{statement}\n  {differs}")
+    return accepted, wrong
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_accepted_is_what_duckdb_says(seed: int) -> None:
+    accepted, wrong = tried(seed, AT_ONCE)
+    assert not wrong, "\n".join(wrong[:5])
+    assert accepted > AT_ONCE / 2
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("seed", range(1000, 1004))
+def test_twenty_thousand_statements_are_what_duckdb_says(seed: int) -> None:
+    accepted, wrong = tried(seed, LONG)
+    assert not wrong, "\n".join(wrong[:5])
+    assert accepted > LONG / 2
