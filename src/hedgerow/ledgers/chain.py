@@ -1,0 +1,81 @@
+"""A line of a ledger, and the chain: each line's hash fixes what it says and all lines before it.
+
+    hash_k = SHA-256([hash_{k−1}, k, time, who, kind, body] as JSON),   hash_0 = 00…0
+
+So no line can be changed, removed, put elsewhere or added in between without breaking every hash after it. Lines cut off at the end
+leave a shorter chain that is whole: only a ``Head`` that was noted elsewhere tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from hedgerow.errors import InvalidInput, LedgerBroken
+
+NOTHING = "0" * 64  # the hash before the first line
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The last line of a chain: its number and its hash, which together fix all of it."""
+
+    number: int = 0
+    hash: str = NOTHING
+    time: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.number}:{self.hash}"
+
+    @classmethod
+    def of(cls, text: str) -> Head:
+        """As ``str`` wrote it."""
+        number, _, digest = text.partition(":")
+        if not (number.isascii() and number.isdigit() and len(digest) == 64 and set(digest) <= set("0123456789abcdef")):
+            raise InvalidInput(f"A head must be its number and its hash. Found {text[:80]!r}. Give str(ledger.head).")
+        return cls(int(number), digest)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``time``: microseconds since 1970, UTC. ``who``: on whose behalf. ``body``: JSON, of the form that ``kind`` has."""
+
+    number: int
+    time: int
+    who: str
+    kind: str
+    body: str
+    hash: str
+
+    @property
+    def head(self) -> Head:
+        return Head(self.number, self.hash, self.time)
+
+
+def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
+    number = before.number + 1
+    return Line(number, time, who, kind, body, _hash(before.hash, number, time, who, kind, body))
+
+
+def _hash(before: str, *said: int | str) -> str:
+    return hashlib.sha256(json.dumps([before, *said], separators=(",", ":")).encode()).hexdigest()
+
+
+def checked(lines: Iterable[Line], before: Head) -> Iterator[Line]:
+    """The lines, each as it comes after the one before; LedgerBroken at the first that does not."""
+    for line in lines:
+        said = (line.time, line.who, line.kind, line.body)
+        if line.number != before.number + 1 or line.hash != _hash(before.hash, line.number, *said):
+            raise LedgerBroken(
+                f"Line {before.number + 1} of the ledger must follow from those before it. Found another: it was changed, "
+                "removed or moved. Restore the ledger from a copy, and look for who can write to it."
+            )
+        if line.time < before.time:
+            raise LedgerBroken(
+                f"Line {line.number} of the ledger must be no earlier than the one before. Found an earlier time. "
+                "Restore the ledger from a copy."
+            )
+        yield line
+        before = line.head

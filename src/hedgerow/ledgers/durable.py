@@ -1,0 +1,569 @@
+"""The durable ledger: every charge is on the disk before its receipt is given, every release before it is seen.
+
+    charge   a line, committed; from here on it is spent, whatever happens
+    draw     from the receipt
+    record   a line with what came out, committed; only then does the draw return
+    answer   a line, committed before a question that paid is answered
+
+An answer that nothing was paid for is a function of the entries before it. It is written with the next charge, which is the first
+thing that could change it, or when very many have come together; until then the same question would be answered the same again, so
+that a crash loses nothing. An answer that holds a comparison with a guard's open round could not be had again: it is written before it
+is given, though not waited for until it is on the disk.
+
+Other processes. A question takes its turn with its first charge, and finds out whether others have charged since: if so, what
+theirs taught is learned and the question asked again (``following``). Their sums are in the filter before any charge.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from hedgerow.engines.wire import Account
+from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
+from hedgerow.ledgers import notes, replay, views
+from hedgerow.ledgers.binding import Binding, bound_record, digest, require_same, version_now
+from hedgerow.ledgers.chain import Head, Line, checked
+from hedgerow.ledgers.store import Moved, Store
+from hedgerow.ledgers.urls import store_at
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Event
+from hedgerow.privacy.ledger import FIT, Bill, Entry, Ledger, Receipt, Standing
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire import inner, loads, thing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+TOGETHER = 50_000  # free answers that wait for the next charge, at most
+EVERY = 200  # charges between two snapshots
+CLOCK = 10_000_000  # microseconds by which clocks may differ
+EVERYBODY = ""  # on whose behalf a session is opened: what is learned then serves all
+
+
+class Behind(Exception):
+    """Others have charged since whoever answers last looked: it must learn of that first."""
+
+
+class Durable(Ledger):
+    """A ledger in a ``Store``. One that has lines is taken up: with the sums, entries, answers and caps that it had."""
+
+    def __init__(
+        self,
+        store: Store,
+        budget: Budget,
+        slack: float = 0.0,
+        earlier: Sequence[Entry] = (),
+        *,
+        binding: Binding | None = None,
+        who: str = EVERYBODY,
+    ) -> None:
+        """``earlier``: entries that a new ledger begins with."""
+        super().__init__(budget, slack)  # refuses, before anything is written, what is no budget
+        self._store, self._who = store, _name("who", who)
+        self._is_open = binding is None
+        store.create()
+        with store.turn():
+            if store.head().number == 0:
+                self._begin(budget, slack, earlier, binding)
+            self._require_account(budget, slack, binding)
+            self._take_up(budget, slack)
+
+    def _take_up(self, budget: Budget, slack: float) -> None:
+        """All there is in the store, from its last snapshot on."""
+        loaded = _Loaded(self._store, budget)
+        super().__init__(budget, slack, loaded.entries, standing=loaded.standing, book=loaded.book)
+        self._book, self._changed, self._state = loaded.book, loaded.changed, loaded.state
+        self._head, self._by, self._caps, self._known = loaded.head, loaded.by, loaded.caps, loaded.known
+        self._incomplete, self._charges, self._kept_at = loaded.incomplete, len(loaded.book), loaded.kept_at
+        self._fresh: list[tuple[Any, Any]] = []
+        self._questions: list[Bill] = []
+        self._news: dict[int, None] = {}
+        self._has_turn = self._can_learn = self._is_charging = self._is_broken = self._has_compared = False
+        self._state_now: Callable[[], Any] | None = None
+        self._looked_at: tuple[int, dict[Any, notes.Note]] = (0, {})
+
+    # Opening
+
+    def _begin(self, budget: Budget, slack: float, earlier: Sequence[Entry], binding: Binding | None) -> None:
+        said = [
+            replay.body(
+                account=inner(Account(budget, slack)),
+                table=None if binding is None else bound_record(binding),
+                options=None if binding is None else dict(binding.options),
+                version=version_now(),
+            )
+        ]
+        kinds = [replay.ACCOUNT]
+        for entry in earlier:
+            said.append(replay.written_charge(views.without_releases(entry)))
+            kinds.append(replay.CHARGE)
+            for so_far in views.releases_of(entry):
+                said.append(replay.written_release(so_far))
+                kinds.append(replay.RELEASE)
+        self._store.append(
+            [(now(), EVERYBODY, kind, body) for kind, body in zip(kinds, said, strict=True)], after=Head()
+        )
+
+    def _require_account(self, budget: Budget, slack: float, binding: Binding | None) -> None:
+        """Refuse another account, declaration, version or table than the ledger was made for."""
+        record, wrote = account_of(self._store)
+        account = thing("account", record["account"], Account)
+        if account.budget != budget:
+            raise InvalidInput(
+                f"budget must be that of the ledger. Found another: {budget!r}, where it was {account.budget!r}. "
+                "Pass the budget it was opened with; another needs a new ledger, to be added to this one's."
+            )
+        if account.slack != slack:
+            raise InvalidInput(
+                f"slack must be that of the ledger. Found {slack!r}, where it was {account.slack!r}. Pass what it was opened with."
+            )
+        if (binding is None) != (record["table"] is None):
+            raise InvalidInput(
+                "A ledger must be taken up as it was made: with a table, or without. Found the other. Use hr.open for a table's, and "
+                "hedgerow.ledgers.opened for one without."
+            )
+        if binding is not None:
+            require_same(record["table"], record["options"], wrote, binding)
+
+    @contextlib.contextmanager
+    def opening(self) -> Iterator[None]:
+        with self._store.turn():
+            if self._store.head().number != self._head.number:  # another was first
+                self._take_up(self.budget, self.set_aside)
+            with self.exclusively():
+                yield
+                self._is_open = True
+                if self._charges > self._kept_at:
+                    self._keep_state()
+
+    def rest(self) -> tuple[Entry, ...]:
+        return (*self._changed, *super().rest())
+
+    def remembered(self) -> Any | None:
+        """What ``state`` gave when the last snapshot was taken. ``rest`` are then the entries since."""
+        return self._state
+
+    keeps_state = True
+
+    def remember(self, state: Callable[[], Any]) -> None:
+        self._state_now, self._state = state, None
+
+    @property
+    def who(self) -> str:
+        """On whose behalf is charged now. What a session is opened with serves everybody."""
+        return self._who if self._is_open else EVERYBODY
+
+    # Questions and charges
+
+    @contextlib.contextmanager
+    def asking(self, question: Any = None) -> Iterator[Bill]:
+        with super().asking(question) as bill:
+            self._questions.append(bill)
+            try:
+                yield bill
+            finally:
+                self._questions.pop()
+                if not self._questions and self._has_turn:
+                    self._has_turn = False
+                    with contextlib.suppress(LedgerUnavailable):  # a snapshot can wait, and the answer is written
+                        if self._charges >= self._kept_at + EVERY:
+                            self._keep_state()
+                    self._store.end_turn()
+
+    def charge(
+        self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
+    ) -> Receipt:
+        with self.exclusively(), self._at_turn():
+            self._catch_up()
+            if self._news and self._can_learn:
+                raise Behind
+            self._is_charging = True
+            try:
+                return super().charge(*planned, why=why, about=about, keep=keep)
+            finally:
+                self._is_charging = False
+
+    def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], T]) -> T:
+        self._can_learn = True
+        try:
+            return ask()
+        except Behind:
+            pass
+        finally:
+            self._can_learn = False
+        with self._store.turn():
+            self._catch_up()
+            news = [self._book[number] for number in sorted(self._news)]
+            self._news.clear()
+            learn(news)
+            return ask()
+
+    @contextlib.contextmanager
+    def _at_turn(self) -> Iterator[None]:
+        """For this charge; in a question, from here to its end."""
+        if self._questions and not self._has_turn:
+            self._store.take_turn()
+            self._has_turn = True
+        with self._store.turn():
+            yield
+
+    def refresh(self) -> None:
+        """Count what other processes have charged; what that taught is learned with the next charge."""
+        with self.exclusively():
+            self._catch_up()
+
+    def _catch_up(self) -> None:
+        if self._is_broken:
+            raise LedgerUnavailable(
+                "A session must be opened again after its ledger failed in mid-write. Found one that was not. Open it again: what was "
+                "charged stays spent."
+            )
+        if self._store.head().number == self._head.number:
+            return
+        for line in checked(self._store.lines(self._head.number), self._head):
+            self._heard(line)
+            self._head = line.head
+
+    def _heard(self, line: Line) -> None:
+        """What another process wrote."""
+        if line.kind == replay.CHARGE:
+            entry = replay.read_charge(line, self._charges)
+            self.take_in(entry)
+            self._charges += 1
+            self._by[line.who] = self._by.get(line.who, Fraction(0)) + self._cost(entry)
+        elif line.kind == replay.RELEASE:
+            number = replay.released_number(line)
+            entry = replay.with_release(self._incomplete.get(number) or self._book[number], line)
+            self.take_in(entry)
+        elif line.kind == replay.ANSWERS:
+            self._known.update(dict.fromkeys(notes.names_in(line.body), line.number))
+            return
+        elif line.kind == replay.CAP:
+            self._caps.update(cap_in(line))
+            return
+        else:
+            return
+        self._news[entry.number] = None
+        self._follow(entry)
+
+    def _follow(self, entry: Entry) -> None:
+        if entry.is_complete:
+            self._incomplete.pop(entry.number, None)
+        else:
+            self._incomplete[entry.number] = entry
+
+    def _cost(self, entry: Entry) -> Fraction:
+        return sum((Fraction(self.budget.cost(event)) for event in entry.events), Fraction(0))
+
+    def _keep(self, entry: Entry) -> None:
+        is_new = entry.number == self._charges
+        try:
+            if is_new:
+                self._write(replay.CHARGE, replay.written_charge(entry), alone=True)
+            else:
+                self._write(replay.RELEASE, replay.written_release(entry))
+        except BaseException:
+            self._is_broken = True  # whether it was written is not known here: whoever opens the ledger again will see
+            raise
+        self._follow(entry)
+        if is_new:
+            self._charges += 1
+            self._by[self.who] = self._by.get(self.who, Fraction(0)) + self._cost(entry)
+
+    def _write(self, kind: str, body: str, *, alone: bool = False, snapshot: str | None = None) -> None:
+        """One more line, and before it the answers that were given so far. ``alone``: refused where another charge came between."""
+        while True:
+            said = [(now(), self.who, kind, body)]
+            if self._fresh:
+                said.insert(0, (now(), self.who, replay.ANSWERS, notes.written(self._fresh)))
+            try:
+                self._head = self._store.append(said, self._head, snapshot)
+                self._fresh.clear()
+                return
+            except Moved:
+                before = self._charges
+                self._catch_up()
+                if alone and self._charges != before:
+                    break
+        raise LedgerUnavailable(
+            "Only whoever has the turn must charge. Found a charge of another process meanwhile, so the turn was lost. Nothing was "
+            "released. Open the session again."
+        )
+
+    def _require_clock(self) -> None:
+        behind = self._head.time - now()
+        if behind > CLOCK:
+            raise LedgerUnavailable(
+                f"The clock must not go back. Found it {behind / 1e6:.0f} s before the ledger's last line. Nothing was released. Set the "
+                "clock, and ask again."
+            )
+
+    # Answers
+
+    def note(self, question: Any, answer: Any) -> None:
+        with self.exclusively():
+            self._fresh.append((question, answer))
+            paid = any(bill.charges for bill in self._questions)
+            if paid or self._has_compared or len(self._fresh) >= TOGETHER:
+                self.flush(durable=paid)
+                self._has_compared = False
+
+    def compared(self) -> None:
+        self._has_compared = True
+
+    def flush(self, *, durable: bool = True) -> None:
+        """Write the answers that were given and not written yet."""
+        with self.exclusively():
+            if not self._fresh or self._is_broken:
+                return
+            said = (now(), self.who, replay.ANSWERS, notes.written(self._fresh))
+            quick = None if durable else self._store.append_quickly(said, self._head)
+            head = quick or self._store.append([said], durable=durable)
+            self._fresh.clear()
+            if head.number == self._head.number + 1:
+                self._head = head
+
+    def recall(self, question: Any) -> Any | None:
+        name = notes.name_of(question) if self._known else None
+        number = self._known.get(name or "")
+        if number is None:
+            return None
+        if self._looked_at[0] != number:
+            (line,) = self._store.lines(after=number - 1, upto=number)
+            self._looked_at = number, {note["name"]: note for note in notes.notes_in(line.body)}
+        note = self._looked_at[1].get(name)
+        return None if note is None else notes.estimate_in(note)
+
+    def answers(self) -> Sequence[tuple[Any, Any]]:
+        """All there are, of every process."""
+        universe = universe_of(self._store)
+        lines = self._store.lines(kinds=(replay.ANSWERS,))
+        found = (
+            []
+            if universe is None
+            else [notes.answer_in(note, universe) for line in lines for note in notes.notes_in(line.body)]
+        )
+        return (*found, *self._fresh)
+
+    # Shares of the budget
+
+    def cap(self, who: str, epsilon: float) -> None:
+        """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again."""
+        amount = Budget(epsilon, self.budget.delta, self.budget.neighbours).total
+        if amount > self.budget.total or not _name("who", who):
+            raise InvalidInput(
+                f"A cap must be of somebody, and at most the budget's epsilon = {self.budget.epsilon:g}. Found {epsilon:g} for {who!r}. "
+                "Give less."
+            )
+        with self.exclusively(), self._store.turn():
+            self._catch_up()
+            self._write(replay.CAP, replay.body(who=who, amount=amount, epsilon=float(epsilon)))
+            self._caps[who] = amount
+
+    @property
+    def remaining(self) -> float:
+        """What is left, of the whole and of the cap of whom the session is for."""
+        return min(super().remaining, self._left())
+
+    def _left(self) -> float:
+        cap = self._caps.get(self.who)
+        return float("inf") if cap is None else max(0.0, float(Fraction(cap) - self._by.get(self.who, Fraction(0))))
+
+    def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
+        if self._is_charging:  # anew: what is met again was written when it was
+            self._require_clock()
+        cost = super()._admitted(planned, costs)
+        cap, spent = self._caps.get(self.who), self._by.get(self.who, Fraction(0))
+        if cap is not None and spent + sum(map(Fraction, costs), Fraction(0)) > Fraction(cap) * (1 + FIT):
+            raise BudgetExceeded(
+                f"cost must be at most {self.budget.currency} = {self._left():.4g} (what is left of {self.who!r}'s {cap:.4g}). "
+                f"Found {cost:.4g}. Ask for a looser error, or have the cap raised."
+            )
+        return cost
+
+    def spending(self, days: float | None = None) -> pd.DataFrame:
+        """Who charged how much on which day (UTC), in the budget's currency; of the last ``days`` only, if given."""
+        return views.spending(self._store, self.budget, days)
+
+    # Checks
+
+    @property
+    def head(self) -> Head:
+        """The last line, which fixes all before it. Noted elsewhere, it tells whether lines were cut off since."""
+        return self._store.head()
+
+    def verify(self, head: Head | str | None = None) -> Head:
+        """Check every line, and that those up to ``head`` are still there; the head. LedgerBroken otherwise."""
+        return views.verified(self._store, head)
+
+    def export(self) -> Iterator[str]:
+        """Every line as JSON, with its hash."""
+        return views.exported(self._store)
+
+    def _keep_state(self) -> None:
+        """A snapshot: what was spent and what the engine knows, so that neither is worked out from all entries again."""
+        if self._state_now is None or self._news or self._is_broken:
+            return
+        state = self._state_now()
+        if state is None:
+            return
+        standing = self.standing
+        text = json.dumps(
+            {
+                "v": replay.FORMAT,
+                "version": version_now(),
+                "entries": self._charges,
+                "spent": str(standing.spent),
+                "failing": str(standing.failing),
+                "counts": [[inner(event), count] for event, count in standing.counts.items()],
+                "by": {who: str(spent) for who, spent in self._by.items()},
+                "incomplete": [
+                    [
+                        replay.written_charge(views.without_releases(e)),
+                        [replay.written_release(r) for r in views.releases_of(e)],
+                    ]
+                    for e in self._incomplete.values()
+                ],
+                "state": state,
+            }
+        )
+        self._write(replay.SNAPSHOT, replay.body(entries=self._charges, sha256=digest(text)), snapshot=text)
+        self._kept_at = self._charges
+
+    def close(self) -> None:
+        """Write what was not written yet, and let go of the database."""
+        with self.exclusively():
+            self.flush()
+            self._store.close()
+
+
+class _Loaded:
+    """What a ledger was when it was left: from its last snapshot, and all lines since."""
+
+    def __init__(self, store: Store, budget: Budget) -> None:
+        self.by: dict[str, Fraction] = {}
+        self.incomplete: dict[int, Entry] = {}
+        self.standing, self.state, self.head, older = Standing(), None, Head(), 0
+        kept = store.snapshot()
+        head, record = (Head(), None) if kept is None else _snapshot(store, *kept)
+        if record is not None and record["version"] == version_now():  # another may know things otherwise
+            self.head, self.state, older = head, record["state"], record["entries"]
+            counts = {thing("event", event, Event): count for event, count in record["counts"]}
+            self.standing = Standing(Fraction(record["spent"]), Fraction(record["failing"]), counts)
+            self.by = {who: Fraction(spent) for who, spent in record["by"].items()}
+            for charged, released in record["incomplete"]:
+                entry = loads(charged, Entry)
+                for line in released:
+                    entry = replay.with_release(entry, Line(0, 0, "", replay.RELEASE, line, ""))
+                self.incomplete[entry.number] = entry
+        lines = list(checked(store.lines(self.head.number), self.head))
+        upto = self.head.number
+        self.kept_at = older
+        self.book = replay.Book(
+            older,
+            lambda: replay.entries_in(store.lines(kinds=(replay.CHARGE, replay.RELEASE))),
+            dict(self.incomplete),
+        )
+        since: dict[int, Entry] = {}
+        charges = older
+        for line in lines:
+            if line.kind == replay.CHARGE:
+                entry = replay.read_charge(line, charges)
+                charges += 1
+                cost = sum((Fraction(budget.cost(event)) for event in entry.events), Fraction(0))
+                self.by[line.who] = self.by.get(line.who, Fraction(0)) + cost
+            elif line.kind == replay.RELEASE:
+                number = replay.released_number(line)
+                entry = replay.with_release(since[number] if number in since else self.book[number], line)
+            else:
+                continue
+            since[entry.number] = entry
+        for number, entry in since.items():
+            if number < older:
+                self.book[number] = entry
+                self.incomplete.pop(number, None)
+            if not entry.is_complete:
+                self.incomplete[number] = entry
+        self.changed = tuple(entry for number, entry in sorted(since.items()) if number < older)
+        self.entries = [entry for number, entry in sorted(since.items()) if number >= older]
+        self.head = lines[-1].head if lines else self.head
+        early = [] if upto == 0 else store.lines(kinds=(replay.ANSWERS, replay.CAP), upto=upto)
+        self.known: dict[str, int] = {}  # the line of each answer, which is read when it is asked for
+        self.caps: dict[str, float] = {}
+        for line in (*early, *lines):
+            if line.kind == replay.ANSWERS:
+                self.known.update(dict.fromkeys(notes.names_in(line.body), line.number))
+            elif line.kind == replay.CAP:
+                self.caps.update(cap_in(line))
+
+
+def _snapshot(store: Store, number: int, text: str) -> tuple[Head, dict[str, Any]]:
+    """A snapshot, if it is the one whose hash is in the chain, at its place."""
+    near = list(store.lines(after=max(0, number - 2), upto=number))
+    if len(near) == 2:
+        *_, line = near[0], *checked(near[1:], near[0].head)
+        if line.kind == replay.SNAPSHOT and json.loads(line.body)["sha256"] == digest(text):
+            return line.head, json.loads(text)
+    raise LedgerBroken(
+        f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy; without "
+        "its snapshots it is read from its first line."
+    )
+
+
+def now() -> int:
+    """Microseconds since 1970, UTC."""
+    return time.time_ns() // 1000
+
+
+def cap_in(line: Line) -> dict[str, float]:
+    record = json.loads(line.body)
+    return {str(record["who"]): float(record["amount"])}
+
+
+def account_of(store: Store) -> tuple[dict[str, Any], str]:
+    """The first line, and the version that the owner has accepted last."""
+    line = next(iter(store.lines(upto=1)), None)
+    if line is None or line.kind != replay.ACCOUNT:
+        raise LedgerBroken(
+            "A ledger must begin with its account. Found something else. Restore the ledger from a copy."
+        )
+    next(checked([line], Head()))
+    record = json.loads(line.body)
+    if record["v"] != replay.FORMAT:
+        raise InvalidInput(
+            f"The format of a ledger must be {replay.FORMAT}. Found {record['v']!r}. Read it with the version that wrote it."
+        )
+    accepted = [json.loads(line.body)["version"] for line in store.lines(kinds=(replay.ACCEPTED,))]
+    return record, str((accepted or [record["version"]])[-1])
+
+
+def universe_of(store: Store) -> Universe | None:
+    options = account_of(store)[0]["options"]
+    return None if options is None else loads(options["universe"], Universe)
+
+
+def _name(role: str, text: str) -> str:
+    if not isinstance(text, str) or len(text) > 200 or not text.isprintable():
+        raise InvalidInput(
+            f"{role} must be a name of up to 200 printable characters. Found another. Give a short text."
+        )
+    return text
+
+
+def opened(
+    url: str, budget: Budget, *, slack: float = 0.0, who: str = EVERYBODY, binding: Binding | None = None
+) -> Durable:
+    """The ledger at a URL, made or taken up. ``hr.open(…, ledger=url)`` is this, bound to its table.
+
+    Without a table, for fits of ``hr.erm``, what was charged before is spent, and every charge is a new one.
+    """
+    ledger = Durable(store_at(url), budget, slack, who=who, binding=binding)
+    if binding is None:
+        ledger.rest()
+    return ledger

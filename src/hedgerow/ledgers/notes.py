@@ -1,0 +1,102 @@
+"""Answers that were given, as the lines of a ledger have them, and the names by which they are found again.
+
+A question is named by a hash of its meaning, so that a ledger of 10⁵ answers need not read their questions to know a repeat.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from math import isfinite
+from typing import Any
+
+import numpy as np
+
+from hedgerow.engines.wire import bound_question, question_of
+from hedgerow.questions.bound import Bound, Estimate
+from hedgerow.questions.counts import Query
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire import dumps, inner, thing
+
+Note = dict[str, Any]
+_NAMES = re.compile('"name":"([0-9a-f]{32})","question":')
+
+
+def name_of(bound: Bound[Any]) -> str | None:
+    """The same for the same question, in any process; None for one that has no form, and is answered anew."""
+    if isinstance(bound, Linear):
+        meaning = repr(bound.key)  # names, truths and bytes
+    else:
+        asked = question_of(bound)
+        if asked is None:
+            return None
+        meaning = dumps(asked[0]) + ("" if asked[1] == "values" else asked[1])
+    return hashlib.blake2b(meaning.encode(), digest_size=16).hexdigest()
+
+
+def written(notes: Iterable[tuple[Bound[Any], Estimate]]) -> str:
+    """The body of a line with these answers."""
+    return '{"answers":[' + ",".join(filter(None, (_written(*note) for note in notes))) + '],"v":1}'
+
+
+def _written(bound: Bound[Any], estimate: Estimate) -> str:
+    name, found = name_of(bound), question_of(bound)
+    if name is None or found is None:
+        return ""
+    question, resolution = found
+    if isinstance(question, Linear) and question.is_count and question.vectors and type(estimate.value) is float:
+        asked = _count(question)  # most are, and they must cost next to nothing
+    else:
+        asked = json.dumps(inner(question), separators=(",", ":"))
+    at = "" if resolution == "values" else f',"resolution":"{resolution}"'
+    return f'{{"estimate":{_estimate(estimate)},"name":"{name}","question":{asked}{at}}}'
+
+
+def _estimate(estimate: Estimate) -> str:
+    """As ``inner`` writes it."""
+    value, error, typical = estimate.value, estimate.error, estimate.typical
+    plain = all(v is None or (type(v) is float and isfinite(v)) for v in (error, typical))
+    if (
+        plain
+        and type(value) is float
+        and isfinite(value)
+        and type(estimate.resolution) is float
+        and not estimate.resolution
+    ):
+        bar = "null" if error is None else repr(error)
+        usual = "" if typical is None else f',"typical":{typical!r}'
+        return f'{{"kind":"estimate","value":{value!r},"error":{bar},"source":"{estimate.source}"{usual}}}'
+    return json.dumps(inner(estimate), separators=(",", ":"))
+
+
+def _count(query: Linear) -> str:
+    """As ``inner`` writes it."""
+    vectors = ",".join(
+        f'{{"kind":"array","dtype":"bool","shape":[{v.size}],"data":"{base64.b64encode(np.packbits(v).tobytes()).decode()}"}}'
+        for v in query.vectors or ()
+    )
+    return f'{{"kind":"bound","attributes":{json.dumps(query.attributes)},"vectors":[{vectors}],"table":null}}'
+
+
+def names_in(body: str) -> list[str]:
+    """By which the answers of a line are found, without reading them. Inside a text there is a backslash before a quote."""
+    return _NAMES.findall(body)
+
+
+def notes_in(body: str) -> list[Note]:
+    """The answers of a line, unread; by their ``name``."""
+    found: list[Note] = json.loads(body)["answers"]
+    return found
+
+
+def estimate_in(note: Note) -> Estimate:
+    return thing("estimate", note["estimate"], Estimate)
+
+
+def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any], Estimate]:
+    question: Linear | Query = thing("question", note["question"], (Linear, Query))
+    return bound_question(question, universe, note.get("resolution", "values")), estimate_in(note)

@@ -1,0 +1,79 @@
+"""A ledger without its table: to look at, check and export. It charges nothing, and waits for nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+from hedgerow.engines.wire import Account
+from hedgerow.errors import InvalidInput
+from hedgerow.ledgers import replay, views
+from hedgerow.ledgers.binding import version_now
+from hedgerow.ledgers.chain import Head
+from hedgerow.ledgers.durable import EVERYBODY, account_of, cap_in, now
+from hedgerow.ledgers.store import Store
+from hedgerow.ledgers.urls import store_at
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Entry
+from hedgerow.questions.wire import thing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Reading:
+    """What ``read`` gives: each question is to the store as it is then."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        if not store.exists():
+            raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
+        account = thing("account", account_of(store)[0]["account"], Account)
+        self.budget: Budget = account.budget
+
+    def entries(self) -> Sequence[Entry]:
+        return tuple(replay.entries_in(self._store.lines(kinds=(replay.CHARGE, replay.RELEASE))))
+
+    @property
+    def spent(self) -> float:
+        """In the budget's currency."""
+        events = (event for entry in self.entries() for event in entry.events)
+        return float(sum((Fraction(self.budget.cost(event)) for event in events), Fraction(0)))
+
+    @property
+    def caps(self) -> dict[str, float]:
+        """Of each who has one, in the budget's currency."""
+        found: dict[str, float] = {}
+        for line in self._store.lines(kinds=(replay.CAP,)):
+            found.update(cap_in(line))
+        return found
+
+    def spending(self, days: float | None = None) -> pd.DataFrame:
+        """Who charged how much on which day (UTC)."""
+        return views.spending(self._store, self.budget, days)
+
+    @property
+    def head(self) -> Head:
+        return self._store.head()
+
+    def verify(self, head: Head | str | None = None) -> Head:
+        """Check every line, and that those up to ``head`` are still there."""
+        return views.verified(self._store, head)
+
+    def export(self) -> Iterator[str]:
+        """Every line as JSON, with its hash."""
+        return views.exported(self._store)
+
+    def accept_version(self) -> None:
+        """Let the package as it is now take the ledger up. Answers may differ from then on; what was spent stays spent."""
+        with self._store.turn():
+            self._store.append([(now(), EVERYBODY, replay.ACCEPTED, replay.body(version=version_now()))])
+
+    def close(self) -> None:
+        self._store.close()
+
+
+def read(url: str) -> Reading:
+    """The ledger at a URL, to look at."""
+    return Reading(store_at(url))

@@ -1,0 +1,91 @@
+"""A ledger looked at: checked, exported, and summed up. Nothing here waits for a writer."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hedgerow.errors import LedgerBroken
+from hedgerow.ledgers import replay
+from hedgerow.ledgers.binding import digest
+from hedgerow.ledgers.chain import Head, Line, checked
+from hedgerow.ledgers.store import Store
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Entry
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def without_releases(entry: Entry) -> Entry:
+    """As it was when it was charged."""
+    return replace(entry, released=(), private=True)
+
+
+def releases_of(entry: Entry) -> list[Entry]:
+    """The entry after each of its releases."""
+    return [replace(entry, released=entry.released[: i + 1]) for i in range(len(entry.released))]
+
+
+def verified(store: Store, head: Head | str | None = None) -> Head:
+    """Every line follows from those before it, entries are in order, and the snapshot is that of its line."""
+    wanted = Head.of(head) if isinstance(head, str) else head
+    last, snapshots, charges = Head(), {}, 0
+    seen = wanted is None or wanted.number == 0
+    for line in checked(store.lines(), last):
+        last = line.head
+        if line.number == 1 and line.kind != replay.ACCOUNT:
+            raise LedgerBroken("A ledger must begin with its account. Found something else. Restore it from a copy.")
+        if line.kind == replay.CHARGE:
+            charges += _is_charge(line, charges)
+        elif line.kind == replay.SNAPSHOT:
+            snapshots[line.number] = json.loads(line.body)["sha256"]
+        seen = seen or (wanted is not None and (line.number, line.hash) == (wanted.number, wanted.hash))
+    kept = store.snapshot()
+    if kept is not None and snapshots.get(kept[0]) != digest(kept[1]):
+        raise LedgerBroken(
+            f"The snapshot at line {kept[0]} must be the one that was taken there. Found another. Restore the ledger from a copy."
+        )
+    if not seen:
+        raise LedgerBroken(
+            f"The ledger must still have line {wanted.number if wanted else 0} as it was. Found {last.number} lines, without it: lines were cut "
+            "off, or it is another ledger. Restore it from a copy."
+        )
+    return last
+
+
+def _is_charge(line: Line, number: int) -> int:
+    if json.loads(line.body).get("number") != number:
+        raise LedgerBroken(
+            f"Line {line.number} of the ledger must be charge {number}. Found another. Restore it from a copy."
+        )
+    return 1
+
+
+def exported(store: Store) -> Iterator[str]:
+    for line in store.lines():
+        record: dict[str, Any] = {name: getattr(line, name) for name in Line.__slots__}
+        yield json.dumps(record, sort_keys=True, separators=(",", ":"))
+
+
+def imported(lines: Iterator[str]) -> Iterator[Line]:
+    """Lines that were exported, checked."""
+    return checked((Line(**json.loads(line)) for line in lines), Head())
+
+
+def spending(store: Store, budget: Budget, days: float | None) -> pd.DataFrame:
+    import pandas as pd
+
+    since = None if days is None else datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)
+    rows = []
+    for line in store.lines(kinds=(replay.CHARGE,)):
+        when = datetime.datetime.fromtimestamp(line.time / 1e6, datetime.UTC)
+        if since is None or when >= since:
+            rows.append((line.who, when.date(), float(json.loads(line.body)["cost"])))
+    table = pd.DataFrame(rows, columns=["who", "day", "spent"])
+    summed = table.groupby(["who", "day"], as_index=False).agg(charges=("spent", "size"), spent=("spent", "sum"))
+    summed["share"] = summed["spent"] / budget.total
+    return summed

@@ -1,0 +1,28 @@
+"""Killed at any step, and many at once: nothing that was drawn is unbilled, and nothing that was said is lost.
+
+A sample; ``make crashes`` does hundreds.
+"""
+
+from __future__ import annotations
+
+import pytest
+from crashing import Lives, crowd, warm_up
+from fresh_ledgers import postgres_url, sqlite_url
+
+everywhere = pytest.mark.parametrize("fresh", [sqlite_url, postgres_url], ids=["SQLite", "PostgreSQL"])
+
+
+@everywhere
+def test_whenever_a_session_is_killed_its_ledger_has_all_that_was_drawn_and_said(fresh) -> None:
+    warm_up()
+    lives = Lives(fresh)
+    lives.run(10)
+    assert lives.kills.total() == 10
+    assert len(lives.kills) > 3  # at different steps
+
+
+@everywhere
+def test_processes_that_share_a_ledger_spend_no_more_than_there_is(fresh) -> None:
+    warm_up()
+    found = crowd(fresh(), processes=3, count=50)
+    assert found["questions"] == 150 and found["paid"] > 3
