@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hedgerow import audit
-from hedgerow.audit import ours
+from hedgerow.audit import ours, session_cases
 from hedgerow.audit.one_run import canaries_needed
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import Seeded
@@ -67,10 +67,12 @@ def test_fewer_canaries_than_stated_cannot_show_an_epsilon() -> None:
     )
 
 
-def test_a_whole_session_is_told_from_chance_and_within_its_claim() -> None:
-    """Three guesses of four are right; that fewer than 125 of 200 are, or that 4 is refuted, has probability below 10^-4."""
-    found = audit.one_run(ours.session_scores, ours.CANARIES, guesses=200, delta=ours.ONE_RUN.delta, confidence=0.999)
-    assert 0.0 < found.epsilon <= ours.ONE_RUN.epsilon
+@pytest.mark.parametrize(("budget", "share"), [(ours.PURE, 0.5), (ours.ONE_RUN, 0.1)])
+def test_a_whole_session_is_told_from_chance_and_within_its_claim(budget, share) -> None:
+    """Of 1000 guesses about 975 are right, or 800. Fewer than 915 or 700 are with a probability below 10^-9; above the claim, 10^-3."""
+    scores = session_cases.canary_scores(budget)
+    found = audit.one_run(scores, 4000, guesses=1000, delta=budget.delta, confidence=0.999)
+    assert share * budget.epsilon < found.epsilon <= budget.epsilon
 
 
 def test_impossible_numbers_are_refused() -> None:

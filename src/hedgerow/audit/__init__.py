@@ -5,7 +5,7 @@
 - ``exact``: ε, δ(ε) and ρ of two known laws against an event's claim.
 - ``one_run``: one run of a whole session with many canaries.
 - ``gallery``: broken mechanisms, what each claims, and the audit that catches it.
-- ``ours``: every mechanism of this package on its worst neighbours; ``report`` runs all and writes docs/audit.md.
+- ``ours``: every mechanism of this package on its worst neighbours (``convex_cases``, ``session_cases``, ``erm_cases``); ``report`` runs all and writes docs/audit.md.
 
 A bound above a claim refutes it, at the stated confidence. A bound below it proves nothing: the proofs are in docs/proofs.
 """

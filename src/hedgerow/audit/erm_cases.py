@@ -55,6 +55,7 @@ class Case:
     score: Score
     others: Rows = dataclasses.field(default_factory=lambda: idle(1))
     runs: int = 850  # of the short audit, on each table
+    long: int = 5000  # of `make audit`
     reach: tuple[float, float] = (0.6, 0.6)  # shares of ε that the long audit finds: a row replaced, a row removed
     tight: bool = True  # else the certificate itself has slack, and half the noise need not break it
     pure: bool = False

@@ -12,6 +12,7 @@ Outcomes with one ratio may be one outcome: nothing here depends on more than th
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from numpy.typing import ArrayLike
 
 from hedgerow._types import Array, Integers
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace
+from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace, Subsampled
 
 ORDERS = tuple(1 + np.geomspace(1e-3, 1e4, 71))
 """The orders α at which a claim of zCDP is checked."""
@@ -187,6 +188,42 @@ def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
     at = np.arange(-far, far + k + 1)
     logs = [-((at - centre) ** 2) / (2 * s * s) for centre in (0, k)]
     return Pair(*(log - _log_sum(log) for log in logs))
+
+
+def thresholded_pair(noise: Gaussian, threshold: int, counts: ArrayLike, neighbour: ArrayLike) -> Pair:
+    """Values told with their noisy counts where these reach a threshold; a value that does not occur is never told."""
+    each = [
+        _told(noise, threshold, int(a), int(b)) for a, b in zip(np.asarray(counts), np.asarray(neighbour), strict=True)
+    ]
+    return functools.reduce(Pair.then, each)
+
+
+def _told(noise: Gaussian, threshold: int, count: int, other: int) -> Pair:
+    k = np.arange(math.ceil(-CUT * noise.sigma), math.floor(CUT * noise.sigma) + max(count, other) + 1)
+
+    def law(true: int) -> Array:
+        if true == 0:
+            return np.append(0.0, np.full(np.count_nonzero(k >= threshold), -np.inf))
+        log = -((k - true) ** 2) / (2 * noise.sigma**2)
+        log -= _log_sum(log)
+        return np.append(_log_sum(log[k < threshold]), log[k >= threshold])
+
+    return Pair(law(count), law(other))
+
+
+def subsampled_pair(event: Subsampled, one: ArrayLike, other: ArrayLike) -> Pair:
+    """A noisy count of ones in a secret sample, where a table's sample has j of them with the given probabilities."""
+    noise = event.inner
+    if not isinstance(noise, Laplace) or noise.grid != 1:
+        raise InvalidInput("The noise of a sampled count must be Laplace on whole rows. Found another. Use grid 1.")
+    laws = [np.asarray(law, dtype=float) for law in (one, other)]
+    most = max(law.size for law in laws)
+    far = math.ceil(CUT * noise.scale)
+    at = np.arange(-far, most + far)
+    logs = math.log(math.tanh(0.5 / noise.scale)) - np.abs(at - np.arange(most)[:, None]) / noise.scale
+    with np.errstate(divide="ignore"):
+        drawn = [np.log(np.pad(law, (0, most - law.size))) for law in laws]
+    return Pair(*(np.logaddexp.reduce(law[:, None] + logs, axis=0) for law in drawn))
 
 
 def exponential_pair(scores: ArrayLike, neighbour_scores: ArrayLike, event: Exponential) -> Pair:

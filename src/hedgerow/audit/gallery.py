@@ -21,6 +21,7 @@ from typing import Literal, final
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from hedgerow import losses
 from hedgerow._types import Array
@@ -29,11 +30,22 @@ from hedgerow.audit import broken_sparse_vector as published
 from hedgerow.convex.sets import Box
 from hedgerow.convex.solver.excess import excess_of
 from hedgerow.data import Histogram
+from hedgerow.drafting.selection import thresholded
+from hedgerow.engines.practical.largest_errors import largest_errors
 from hedgerow.errors import BudgetExceeded, NotPrivateWarning
 from hedgerow.opening import open as open_session
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.amplification import sample_rate, subsampled_gaussian
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import COIN, AboveThreshold, Exponential, Laplace
+from hedgerow.privacy.events import (
+    COIN,
+    AboveThreshold,
+    Exponential,
+    Laplace,
+    RepeatedRows,
+    Subsampled,
+    ThresholdedCounts,
+)
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.perturbed_objective import noise_scale
@@ -210,6 +222,22 @@ def _pattern_loss(each: float, fresh: bool) -> Evidence:
     return Evidence(exact.Pair.of(*(threshold_law(v, event, fresh) for v in values)).epsilon)
 
 
+MANY = 40  # comparisons of a holdout's value with a guess that is near
+
+
+def _bare_threshold(noise: Noise) -> Evidence:
+    """Thresholdout with fresh noise on each comparison and none on the threshold: every "the guess is right" tells a little."""
+    scale = sparse_vector.guard_round(1.0).query_scale
+    near, off = (1 - float(exact.laplace_tail(np.array([2 - v]), scale)[0]) for v in (0, 1))
+    return Evidence(MANY * abs(math.log(near / off)))
+
+
+def _hidden_threshold(noise: Noise) -> Evidence:
+    event = sparse_vector.guard_round(1.0)
+    pairs = (exact.above_threshold_pair([v] * MANY, [1.0 - v] * MANY, event, threshold=2.0) for v in (0.0, 1.0))
+    return Evidence(max(pair.epsilon for pair in pairs))
+
+
 # Learning
 
 
@@ -241,12 +269,12 @@ def _our_vertex(noise: Noise) -> Evidence:
     return Evidence(exact.exponential_pair([0.0, -APART], [-2.0, 2.0 - APART], Exponential(2.0, 1.0)).epsilon)
 
 
+TWICE = Subsampled(RepeatedRows(2, 2), Laplace(1.0, 1.0))
+
+
 def _with_replacement(noise: Noise) -> Evidence:
     """n = ℓ = 2 and ε′ = 1 on {1, 0} and {0, 0}: the row is drawn 0, 1 or 2 times, and its count gets Lap(1)."""
-    at = np.arange(-45, 48)
-    law = [np.exp(-np.abs(at - j)) * math.tanh(0.5) for j in range(3)]
-    p = 0.25 * law[0] + 0.5 * law[1] + 0.25 * law[2]
-    return Evidence(exact.Pair.of(p, law[0]).epsilon)
+    return Evidence(exact.subsampled_pair(TWICE, [0.25, 0.5, 0.25], [1.0]).epsilon)
 
 
 SAMPLED = subsampled_gaussian(1.0, 1e-5, "add-remove", heads=COIN // 2, steps=1, sensitivity=1.0, values=1)
@@ -271,6 +299,23 @@ def _replaced_as_removed(sensitivity: float) -> Evidence:
     """A histogram of which one row changes its cell: two counts move by 1. Noise for ``sensitivity`` at ε = 1."""
     moved = exact.laplace_pair(Laplace(sensitivity, sensitivity), shift=1.0)
     return Evidence(moved.then(moved).epsilon)
+
+
+@functools.lru_cache(maxsize=1)
+def thresholded_event() -> ThresholdedCounts:
+    """Of a draft's column of texts, for half of ε = 1 and δ = 10⁻⁶ each way."""
+    return thresholded(Amount(TOLD, TOLD.rho(TOLD.delta / 2)), TOLD.delta / 2)
+
+
+TOLD = Budget(1.0, 1e-6)
+
+
+def told_values(threshold: int = 0) -> Evidence:
+    """The worst of three replaced rows: the only one of its value, to a common value or a new one; and between common ones."""
+    event = thresholded_event()
+    at = threshold or event.threshold
+    tables = [([1, at], [0, at + 1]), ([1, 0], [0, 1]), ([at, at], [at - 1, at + 1])]
+    return Evidence(max(exact.thresholded_pair(event.noise, at, *pair).epsilon_at(TOLD.delta) for pair in tables))
 
 
 # Implementation
@@ -451,6 +496,31 @@ def _gap_counted(noise: Noise) -> Evidence:
     return _guard_loss(values[i], near[i], sparse_vector.guard_round(1.0, sensitivity=sensitivity), grid)
 
 
+# A certificate of the largest error
+
+BELIEVED = np.array([[90, 60, 50], [30, 40, 30]])
+
+
+def _certificate_loss(released: Callable[[NDArray[np.int64]], float]) -> Evidence:
+    """Laplace noise of scale 1 on a number that some row moves this far, when it changes from one cell to another: the exact loss."""
+    far = 0.0
+    for counts in (np.array([[100, 40, 60], [50, 20, 30]]), np.array([[60, 60, 80], [20, 50, 30]])):
+        for source, target in itertools.permutations(np.ndindex(counts.shape), 2):
+            other = counts.copy()
+            other[source] -= 1
+            other[target] += 1
+            far = max(far, abs(released(counts) - released(other)))
+    return Evidence(far)
+
+
+def _whole_distance(noise: Noise) -> Evidence:
+    return _certificate_loss(lambda counts: float(np.abs(counts - BELIEVED).sum()))
+
+
+def _largest_error(noise: Noise) -> Evidence:
+    return _certificate_loss(lambda counts: float(largest_errors(counts - BELIEVED, [True, False])["any"]))
+
+
 def _on(evidence: Callable[..., Evidence], *given: float | bool) -> Callable[[Noise], Evidence]:
     return lambda noise: evidence(*given)
 
@@ -482,6 +552,10 @@ GALLERY: tuple[Broken, ...] = (
         1.0, "exact", _on(_pattern_loss, 1.0, False), _on(_pattern_loss, 1 / 8, True),
     ),
     Broken(
+        "Thresholdout without noise on its threshold", "answers from the training set are given away: each is one more comparison",
+        1.0, "exact", _bare_threshold, _hidden_threshold,
+    ),
+    Broken(
         "Objective perturbation as printed", "σ for a gradient that moves by L, where a replaced row moves it by 2L",
         1.0, "exact", _printed_tilt, _our_tilt, delta=1e-6,
     ),
@@ -491,11 +565,15 @@ GALLERY: tuple[Broken, ...] = (
     ),
     Broken(
         "Sampling with replacement as printed", "a row that is drawn twice moves the sum by two (Proposition 7)",
-        math.log(1 + 0.75 * math.expm1(1.0)), "exact", _with_replacement, poisson_sample, ours_claim=SAMPLED.epsilon,
+        math.log(1 + 0.75 * math.expm1(1.0)), "exact", _with_replacement, _with_replacement, ours_claim=TWICE.epsilon,
     ),
     Broken(
         "Noise for rows that come and go, where they are replaced", "two counts of a histogram move, not one",
         1.0, "exact", _on(_replaced_as_removed, 1.0), _on(_replaced_as_removed, 2.0),
+    ),
+    Broken(
+        "Values told at a threshold that has no tail", "noise hides how many rows have a value, not that one row alone has it",
+        1.0, "exact", _on(told_values, 2), _on(told_values), delta=1e-6,
     ),
     Broken(
         "Continuous Laplace noise on doubles", "which doubles can come out depends on the value: the last bits tell",
@@ -512,6 +590,11 @@ GALLERY: tuple[Broken, ...] = (
     Broken(
         "A guard that forgets its solver's gap", "what the solver leaves depends on the data, and adds to the sensitivity",
         1.0, "exact", _gap_ignored, _gap_counted,
+    ),
+    Broken(
+        "A certificate that is not half the distance", "a row that changes moves the ℓ1 distance of a table by two, which is "
+        "billed as one; the largest error of any question is half of it",
+        1.0, "exact", _whole_distance, _largest_error,
     ),
     Broken(
         "Noise seeded by the data", "the same table has the same noise, another table another",

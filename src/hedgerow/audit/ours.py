@@ -16,26 +16,32 @@ from collections.abc import Callable, Iterator
 from typing import Any, Literal, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from hedgerow import losses
-from hedgerow.audit import erm_cases, exact, sampled
-from hedgerow.audit.gallery import SAMPLED, Evidence, poisson_sample
+from hedgerow.audit import convex_cases, erm_cases, exact, row_cases, sampled, session_cases
+from hedgerow.audit.gallery import SAMPLED, TOLD, TWICE, Evidence, poisson_sample, told_values
 from hedgerow.audit.one_run import one_run
-from hedgerow.convex.minimize import minimize
-from hedgerow.convex.sets import L2Ball
+from hedgerow.audit.session_cases import REPLACED, spending
 from hedgerow.data import Histogram
 from hedgerow.errors import BudgetExceeded
-from hedgerow.opening import open as open_session
-from hedgerow.opening import release
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace, Repeated
+from hedgerow.privacy.events import (
+    COIN,
+    AboveThreshold,
+    DistinctRows,
+    Event,
+    Exponential,
+    FlippedRows,
+    Gaussian,
+    Laplace,
+    PoissonSample,
+    Repeated,
+    Subsampled,
+)
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.counts import count, marginal
+from hedgerow.questions.counts import count
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.textbook import convex_offline, convex_pmw, mwem, oracles, pmw, small_db, sparse_vector
+from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
 
 CONFIDENCE = 1 - 1e-5  # of each audit, so that fifty of them together err with probability 0.0005
 
@@ -78,6 +84,16 @@ def _repeated() -> exact.Pair:
     return functools.reduce(exact.Pair.then, [exact.laplace_pair(LAPLACE)] * 3)
 
 
+FEW, COINS = Subsampled(DistinctRows(3, 10), Laplace(1.0, 1.0)), Subsampled(PoissonSample(COIN // 4), Laplace(1.0, 1.0))
+FLIP = FlippedRows(COIN // 8, 10)
+
+
+def _flip_pair(flip: FlippedRows) -> exact.Pair:
+    """Of a table where nobody says yes, and one where one does."""
+    lie, told = flip.flip, flip.flip + (1 - 2 * flip.flip) / flip.rows
+    return exact.Pair.of([lie, 1 - lie], [told, 1 - told])
+
+
 EXACT = (
     _exact("Laplace noise", LAPLACE, lambda: exact.laplace_pair(LAPLACE), 0.999),
     _exact("Laplace noise on a fine grid", Laplace(3.0, 2.0, 2.0**-8), lambda: exact.laplace_pair(Laplace(3.0, 2.0, 2.0**-8)), 0.999),
@@ -90,10 +106,22 @@ EXACT = (
         "a guard round with its gap", ROUND,
         lambda: exact.above_threshold_pair(MANY_BELOW, MANY_ABOVE, ROUND, threshold=14.0, gap=True), 0.85,
     ),
+    _exact(
+        "a count of 3 of 10 rows", FEW, lambda: exact.subsampled_pair(FEW, [0.7, 0.3], [1.0]), 0.999,
+    ),
+    _exact(
+        "a count of 2 of 2 rows, with replacement", TWICE,
+        lambda: exact.subsampled_pair(TWICE, [0.25, 0.5, 0.25], [1.0]), 0.999,
+    ),
+    _exact(
+        "a count of a Poisson sample", COINS, lambda: exact.subsampled_pair(COINS, [0.75, 0.25], [1.0]), 0.999,
+    ),
+    _exact("a flip", FLIP, lambda: _flip_pair(FLIP), 0.999),
     Case(
         "Gaussian noise on a secret sample", Budget(SAMPLED.epsilon, SAMPLED.delta), "exact", 0.6,
         lambda share, workers: poisson_sample(Noise()),
     ),
+    Case("values told at a threshold", TOLD, "exact", 0.7, lambda share, workers: told_values()),
 )  # fmt: skip
 
 
@@ -154,11 +182,12 @@ def _guarded(values: list[float], noise: Noise, *, gap: bool = False) -> float:
 
 # One row of ten is replaced
 
-ONE = Universe.from_sizes({"x": 2})
+ONE = session_cases.ONE
 HAS_X, WEIGHTED = Linear.from_table(ONE, ("x",), [0.0, 1.0]), Linear.from_table(ONE, ("x",), [0.25, 1.0])
-FIRST, SECOND = np.array([10, 0]), np.array([9, 1])
-TABLE, NEIGHBOUR = Histogram(ONE, FIRST), Histogram(ONE, SECOND)
+PAIR = (Histogram(ONE, np.array([10, 0])), Histogram(ONE, np.array([9, 1])))
+TWO_ROWS = (Histogram(ONE, np.array([2, 0])), Histogram(ONE, np.array([1, 1])))
 PURE, APPROXIMATE = Budget(4.0, 0.0), Budget(3.0, 0.05)
+COMING = dataclasses.replace(APPROXIMATE, neighbours="add-remove")
 
 
 def run_pmw(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[Any, ...]:
@@ -188,174 +217,29 @@ def run_small_db(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[
     return tuple(int(k) for k in released.counts)
 
 
-# Sessions: all that their ledger says came out
+# Canaries
 
-
-def log_ratio(ledger: Accountant) -> float:
-    """How much likelier all that was measured is on TABLE than on NEIGHBOUR: marginals by their law, residuals but for a constant."""
-    ratio = 0.0
-    for entry in ledger.entries():
-        for event, released in zip(entry.events, entry.released, strict=True):
-            z = np.ravel(released)
-            if isinstance(event, Gaussian) and z.size == 1:  # (count of 0 − count of 1)/√2
-                ratio += float(z[0]) * event.sensitivity / event.sigma**2
-            elif isinstance(event, Gaussian):
-                ratio += float(((z - SECOND) ** 2 - (z - FIRST) ** 2).sum()) / (2 * event.sigma**2)
-            elif isinstance(event, Laplace):
-                ratio += float((np.abs(z - SECOND) - np.abs(z - FIRST)).sum()) / event.scale
-    return ratio
-
-
-def transcript(ledger: Accountant) -> tuple[float, ...]:
-    return tuple(
-        float(z)
-        for entry in ledger.entries()
-        for released in entry.released
-        for z in np.ravel(released)
-        if not isinstance(released, str)
-    )
-
-
-def _session(
-    budget: Budget,
-    ask: Callable[[Any], object] = lambda session: None,
-    said: Callable[[Accountant], Any] = log_ratio,
-    **options: Any,
-) -> Run:
-    def run(data: Histogram, noise: Noise) -> Any:
-        ledger = Accountant(budget)
-        session = open_session(data, universe=data.universe, budget=budget, ledger=ledger, **options)
-        ask(session)
-        return said(ledger)
-
-    return run
-
-
-def _released(method: Literal["adaptive", "mwem"]) -> Run:
-    def run(data: Histogram, noise: Noise) -> tuple[float, ...]:
-        session = release(data, universe=ONE, budget=APPROXIMATE, method=method)
-        return tuple(float(z) for entry in session.log for r in entry.released for z in np.ravel(r))
-
-    return run
-
-
-def _guard_transcript(data: Histogram, noise: Noise) -> tuple[Any, ...]:
-    """Questions until the guard says "wrong" often enough: where it did, and what was measured then."""
-    ledger = Accountant(APPROXIMATE)
-    session = open_session(
-        data, universe=ONE, budget=APPROXIMATE, ledger=ledger, guard=0.45, reserve=0.0, queries=2, beta=0.9
-    )
-    sources = []
-    for value in (0, 1):
-        try:
-            sources.append(str(session.ask(count(x=value)).source))
-        except BudgetExceeded:
-            sources.append("refused")
-    return (*sources, *transcript(ledger))
-
-
-# Convex questions: rows whose slopes are as steep as the loss allows
-
-PLANE = Universe.from_sizes({"y": 2, "a": 2})
-BALL, ROWS = L2Ball(1.0), 4
-STEEP = Histogram(PLANE, np.array([[0, ROWS // 2], [0, ROWS // 2]]))
-TURNED = Histogram(PLANE, np.array([[0, ROWS // 2 + 1], [0, ROWS // 2 - 1]]))
-CONVEX = Budget(4.0, 0.05)
-LIPSCHITZ = math.sqrt(2)  # a feature of ±1 and the intercept
-
-ORACLES: dict[str, tuple[float, oracles.Oracle, losses.Loss]] = {
-    "noisy descent": (
-        2 * LIPSCHITZ, oracles.NoisyGradientDescent(LIPSCHITZ, 2.0, 2), losses.Huber(target="y", features=("a",)),
-    ),
-    "regularised output perturbation": (
-        2 * LIPSCHITZ, oracles.RegularisedOutputPerturbation(LIPSCHITZ, 1.0, 2, 2 * LIPSCHITZ),
-        losses.Huber(target="y", features=("a",)),
-    ),
-    "output perturbation": (
-        10.5, oracles.OutputPerturbation(5.25, 0.5, 2, 10.5), losses.Squared(target="y", features=("a",), ridge=0.5),
-    ),
-}  # fmt: skip
-
-
-@functools.cache
-def _convex_config(name: str) -> convex_pmw.ConvexPMWConfig:
-    """One round, whose guard has a tenth of the budget and whose oracle the rest."""
-    S, oracle, _ = ORACLES[name]
-    cost = 0.9 * (1 - 1e-9) * CONVEX.total
-    plan = oracle.plan(CONVEX, cost, ROWS, 0.1)
-    assert plan is not None
-    sensitivity = CONVEX.bounded(S) + 2 * convex_pmw.NUMERICAL * S
-    epsilon = 2 * math.sqrt(0.1 * (1 - 1e-9) * CONVEX.total / 2)
-    guard = sparse_vector.guard_round(epsilon * 0.9, sensitivity=sensitivity)
-    return convex_pmw.ConvexPMWConfig(ROWS, 4, 4, 1e-6 * S, 0.1, "hoeffding", S, 1, guard, oracle, plan)
-
-
-def _convex(name: str) -> Run:
-    _, _, loss = ORACLES[name]
-    risk = loss.on(PLANE)
-
-    def run(data: Histogram, noise: Noise) -> float:
-        overheard = erm_cases.Overheard(noise)
-        mechanism = convex_pmw.OnlineConvexPMW(_convex_config(name), data, Accountant(CONVEX), overheard)
-        mechanism.ask(risk, BALL)
-        return _along_the_row(overheard)
-
-    return run
-
-
-def _along_the_row(overheard: erm_cases.Overheard) -> float:
-    """All that an oracle drew, along the features of the row that is turned: more than it tells. Nothing if it was not asked."""
-    return sum(float(np.sum(z)) for z in overheard.heard if np.size(z) == 2)
-
-
-def _convex_offline(data: Histogram, noise: Noise) -> float:
-    online = _convex_config("noisy descent")
-    sensitivity, left = online.guard.sensitivity, 0.1 * CONVEX.total
-    choice = Exponential(sensitivity, math.sqrt(8 * 0.4 * left))
-    measurement = Gaussian(sensitivity, sensitivity / math.sqrt(2 * 0.4 * left), online.grid)
-    config = convex_offline.OfflineConfig(online, choice, measurement)
-    overheard = erm_cases.Overheard(noise)
-    risk = ORACLES["noisy descent"][2].on(PLANE)
-    convex_offline.release(config, [(risk, BALL)], data, Accountant(CONVEX), overheard)
-    return _along_the_row(overheard)
-
-
-def _convex_within(session: Any) -> object:
-    question = minimize(losses.Huber(target="y", features=("a",)), over=BALL)
-    return session.ask(question, within=1.0)
-
-
-# Canaries: pairs of cells of one attribute, one row each, which of the two by a coin
-
-CANARIES = 1000
-CROWD = Universe.from_sizes({"cell": 2 * CANARIES})
 ONE_RUN = Budget(4.0, 1e-5)
+CANARIES = 4000
 
 
-def session_scores(coins: NDArray[np.bool_]) -> ArrayLike:
-    """One session on a table of canaries: the difference of the two cells' answers."""
-    counts = np.zeros(2 * CANARIES, np.int64)
-    counts[2 * np.arange(CANARIES) + coins] = 1
-    session = open_session(Histogram(CROWD, counts), universe=CROWD, budget=ONE_RUN, reserve=0.0, guard=0.0)
-    answers = np.asarray(session.ask(marginal("cell")).value)
-    return np.asarray(answers[1::2] - answers[::2])
+def _one_run(budget: Budget) -> Case:
+    def examine(share: float, workers: int) -> Evidence:
+        scores = session_cases.canary_scores(budget)
+        found = one_run(scores, CANARIES, guesses=CANARIES // 4, delta=budget.delta, confidence=0.999)
+        return Evidence(found.epsilon, found.confidence, runs=1)
 
-
-def _one_run(share: float, workers: int) -> Evidence:
-    found = one_run(session_scores, CANARIES, guesses=CANARIES // 5, delta=ONE_RUN.delta, confidence=0.999)
-    return Evidence(found.epsilon, found.confidence, runs=1)
+    name = f"a session with {CANARIES} canaries" + (", pure" if budget.pure else "")
+    return Case(name, budget, "one run", 0.65 if budget.pure else 0.15, examine)
 
 
 def _erm() -> Iterator[Case]:
     for name, case in (erm_cases.CASES | erm_cases.LONGER).items():
         for neighbours, reach in zip(("replace", "add-remove"), case.reach, strict=True):
             claim = dataclasses.replace(case.claim(erm_cases.LONG), neighbours=neighbours)  # type: ignore[arg-type]
-            slow = case.score is erm_cases.overheard_lasso
-            if slow and neighbours == "add-remove":
-                continue
             yield _sampled(
                 f"ERM: {name}", claim, functools.partial(_solved, case, claim), case.tables(neighbours),
-                800 if slow else 5000, 0.0 if slow else 0.5 * reach,
+                case.long, 0.5 * reach,
             )  # fmt: skip
 
 
@@ -363,48 +247,69 @@ def _solved(case: erm_cases.Case, claim: Budget, table: erm_cases.Rows, noise: N
     return case.run(table, claim)
 
 
-PAIR = (TABLE, NEIGHBOUR)
-TWO_ROWS = (Histogram(ONE, np.array([2, 0])), Histogram(ONE, np.array([1, 1])))
+def _opened(
+    name: str,
+    budget: Budget,
+    pair: session_cases.Pair,
+    runs: int,
+    reach: float,
+    ask: session_cases.Ask = lambda session, within: within,
+    **options: Any,
+) -> Case:
+    return _sampled(name, budget, session_cases.opened(budget, pair, ask, **options), pair, runs, reach)
+
 
 RUNS = (
     _sampled("drawn Laplace noise", Budget(1.0, 0.0), _added(Laplace(1.0, 1.0), Budget(1.0, 0.0)), (0, 1), 20_000, 0.7),
     _sampled("drawn Gaussian noise", NOISY, _added(GAUSS, NOISY), (0, 1), 20_000, 0.3),
     _sampled("drawn choices", Budget(1.0, 0.0), _chosen, ([0.0, -6.0], [-1.0, -5.0]), 20_000, 0.4),
     _sampled(
-        "sparse vector, one round", Budget(2.0, 0.0), _guarded, ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 20_000, 0.3,
+        "sparse vector, one round", Budget(2.0, 0.0), _guarded, ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 60_000, 0.5,
     ),
     _sampled(
         "sparse vector with its gap", Budget(2.0, 0.0), functools.partial(_guarded, gap=True),
-        ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 5000, 0.05,
+        ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 6000, 0.3,
     ),
-    _sampled("PMW", PURE, run_pmw, PAIR, 10_000, 0.25, kind="sequence"),
-    _sampled("MWEM", PURE, run_mwem, PAIR, 10_000, 0.3, kind="sequence"),
+    _sampled("a statistic of 2 of 4 rows", PURE, row_cases.sampled_statistic, row_cases.FEW_ROWS, 4000, 0.1),
+    _sampled(
+        "a statistic of 2 of 4 rows, with replacement", PURE,
+        functools.partial(row_cases.sampled_statistic, replace=True), row_cases.FEW_ROWS, 4000, 0.1,
+    ),
+    _sampled(
+        "a sampling counting query", Budget(row_cases.ONE_FLIP.event().epsilon, 0.0), row_cases.flipped,
+        row_cases.FEW_ROWS, 10_000, 0.3,
+    ),
+    _sampled("PMW", PURE, run_pmw, PAIR, 6000, 0.33, kind="sequence"),
+    _sampled("MWEM", PURE, run_mwem, PAIR, 6000, 0.42, kind="sequence"),
     _sampled("SmallDB", PURE, run_small_db, TWO_ROWS, 10_000, 0.6, kind="category"),
+    _sampled("a reusable holdout", PURE, row_cases.held_out, (row_cases.RIGHT, row_cases.WRONG), 4000, 0.1, kind="sequence"),
     *(
-        _sampled(f"convex PMW, {name}", CONVEX, _convex(name), (STEEP, TURNED), 4000, 0.0)
-        for name in ORACLES
-    ),
-    _sampled("convex PMW, offline", CONVEX, _convex_offline, (STEEP, TURNED), 4000, 0.0),
-    _sampled("a session, pure", PURE, _session(PURE, reserve=0.0, guard=0.0), PAIR, 4000, 0.1),
-    _sampled("a session", APPROXIMATE, _session(APPROXIMATE, reserve=0.0, guard=0.0), PAIR, 4000, 0.2),
-    _sampled(
-        "a session, rows that come and go", dataclasses.replace(APPROXIMATE, neighbours="add-remove"),
-        _session(dataclasses.replace(APPROXIMATE, neighbours="add-remove"), said=transcript, reserve=0.0, guard=0.0),
-        (Histogram(ONE, np.array([9, 1])), Histogram(ONE, np.array([9, 0]))), 4000, 0.15, kind="vector",
+        _sampled(
+            f"convex PMW, {name}", convex_cases.CLAIM, functools.partial(convex_cases.online, name), family.tables, 6000, 0.3,
+        )
+        for name, family in convex_cases.FAMILIES.items()
     ),
     _sampled(
-        "a session with within", APPROXIMATE,
-        _session(APPROXIMATE, lambda session: session.ask(count(x=1), within=0.45), reserve=0.95, guard=0.0),
-        PAIR, 4000, 0.1,
+        "convex PMW, offline", convex_cases.CLAIM, convex_cases.offline,
+        convex_cases.FAMILIES["noisy descent"].tables, 6000, 0.3,
     ),
-    _sampled("a session with a guard", APPROXIMATE, _guard_transcript, PAIR, 4000, 0.0, kind="sequence"),
-    _sampled(
-        "a session with a convex question within", CONVEX, _session(CONVEX, _convex_within, transcript, reserve=0.95, guard=0.0),
-        (Histogram(PLANE, np.array([[0, 0], [0, 40]])), Histogram(PLANE, np.array([[0, 1], [0, 39]]))), 1500, 0.0,
-        kind="sequence",
+    _opened("a session", APPROXIMATE, REPLACED, 6000, 0.28, reserve=0.0, guard=0.0),
+    _opened("a session, rows that come and go", COMING, session_cases.REMOVED, 6000, 0.26, reserve=0.0, guard=0.0),
+    _opened("a session with within, pure", PURE, REPLACED, 6000, 0.6, spending(count(x=0)), reserve=0.6, guard=0.0),
+    _opened("a session with within", APPROXIMATE, REPLACED, 6000, 0.28, spending(count(x=0)), reserve=0.95, guard=0.0),
+    _opened(
+        "a session with a guard", APPROXIMATE, session_cases.GUARDED, 6000, 0.22, session_cases.ask_the_guard,
+        **session_cases.GUARD,
     ),
-    _sampled("a release", APPROXIMATE, _released("adaptive"), PAIR, 4000, 0.15, kind="vector"),
-    Case("a session with 1000 canaries", ONE_RUN, "one run", 0.04, _one_run),
+    _opened(
+        "a session with a convex question within", convex_cases.CLAIM, session_cases.CORRELATED, 6000, 0.25,
+        spending(session_cases.QUESTION), **session_cases.KNOWN,
+    ),
+    _sampled("a certificate", PURE, row_cases.certificate(PURE), row_cases.CERTIFIED, 1500, 0.2),
+    _sampled("a certificate, δ", APPROXIMATE, row_cases.certificate(APPROXIMATE), row_cases.CERTIFIED, 1500, 0.1),
+    _sampled("a release", APPROXIMATE, session_cases.released(APPROXIMATE, REPLACED), REPLACED, 6000, 0.33),
+    _one_run(PURE),
+    _one_run(ONE_RUN),
 )  # fmt: skip
 
 CASES: tuple[Case, ...] = (*EXACT, *RUNS, *_erm())

@@ -1,0 +1,66 @@
+"""Certificates, holdouts, sampled statistics and flips on neighbours that differ where each looks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow.audit.session_cases import ONE
+from hedgerow.data import Histogram
+from hedgerow.data.row_values import statistic_values
+from hedgerow.data.rows import in_memory
+from hedgerow.engines.practical.certificate import certified
+from hedgerow.engines.practical.knowledge import Knowledge, Learned
+from hedgerow.generalise.holdout import Holdout
+from hedgerow.privacy.allowance import Allowance
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import COIN
+from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.row_statistic import statistic
+from hedgerow.textbook import scq, subsampled
+
+PURE = Budget(4.0, 0.0)
+CERTIFIED = (Histogram(ONE, np.array([3000, 1000])), Histogram(ONE, np.array([3001, 999])))
+FEW_ROWS = (np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(4))
+LABELS = np.zeros(10)
+RIGHT, WRONG = (np.zeros((10, 1)), LABELS), (np.eye(10)[:, :1], LABELS)  # one of ten rows is right or wrong
+ONE_FLIP = scq.SCQ(4, COIN // 8)
+
+
+def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
+    """The whole budget for a certificate of a hypothesis that knows nothing: the largest error of a count."""
+
+    def run(data: Histogram, noise: Noise) -> float:
+        known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
+        certified(data, noise, known, Allowance(ledger, budget.total), 0.5)
+        return float(ledger.entries()[0].released[0])
+
+    return run
+
+
+def held_out(table: tuple[NDArray[Any], NDArray[Any]], noise: Noise) -> tuple[Any, ...]:
+    """The same guess until it was wrong, four times at most: how often it was right, and what was measured then."""
+    held = Holdout(table, PURE, rounds=1, threshold=0.05)
+    for right in range(4):
+        score = held.score(lambda X: X[:, 0], guess=1.0)
+        if score.source == "holdout":
+            return str(right), score.value
+    return ("always",)
+
+
+def sampled_statistic(table: NDArray[np.float64], noise: Noise, *, replace: bool = False) -> float:
+    """A statistic of 2 rows of 4."""
+    rows = in_memory({"x": table})
+    plan = subsampled.affordable(rows.rows, epsilon=PURE.epsilon, size=2, beta=0.5, replace=replace)
+    valued = statistic_values(rows, statistic(lambda x: x, "x"))
+    return subsampled.answer(plan, valued, rows.rows, Accountant(PURE), noise).value
+
+
+def flipped(table: NDArray[np.float64], noise: Noise) -> int:
+    rows = in_memory({"x": table})
+    valued = statistic_values(rows, statistic(lambda x: x, "x"))
+    return int(scq.flips(ONE_FLIP, valued, rows.rows, Accountant(Budget(2.0, 0.0)), noise)[0])

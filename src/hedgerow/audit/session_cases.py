@@ -1,0 +1,177 @@
+"""Whole sessions on worst neighbours, with a distinguisher that spends all there is.
+
+Neighbours. One row of few changes the only attribute, so that whatever is measured moves by its sensitivity.
+
+Distinguisher. It knows both tables and reads the whole ledger. After the questions of its case it asks for the tightest bar that is
+still affordable, until nothing is left: what is not spent tells nothing.
+
+Statistic. The log-likelihood ratio of all noisy numbers, which their laws give; choices and the guard's bits are left out.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow import losses
+from hedgerow._types import Array
+from hedgerow.convex.minimize import minimize
+from hedgerow.convex.sets import L2Ball
+from hedgerow.data import Histogram
+from hedgerow.engines.practical.purchases import NUMBER
+from hedgerow.engines.practical.residuals import coordinates
+from hedgerow.errors import BudgetExceeded, NotPrivateWarning
+from hedgerow.opening import open as open_session
+from hedgerow.opening import release
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Entry
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.counts import Query, count, marginal
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.session import Session
+
+Pair = tuple[Histogram, Histogram]
+Ask = Callable[[Session, float], float]
+"""What is asked of a session; the last question for a bar of at least so much, and for which it was answered."""
+
+TIGHTEST, LOOSEST = 1e-5, 1.0
+
+ONE = Universe.from_sizes({"x": 2})
+REPLACED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([999, 1]))
+REMOVED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([999, 0]))
+
+
+def log_ratio(entries: Iterable[Entry], pair: Pair) -> float:
+    """How much likelier all noisy numbers are on the first table than on the second."""
+    ratio = 0.0
+    for entry in entries:
+        for event, released in zip(entry.events, entry.released, strict=False):  # a guard's bits are not kept
+            if isinstance(event, Laplace | Gaussian):
+                z = np.asarray(released, dtype=float)
+                first, second = (_measured(entry, event, z.shape, table) for table in pair)
+                ratio += _ratio(event, z, first, second)
+    return ratio
+
+
+def _ratio(event: Laplace | Gaussian, z: Array, first: Array, second: Array) -> float:
+    if isinstance(event, Laplace):
+        return float((np.abs(z - second) - np.abs(z - first)).sum()) / event.scale
+    return float(((z - second) ** 2 - (z - first) ** 2).sum()) / (2 * event.sigma**2)
+
+
+def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], data: Histogram) -> Array:
+    """What the noise was added to: of the opening, which says less, known by its shape."""
+    if entry.why == NUMBER:
+        return np.array(SCALE * _correlation(data))
+    if isinstance(query := entry.about.get("query"), Linear):
+        return np.array(query.dot(data.marginal(query.attributes)))
+    if "attributes" in entry.about:
+        return data.marginal(tuple(entry.about["attributes"])).astype(float)
+    if not shape:
+        return np.array(float(data.rows))
+    sizes = tuple(m + 1 for m in shape) if "residual" in entry.why else shape
+    (names,) = ((name,) for name in data.universe.names if data.universe.sizes((name,)) == sizes)
+    counts = data.marginal(names)
+    return coordinates(counts, event.grid) if "residual" in entry.why else counts.astype(float)
+
+
+def spending(question: Query) -> Ask:
+    """Ask for a bar that the budget cannot pay, and for wider ones until it can; which it was. A refusal costs nothing."""
+
+    def ask(session: Session, within: float) -> float:
+        while within < LOOSEST:
+            with contextlib.suppress(BudgetExceeded):
+                session.ask(question, within=within)
+                break
+            within *= 1.02
+        return within
+
+    return ask
+
+
+def opened(
+    budget: Budget, pair: Pair, ask: Ask = lambda session, within: within, **options: Any
+) -> Callable[[Histogram, Noise], float]:
+    """A session and its questions. Prices are public, so that one session beforehand says where to begin."""
+
+    @functools.cache
+    def bar() -> float:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NotPrivateWarning)
+            rehearsal = open_session(pair[0], universe=pair[0].universe, budget=budget, **{"seed": 0, **options})
+        return 0.9 * ask(rehearsal, TIGHTEST)
+
+    def run(data: Histogram, noise: Noise) -> float:
+        session = open_session(data, universe=data.universe, budget=budget, **options)
+        ask(session, bar())
+        return log_ratio(session.log, pair)
+
+    return run
+
+
+def released(budget: Budget, pair: Pair, seed: int | None = None) -> Callable[[Histogram, Noise], float]:
+    def run(data: Histogram, noise: Noise) -> float:
+        return log_ratio(release(data, universe=data.universe, budget=budget, seed=seed).log, pair)
+
+    return run
+
+
+# A guard: the workload names one attribute, and the guard finds what the hypothesis does not know of two
+
+TWO = Universe.from_sizes({"x": 2, "z": 3})
+GUARDED: Pair = (
+    Histogram(TWO, np.array([[1000, 0, 0], [0, 1000, 0]])),
+    Histogram(TWO, np.array([[999, 0, 0], [1, 1000, 0]])),
+)
+GUARD: dict[str, Any] = {"workload": [count(x=0)], "guard": 0.2, "reserve": 0.5, "queries": 4, "beta": 0.5}
+
+
+def ask_the_guard(session: Session, within: float) -> float:
+    for z in range(3):
+        session.ask(count(x=0, z=z))
+    return spending(count(x=0))(session, within)
+
+
+# A convex question: each attribute alone says that θ = −R is best, both together that R is
+
+PLANE = Universe.from_sizes({"y": 2, "a": 3})
+CORRELATED: Pair = (
+    Histogram(PLANE, np.array([[400, 0, 200], [0, 0, 400]])),
+    Histogram(PLANE, np.array([[400, 0, 201], [0, 0, 399]])),
+)
+WIDTH, RADIUS = 0.25, 0.25
+SCALE = 2 * WIDTH * RADIUS  # by how much a row's losses at the two ends differ
+QUESTION = minimize(losses.Huber(target="y", features=("a",), width=WIDTH, intercept=False), over=L2Ball(RADIUS))
+KNOWN: dict[str, Any] = {"workload": [count(y=0), count(a=0)], "guard": 0.0, "reserve": 0.9}
+
+
+def _correlation(data: Histogram) -> float:
+    """Σ y·a over the rows."""
+    return float(np.array([-1, 1]) @ data.marginal(("y", "a")) @ np.array([-1, 0, 1]))
+
+
+# Canaries: pairs of cells of one attribute, one row each, which of the two by a coin
+
+
+def canary_scores(budget: Budget) -> Callable[[NDArray[np.bool_]], ArrayLike]:
+    """One session, whose reserve buys the table of all cells; the log-likelihood ratio of each pair of its numbers."""
+
+    def scores(coins: NDArray[np.bool_]) -> ArrayLike:
+        crowd = Universe.from_sizes({"cell": 2 * coins.size})
+        counts = np.zeros(2 * coins.size, np.int64)
+        counts[2 * np.arange(coins.size) + coins] = 1
+        session = open_session(Histogram(crowd, counts), universe=crowd, budget=budget, reserve=0.95, guard=0.0)
+        spending(marginal("cell"))(session, 1e-4)
+        (event,), (table,) = session.log[-1].events, session.log[-1].released
+        ratios = np.abs(table) - np.abs(table - 1) if isinstance(event, Laplace) else np.asarray(table)
+        return np.asarray(ratios[1::2] - ratios[::2])
+
+    return scores

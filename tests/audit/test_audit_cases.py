@@ -1,0 +1,57 @@
+"""What the audits of whole mechanisms rest on: with the same noise on either neighbour, what is drawn moves by nearly all that is billed."""
+
+import math
+
+import pytest
+
+from hedgerow.audit import convex_cases, session_cases
+from hedgerow.audit.ours import APPROXIMATE, COMING
+from hedgerow.audit.session_cases import REMOVED, REPLACED, opened, released, spending
+from hedgerow.privacy.noise import Seeded
+from hedgerow.questions.counts import count
+
+
+@pytest.mark.parametrize("name", convex_cases.FAMILIES)
+def test_a_turned_row_moves_an_oracle_by_its_sensitivity(name) -> None:
+    """Along (1, 1), so that the coordinates' sum moves by √2 times the norm at every step."""
+    plan = convex_cases.config(name).plan
+    up, down = (convex_cases.online(name, table, Seeded(3)) for table in convex_cases.FAMILIES[name].tables)
+    assert 0.94 < abs(up - down) / (math.sqrt(2) * plan.steps * plan.noise.sensitivity) <= 1
+
+
+def test_a_turned_row_moves_the_offline_oracle_by_its_sensitivity() -> None:
+    plan = convex_cases.config("noisy descent").plan
+    up, down = (convex_cases.offline(table, Seeded(3)) for table in convex_cases.FAMILIES["noisy descent"].tables)
+    assert 0.94 < abs(up - down) / (math.sqrt(2) * plan.steps * plan.noise.sensitivity) <= 1
+
+
+def nothing(session, within):
+    return within
+
+
+SESSIONS = {
+    "open": (APPROXIMATE, REPLACED, nothing, {"reserve": 0.0, "guard": 0.0}, 0.75),
+    "add-remove": (COMING, REMOVED, nothing, {"reserve": 0.0, "guard": 0.0}, 0.75),
+    "within": (APPROXIMATE, REPLACED, spending(count(x=0)), {"reserve": 0.95, "guard": 0.0}, 0.9),
+    "guard": (APPROXIMATE, session_cases.GUARDED, session_cases.ask_the_guard, session_cases.GUARD, 0.8),
+    "convex": (
+        convex_cases.CLAIM,
+        session_cases.CORRELATED,
+        spending(session_cases.QUESTION),
+        session_cases.KNOWN,
+        0.8,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SESSIONS)
+def test_a_session_tells_of_a_row_nearly_all_that_it_may(name) -> None:
+    """The same Gaussian noise on both tables: the log-likelihood ratios differ by Σ(Δ/σ)² = 2ρ of all that was measured."""
+    budget, pair, ask, options, least = SESSIONS[name]
+    first, second = (opened(budget, pair, ask, seed=5, **options)(table, Seeded(0)) for table in pair)
+    assert least < (first - second) / (2 * budget.total) <= 1
+
+
+def test_a_release_spends_its_budget_on_what_a_row_moves() -> None:
+    first, second = (released(APPROXIMATE, REPLACED, seed=5)(table, Seeded(0)) for table in REPLACED)
+    assert 0.94 < (first - second) / (2 * APPROXIMATE.total) <= 1
