@@ -8,7 +8,11 @@ import numpy as np
 import scipy
 
 from hedgerow.convex.sets import Box
-from hedgerow.errata.erratum import FISH, NOT_YET, Finding, Noted, erratum
+from hedgerow.errata.erratum import FISH, Finding, Noted, erratum
+from hedgerow.generalise import transfer
+from hedgerow.privacy.amplification import inner_epsilon
+from hedgerow.privacy.events import DistinctRows, RepeatedRows
+from hedgerow.textbook import subsampled
 
 
 @erratum(
@@ -22,7 +26,7 @@ from hedgerow.errata.erratum import FISH, NOT_YET, Finding, Noted, erratum
         "table of zeros against one with a single 1."
     ),
     instead="ε′ = log(1 + (n/ℓ)(e^ε″ − 1)) for the ε″ that a query may cost",
-    module=NOT_YET,
+    module="hedgerow.privacy.amplification",
 )
 def linear_amplification() -> tuple[Finding, Finding]:
     alpha, beta, k = 0.1, 0.05, 1000
@@ -31,7 +35,7 @@ def linear_amplification() -> tuple[Finding, Finding]:
     n = 200 * 4 * math.sqrt(2 * k * math.log(1 / delta)) * math.log(2 * k / beta) / (alpha * epsilon)
     allowed = epsilon / (2 * math.sqrt(2 * k * math.log(1 / delta)))
     printed = epsilon * n / (4 * sample * math.sqrt(2 * k * math.log(1 / delta)))
-    ours = math.log1p(n / sample * math.expm1(allowed))
+    ours = inner_epsilon(DistinctRows(math.ceil(sample), math.ceil(n)), allowed)
 
     def loss(
         inner: float,
@@ -52,7 +56,7 @@ def linear_amplification() -> tuple[Finding, Finding]:
         "Laplace noise of scale 1/(ℓε), ε = 1: the ratio of densities above 1 is ((1 + e)/2)²."
     ),
     instead="ℓ·log(1 + (e^ε − 1)/n)",
-    module=NOT_YET,
+    module="hedgerow.privacy.events",
 )
 def with_replacement() -> tuple[Finding, Finding]:
     n = size = 2
@@ -64,7 +68,7 @@ def with_replacement() -> tuple[Finding, Finding]:
     loss = float(np.abs(np.log(one) + size * epsilon * np.abs(answers)).max())
     printed = math.log1p((1 - (1 - 1 / n) ** size) * math.expm1(epsilon))
     what = "privacy loss of the noisy mean"
-    return Finding(what, loss, printed), Finding(what, loss, size * math.log1p(math.expm1(epsilon) / n))
+    return Finding(what, loss, printed), Finding(what, loss, RepeatedRows(size, n).loss(epsilon))
 
 
 @erratum(
@@ -77,7 +81,7 @@ def with_replacement() -> tuple[Finding, Finding]:
         "= 1000 and q true of half of the rows: the probability that the mean of the subsample alone is off by more than α/8."
     ),
     instead="ℓ = 2 log(4k/β′)/α′² at α′ = α/8, β′ = αβ/16: about ninety times as many",
-    module=NOT_YET,
+    module="hedgerow.textbook.subsampled",
 )
 def sample_size() -> tuple[Finding, Finding]:
     alpha, beta, k = 0.1, 0.05, 1000
@@ -91,7 +95,7 @@ def sample_size() -> tuple[Finding, Finding]:
     what = "probability that one query's subsample is off by more than α/8, against αβ/16"
     return (
         Finding(what, outside(2 * math.log(4 * k / beta) / alpha**2), failure),
-        Finding(what, outside(2 * math.log(4 * k / failure) / inner**2), failure),
+        Finding(what, outside(subsampled.sample_size(inner, failure, k)), failure),
     )
 
 
@@ -104,8 +108,8 @@ def sample_size() -> tuple[Finding, Finding]:
         "The projection onto Θ, which the proofs of Theorems 14 and 21 use (Π). Without it iterates leave Θ, where nothing is "
         "known of the gradient. L(x) = x on Θ = [0, 1], η_t = D/(G√t) with D = G = 1, a hundred steps from 1."
     ),
-    instead="x_t := Π_Θ(x_{t−1} − η_t∇̃L). The sets project; Algorithm 4 itself is not yet in the package",
-    module="hedgerow.convex.sets",
+    instead="x_t := Π_Θ(x_{t−1} − η_t∇̃L)",
+    module="hedgerow.textbook.descent_by_queries",
 )
 def no_projection() -> tuple[Finding, Finding]:
     over = Box(0.0, 1.0)
@@ -135,15 +139,46 @@ def no_projection() -> tuple[Finding, Finding]:
         "in its first answer (else it says ½ always): (0, α/4)-private. After a publication the analyst asks for the share of S, "
         "answered exactly; else for a constant ½. α = .1, ten rows from a million equally likely values."
     ),
-    instead="the same without the conditioning",
-    module=NOT_YET,
+    instead="the same without the conditioning: E|q(D) − a| ≤ E|q(S) − a| + e^ε − 1 + δ",
+    module="hedgerow.generalise.transfer",
 )
 def conditioned_transfer() -> tuple[Finding, Finding]:
     alpha, rows, cells = 0.1, 10, 10**6
     published = 1 - rows / cells  # |q(D) − a|: at most n of the cells are in S, and q(S) = a = 1
     return (
         Finding("E|q(D) − a| given that S was published", published, alpha),
-        Finding("E|q(D) − a| over all histories", alpha / 4 * published, alpha),
+        Finding(
+            "E|q(D) − a| over all histories", alpha / 4 * published, transfer.in_expectation(0.0, alpha / 4, alpha / 2)
+        ),
+    )
+
+
+@erratum(
+    "fish-absolute-value",
+    document=FISH,
+    place="Proofs of Theorem 10, inequality (3), and of Proposition 20",
+    printed="Γ = E|q*(S) − q*(D)| ≤ e^{2ε} − 1 + Tδ, by Lemma 18; n ≥ 1024 log(k/β)/α²",
+    wrong=(
+        "Lemma 18 bounds |E[q(D) − q(S)]|, and |E[X]| is not E|X|. A mechanism that says nothing is ε-private for every ε, and whatever "
+        "query is asked of it has E|q(S) − q(D)| > 0. ε = .001, δ = 0, k = T = 1, n = 1000 rows of which q is true with ½."
+    ),
+    instead=(
+        "monitors that choose among q and 1 − q by the signed q(S) − q(D), as those of Bassily et al. do. Theorem 10 then needs "
+        "n ≥ 1024 log(2k/β)/α²; Proposition 20's bound stands"
+    ),
+    module="hedgerow.generalise.transfer",
+)
+def absolute_value() -> tuple[Finding, Finding]:
+    epsilon, n = 0.001, 1000
+    hits = np.arange(n + 1)
+    law = scipy.stats.binom.pmf(hits, n, 0.5)
+    gaps = hits / n - 0.5
+    # of q and 1 − q the exponential mechanism takes q with probability ∝ exp(εn·gap/2)
+    chosen = gaps * np.tanh(epsilon * n * gaps / 2)
+    limit = math.expm1(2 * epsilon)
+    return (
+        Finding("E|q*(S) − q*(D)| of the only query", float(law @ np.abs(gaps)), limit),
+        Finding("E of the gap of the query or its negation that the monitor chooses", float(law @ chosen), limit),
     )
 
 
@@ -152,6 +187,12 @@ NOTED = (
         FISH,
         "Proof of Theorem 5, part 2",
         "|q(S_ℓ) + q(S)| should be a difference; “is ε-private” should be (ε, δ)-private.",
+    ),
+    Noted(
+        FISH,
+        "Proposition 13",
+        "The average of ℓ answers has the expectation i/n + α(1 − 2i/n), so its Hoeffding bound is around that; stopping when one likes "
+        "needs a bound for all numbers of answers at once.",
     ),
     Noted(
         FISH,
