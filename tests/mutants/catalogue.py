@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from mutant import Mutant
 from of_data import DATA_MUTANTS
+from of_drafting import DRAFTING
 from of_engines import ENGINE
 from of_erm import ERM
+from of_generalise import GENERALISE
+from of_ledgers import LEDGER_MUTANTS
 from of_privacy import PRIVACY
+from of_questions import QUESTIONS
 from of_textbook import TEXTBOOK
 
-MUTANTS: list[Mutant] = [*PRIVACY, *TEXTBOOK, *ENGINE, *ERM, *DATA_MUTANTS]
+MUTANTS: list[Mutant] = [
+    *PRIVACY,
+    *TEXTBOOK,
+    *ENGINE,
+    *ERM,
+    *GENERALISE,
+    *DATA_MUTANTS,
+    *DRAFTING,
+    *QUESTIONS,
+    *LEDGER_MUTANTS,
+]
 
 NOT_WRITTEN: list[str] = [
     "A draw that is not charged (of PMW, MWEM, NumericSparse, the overview, `within=`, the theory's n): noise takes receipts alone.",

@@ -10,6 +10,8 @@ SOURCES = "data/test_sources.py::test_"
 EXACT = "data/test_exact_counts.py::test_"
 ATTACKS = "attacks/test_attacks_opening.py::test_"
 CONTRACT = "data/test_reading_rule.py::test_"
+ROWS = "data/test_rows.py::test_"
+VALUES = "data/test_row_values.py::test_"
 
 data = Writer("data", "data/")
 data(
@@ -193,6 +195,48 @@ data(
     "            if size > LARGEST_MARGINAL:\n", "            if False:\n",
     SOURCES + "what_is_too_large_is_refused_before_anything_is_counted",
     DATA + "a_marginal_past_memory_is_refused_with_its_size",
+)  # fmt: skip
+
+data(
+    "D37", "rows.py", "others of the machine can read the raw rows",
+    "os.O_EXCL, 0o600)", "os.O_EXCL, 0o644)",
+    ROWS + "only_the_owner_can_open_the_folder_and_its_files",
+)  # fmt: skip
+data(
+    "D38", "rows.py", "a store is used again though its files were changed",
+    "if identity is None or not same or any(_checksum(folder / n) != s for n, s in manifest[\"files\"].items()):",
+    "if identity is None or not same:",
+    ROWS + "a_store_that_does_not_fit_any_more_is_built_again",
+)  # fmt: skip
+data(
+    "D39", "rows.py", "a store is used again though its source has changed",
+    '"changed": [each.st_mtime_ns for each in about],', '"changed": 0,',
+    ROWS + "a_store_is_used_again_until_its_source_changes",
+)  # fmt: skip
+data(
+    "D40", "rows.py", "a folder that another user made is trusted",
+    "stat.S_IMODE(about.st_mode) & 0o077:", "False:",
+    ROWS + "a_folder_that_others_can_open_or_that_holds_something_else_is_refused",
+)  # fmt: skip
+data(
+    "D41", "row_values.py", "what a function raises on one row is heard of",
+    "    except BaseException:\n        return 0", "    except ZeroDivisionError:\n        return 0",
+    VALUES + "the_rule_is_cut_to_0_and_1_and_0_for_what_raises_or_is_no_number",
+)  # fmt: skip
+data(
+    "D42", "row_values.py", "one row on which a function raises makes all others 0",
+    "    rows = range(len(columns[0]))\n    alone =", "    return np.zeros(len(columns[0]), np.int64)\n    rows = range(len(columns[0]))\n    alone =",
+    VALUES + "the_value_of_a_row_does_not_depend_on_which_others_were_drawn",
+)  # fmt: skip
+data(
+    "D43", "row_values.py", "a value above 1 moves a sum by more than was billed",
+    "int(min(max(value, 0.0), 1.0) * STEPS + 0.5)", "int(min(max(value, 0.0), 9.0) * STEPS + 0.5)",
+    VALUES + "the_rule_is_cut_to_0_and_1_and_0_for_what_raises_or_is_no_number",
+)  # fmt: skip
+data(
+    "D44", "coding.py", "a missing number is 0 to a function of raw values",
+    "            found[carried.is_null().to_numpy(zero_copy_only=False)] = math.nan\n", "            pass\n",
+    ROWS + "a_column_has_what_its_values_have_one_by_one",
 )  # fmt: skip
 
 DATA_MUTANTS = data.mutants

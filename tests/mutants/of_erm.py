@@ -120,8 +120,18 @@ erm(
 )  # fmt: skip
 erm(
     "E20", "estimators.py", "every class spends the whole budget",
-    "payer = Accountant(self.budget) if len(positives) > 1 else self.budget", "payer = self.budget",
+    'return {"budget": Accountant(self.budget), "spend": self.budget.total / parts}', 'return {"budget": self.budget}',
     ESTIMATORS + "several_classes_share_one_budget",
+)  # fmt: skip
+erm(
+    "E63", "estimators.py", "a fit is not charged to the ledger it was given",
+    'return {"budget": self.ledger, "spend"', 'return {"budget": Accountant(self.budget), "spend"',
+    ESTIMATORS + "every_fit_is_charged_to_the_ledger_whichever_clone_it_is_of",
+)  # fmt: skip
+erm(
+    "E64", "estimators.py", "a fit of several classes spends what is left before it is refused",
+    "if self.budget.total > self.ledger.remaining * (1 + 1e-12):", "if False:",
+    ESTIMATORS + "a_fit_that_does_not_fit_spends_nothing",
 )  # fmt: skip
 erm(
     "E21", "estimators.py", "a label that is no stated class raises, and is heard of",

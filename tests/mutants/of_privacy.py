@@ -12,6 +12,7 @@ ALLOWANCE = "privacy/test_allowance.py::test_"
 LEDGERS = "privacy/test_ledgers.py::test_"
 NOISE = "privacy/test_noise.py::test_"
 NOISES = "privacy/test_noises.py::test_"
+SAMPLES = "privacy/test_samples.py::test_"
 PROCESSES = "privacy/test_processes.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
 PERTURBATION = "erm/test_erm_perturbation.py::test_"
@@ -392,6 +393,11 @@ ledger(
     LEDGERS + "an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receipt",
 )  # fmt: skip
 ledger(
+    "L34", "ledger.py", "an opening that was interrupted pays again for what it had",
+    "self._taken_up = tuple(self._entries[self._first :])", "self._taken_up = ()",
+    "test_opening_watched.py::test_ctrl_c_while_opening_keeps_what_was_paid_for",
+)  # fmt: skip
+ledger(
     "L14", "ledger.py", "an entry is not kept before its receipt is given",
     "never too little\n                self._keep(entry)", "never too little",
     LEDGERS + "every_entry_is_kept_before_its_receipt_is_given_and_again_when_it_is_recorded",
@@ -607,12 +613,12 @@ noise(
 )  # fmt: skip
 noise(
     "N21", "noise.py", "a guard's values have the noise of its threshold, a fifth too small",
-    "lambda: draw(ν, 2 * Δ), over)", "lambda: draw(τ, Δ), over)",
+    "return draw(ν, 2 * Δ)", "return draw(τ, Δ)",
     SPARSE + "a_round_has_the_noise_that_its_event_states",
 )  # fmt: skip
 noise(
     "N22", "noise.py", "a guard's values have half their noise",
-    "lambda: draw(ν, 2 * Δ), over)", "lambda: draw(ν / 2, 2 * Δ), over)",
+    "return draw(ν, 2 * Δ)", "return draw(ν / 2, 2 * Δ)",
     SPARSE + "a_round_has_the_noise_that_its_event_states",
 )  # fmt: skip
 noise(
@@ -649,6 +655,42 @@ noise(
     "N29", "noise.py", "NaN scores raise, and are heard of",
     "np.clip(np.nan_to_num(given.astype(np.float64), nan=0.0), -_HIGHEST, _HIGHEST)", "given.astype(np.float64)",
     NOISE + "scores_out_of_range_never_raise",
+)  # fmt: skip
+
+events(
+    "A60", "events.py", "rows drawn twice are billed as if drawn once (Proposition 7 as printed)",
+    "return self.size * _mixed_loss(1 / self.rows, epsilon)", "return _mixed_loss(1 - (1 - 1 / self.rows) ** self.size, epsilon)",
+    SAMPLES + "the_counterexample_to_proposition_7_costs_what_we_say_and_more_than_is_printed",
+)  # fmt: skip
+events(
+    "A61", "events.py", "a sample without replacement is billed less than it loses",
+    "return _mixed_loss(self.size / self.rows, epsilon)", "return _mixed_loss(self.size / self.rows, epsilon) / 2",
+    SAMPLES + "the_loss_of_a_sampled_count_is_attained_and_exceeded_by_no_neighbours",
+)  # fmt: skip
+events(
+    "A62", "events.py", "a flip is billed for fewer lies than it tells",
+    "math.log1p((1 - 2 * self.flip) / (self.flip * self.rows))", "math.log1p((1 - 2 * self.flip) / self.rows)",
+    SAMPLES + "the_loss_of_a_flip_is_attained_and_exceeded_by_no_neighbours",
+)  # fmt: skip
+events(
+    "A63", "amplification.py", "a sample's loss is charged under neighbours for which it does not hold",
+    'if comes_and_goes != (neighbours == "add-remove"):', "if False:",
+    SAMPLES + "a_loss_is_charged_only_under_the_neighbours_it_was_worked_out_for",
+)  # fmt: skip
+events(
+    "A64", "amplification.py", "a query is given more than it may cost",
+    "rate, loss = 1 / sample.rows, epsilon / sample.size", "rate, loss = 1 / sample.rows, epsilon",
+    SAMPLES + "the_exact_formula_is_solved_and_never_costs_more",
+)  # fmt: skip
+noise(
+    "N30", "noise.py", "rows tell the truth always",
+    "truths ^ (self._below(events.COIN, event.times) < event.heads)", "truths ^ (self._below(events.COIN, event.times) < 0)",
+    SAMPLES + "flips_say_yes_as_often_as_their_law_has_it",
+)  # fmt: skip
+noise(
+    "N31", "noise.py", "a sample that was billed without replacement is drawn with it",
+    "event.size, replace=isinstance(event, events.RepeatedRows))", "event.size, replace=True)",
+    SAMPLES + "rows_are_drawn_as_they_were_paid_for_each_set_as_likely",
 )  # fmt: skip
 
 PRIVACY = [*events.mutants, *allowance.mutants, *ledger.mutants, *noise.mutants]

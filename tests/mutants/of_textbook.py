@@ -14,6 +14,11 @@ CONVEX = "textbook/test_convex_pmw.py::test_"
 EXCESS = "convex/test_excess.py::test_"
 THEOREMS = "test_theorems.py::test_"
 AUDIT = "audit/test_audit.py::test_"
+SAMPLING = "engines/test_sampling.py::test_"
+SUBSAMPLED = "textbook/test_subsampled.py::test_"
+SCQ = "textbook/test_scq.py::test_"
+DESCENT = "textbook/test_descent_by_queries.py::test_"
+EXACT_SAMPLING = "exact/test_exact_sampling.py::test_"
 
 guard = Writer("sparse-vector", "textbook/")
 guard(
@@ -38,7 +43,7 @@ guard(
 )  # fmt: skip
 guard(
     "V05", "sparse_vector.py", "a session taken up has all its rounds again",
-    "return Progress(tops=sum(entry.released == (ABOVE,) for entry in rounds))", "return Progress()",
+    "return replace(so_far, tops=so_far.tops + sum(entry.released == (ABOVE,) for entry in rounds))", "return so_far",
     SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
 )  # fmt: skip
 guard(
@@ -361,6 +366,66 @@ solver(
     "attacks/test_attacks_convex.py::test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched",
 )  # fmt: skip
 
+sampling = Writer("sampling", "textbook/")
+sampling(
+    "QS01", "subsampled.py", "a plan for a larger table is billed less than it loses",
+    "event.sample.rows != rows:", "event.sample.rows < rows:",
+    SUBSAMPLED + "a_plan_for_more_rows_than_there_are_is_refused_for_it_would_be_billed_too_little",
+)  # fmt: skip
+sampling(
+    "QS02", "subsampled.py", "answers are off by more than they say: the sample's share of the error is forgotten",
+    "    left = alpha - GRID - sampling_error(chosen, failure / 2, of)\n", "    left = alpha - GRID\n",
+    SUBSAMPLED + "what_is_added_has_the_scale_that_the_accuracy_leaves_and_the_sample_the_size_of_theorem_5",
+)  # fmt: skip
+sampling(
+    "QS03", "subsampled.py", "a population is promised what holds of the sample alone (Theorem 5 as printed)",
+    "found = plan(rows, alpha=alpha / 8, beta=alpha * beta / 16, queries=queries, replace=replace)",
+    "found = plan(rows, alpha=alpha, beta=beta, queries=queries, replace=replace)",
+    SUBSAMPLED + "theorem_5_asks_for_an_eighth_of_alpha_on_the_sample_and_refuses_a_table_that_is_too_small",
+)  # fmt: skip
+sampling(
+    "QS04", "subsampled.py", "a sum of values is released at twice its sensitivity",
+    "return int(valued(drawn).sum()) if drawn.size else 0", "return 2 * int(valued(drawn).sum()) if drawn.size else 0",
+    EXACT_SAMPLING + "one_row_moves_what_is_drawn_by_no_more_than_is_billed",
+)  # fmt: skip
+sampling(
+    "QS05", "scq.py", "an interval holds for one moment only, and whoever stops by looking is misled",
+    "return mixed - likelihood - math.log(1 / beta)",
+    "return yes * math.log(max(yes, 1e-9) / asked) + no * math.log(max(no, 1e-9) / asked) - likelihood - math.log(1 / beta) / 2",
+    SCQ + "an_interval_holds_at_every_moment_so_that_one_may_stop_by_looking",
+)  # fmt: skip
+sampling(
+    "QS06", "scq.py", "a count leans towards one half by the lies",
+    "return min(1.0, max(0.0, (said - flip) / (1 - 2 * flip)))", "return min(1.0, max(0.0, said))",
+    SCQ + "answers_average_to_within_alpha_of_the_table",
+)  # fmt: skip
+sampling(
+    "QS07", "scq.py", "a flip is billed for a larger table",
+    "    if config.rows != rows:\n", "    if config.rows < rows:\n",
+    SCQ + "what_its_loss_does_not_hold_for_is_refused",
+)  # fmt: skip
+sampling(
+    "QS08", "descent_by_queries.py", "iterates leave the set (Algorithm 4 as printed)",
+    "theta = risk.over.project(theta - plan.step(t) * gradient)", "theta = (theta - plan.step(t) * gradient)",
+    DESCENT + "iterates_are_projected_where_the_listing_forgets_to",
+)  # fmt: skip
+sampling(
+    "QS09", "descent_by_queries.py", "a descent that cannot be paid for is broken off in its course",
+    "if cost > ledger.remaining * (1 + 1e-12):", "if False:",
+    DESCENT + "all_of_it_is_refused_before_anything_is_asked",
+)  # fmt: skip
+sampling(
+    "QS10", "descent_by_queries.py", "a coordinate is not what its name says",
+    "* X[:, j], self.coordinate)", "* X[:, 0], self.coordinate)",
+    DESCENT + "a_coordinate_is_a_statistical_query_whose_average_is_the_gradients",
+)  # fmt: skip
+
+sampling(
+    "QS11", "subsampled.py", "a function decides by a row's values what the ledger shows",
+    "        with ledger.closed():\n            total = _total(valued, drawn)\n", "        total = _total(valued, drawn)\n",
+    SAMPLING + "a_function_that_asks_the_session_in_turn_is_charged_nothing_and_says_0",
+)  # fmt: skip
+
 judges = Writer("judges", "")
 judges(
     "J01", "audit/bounds.py", "the audit finds nothing",
@@ -378,4 +443,6 @@ judges(
     AUDIT + "the_bound_of_an_audit_is_that_of_clopper_and_pearson_at_a_quarter_of_its_error",
 )  # fmt: skip
 
-TEXTBOOK = [*guard.mutants, *linear.mutants, *convex.mutants, *solver.mutants, *judges.mutants]
+TEXTBOOK = [
+    *guard.mutants, *linear.mutants, *convex.mutants, *solver.mutants, *sampling.mutants, *judges.mutants,
+]  # fmt: skip

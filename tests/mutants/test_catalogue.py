@@ -11,7 +11,7 @@ from mutant import Mutant
 
 TESTS = Path(__file__).resolve().parent.parent
 SOURCE = TESTS.parent / "src" / "hedgerow"
-MECHANISMS = ["textbook", "engines/practical", "erm/solvers", "privacy", "data"]
+MECHANISMS = ["textbook", "engines/practical", "erm/solvers", "generalise", "privacy", "data", "drafting", "ledgers"]
 
 each = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
 

@@ -1,0 +1,112 @@
+"""Whoever chooses questions to make a bar fail, or to make answering impossible, finds none."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.data import Histogram
+from hedgerow.engines.practical import engine
+from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
+from hedgerow.engines.practical.residuals import Evidence
+
+FLAGS = hr.Universe({name: hr.Flag() for name in "abcd"})
+RARE = hr.conjunction(*"abcd")
+
+
+def guarded() -> hr.Session:
+    """Of four rare flags only the single ones are measured: of all four together there is [0, 0.1], and a guard."""
+    one = np.array([0.9, 0.1])
+    counts = np.rint(10_000_000 * np.multiply.outer(np.multiply.outer(one, one), np.multiply.outer(one, one)))
+    single = [hr.count({name: True}) for name in "abcd"]
+    return hr.open(
+        Histogram(FLAGS, counts.astype(np.int64)),
+        universe=FLAGS,
+        budget=hr.Budget(1.0, 1e-6),
+        workload=single,
+        guard=0.1,
+        seed=1,
+    )
+
+
+def test_an_answer_that_was_moved_to_meet_within_has_not_the_guards_bar() -> None:
+    session = guarded()
+    answer = session.ask(RARE, within=0.06)
+    assert answer.error <= 0.06
+    assert abs(answer.value - 1e-4) <= answer.error
+    fresh = guarded().ask(RARE)
+    assert fresh.error < 0.02 and abs(fresh.value - 1e-4) <= fresh.error  # as it is without within
+
+
+def test_a_bar_that_is_met_for_free_costs_nothing_where_a_guard_watches() -> None:
+    session = guarded()
+    assert session.price(RARE, within=0.06) == 0 == session.ask(RARE, within=0.06).cost
+
+
+def test_what_has_no_table_is_answered_without_the_guard(monkeypatch) -> None:
+    session = guarded()
+    monkeypatch.setattr(engine, "LARGEST_TABLE", 15)
+    answer = session.ask(RARE)
+    assert answer.cost == 0 and answer.error > 0.09
+
+
+@pytest.mark.parametrize("queries", [1, GUARD_ROUNDS])
+def test_a_guard_that_was_planned_for_few_questions_has_the_width_for_all_its_rounds(queries) -> None:
+    budget = hr.Budget(1.0, 1e-6)
+    planned, more = (planned_guard(budget, 10**7, k, 0.025, 0.1) for k in (queries, GUARD_ROUNDS + 1))
+    assert planned is not None and more is not None
+    assert planned == planned_guard(budget, 10**7, GUARD_ROUNDS, 0.025, 0.1)
+    assert planned.promise < more.promise
+
+
+def test_a_difference_of_differences_is_answered() -> None:
+    counts = np.arange(1, 17).reshape(2, 2, 2, 2) * 1000
+    session = hr.open(Histogram(FLAGS, counts), universe=FLAGS, budget=hr.Budget(1.0, 1e-6), seed=1)
+    a, b, c = (hr.count({name: True}) for name in "abc")
+    truth = [counts.take(1, axis=i).sum() / counts.sum() for i in range(3)]
+    answer = session.ask(hr.difference(hr.difference(a, b), c))
+    assert answer.error is not None and abs(answer.value - (truth[0] - truth[1] - truth[2])) <= answer.error
+
+
+def test_a_bar_for_many_numbers_at_once_is_refused_in_words() -> None:
+    with pytest.raises(hr.BudgetExceeded, match="within must be at least"):
+        guarded().ask(hr.group_by("a").count(hr.count(b=True)), within=1e-9)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        hr.share(hr.count(a=(0, 3)), where=hr.count(b=True)),
+        hr.difference(hr.count(a=(0, 3)), hr.count(b=True)),
+        hr.mean("a", where=hr.count(b=True)),
+    ],
+    ids=repr,
+)
+def test_nothing_is_paid_again_for_what_was_learned_since_its_parts_were_asked(question) -> None:
+    universe = hr.Universe(a=hr.Integers(0, 7), b=hr.Flag(), c=hr.Categories(list("wxyz")))
+    rng = np.random.default_rng(0)
+    data = Histogram(universe, rng.multinomial(100_000, rng.dirichlet(np.full(universe.size, 0.3))))
+    first, second = (
+        hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), reserve=0.6, workload=[hr.count(b=True)], seed=1)
+        for _ in range(2)
+    )
+    before = first.ask(question)
+    for session in (first, second):
+        session.ask(hr.marginal("a", "b"), within=0.002)
+    within = 1.05 * second.ask(question).error
+    assert within < before.error / 2
+    assert first.price(question, within=within) == 0
+    again = first.ask(question, within=within)
+    assert again.cost == 0 and again.error <= within
+
+
+def test_a_question_about_very_many_attributes_needs_no_list_of_all_their_sets() -> None:
+    universe = hr.Universe({f"f{i}": hr.Flag() for i in range(18)})
+    evidence = Evidence(universe, 100.0)
+    tracemalloc.start()
+    assert universe.names not in evidence
+    assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    tracemalloc.stop()

@@ -1,0 +1,143 @@
+"""Harm to ledgers that outlive their process."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+DURABLE = "ledgers/test_durable.py::test_"
+TROUBLE = "ledgers/test_trouble.py::test_"
+LEDGERS = "privacy/test_ledgers.py::test_"
+
+ledger = Writer("ledgers", "ledgers/")
+ledger(
+    "G01", "chain.py", "a line's hash does not fix the lines before it: history can be rewritten in place",
+    "json.dumps([before, *said]", 'json.dumps(["", *said]',
+    DURABLE + "every_single_byte_of_every_line_is_checked",
+)  # fmt: skip
+ledger(
+    "G02", "chain.py", "lines are not compared with their hashes",
+    "or line.hash != _hash(before.hash, line.number, *said):", "or not line.hash:",
+    DURABLE + "every_single_byte_of_every_line_is_checked",
+)  # fmt: skip
+ledger(
+    "G03", "store.py", "a line is written wherever another process has left off, on sums that are too small",
+    "if after is not None and (head.number, head.hash) != (after.number, after.hash):", "if after is not None and head.number < 0:",
+    DURABLE + "a_line_is_written_after_the_one_that_was_seen_last_or_not_at_all[SQLite]",
+)  # fmt: skip
+ledger(
+    "G04", "store.py", "times go back with the clock, and the ledger no longer verifies",
+    "max(when, head.time), who, kind, body)", "when, who, kind, body)",
+    TROUBLE + "a_clock_that_went_back_refuses_a_charge_and_not_what_was_drawn[SQLite]",
+)  # fmt: skip
+ledger(
+    "G05", "sqlite.py", "two sessions have the turn at once on SQLite",
+    '"BEGIN EXCLUSIVE"', '"BEGIN"',
+    TROUBLE + "who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait[SQLite]",
+)  # fmt: skip
+ledger(
+    "G06", "sqlite.py", "an answer that was not written is taken for written",
+    "(*row, number)).rowcount == 1", "(*row, number)).rowcount >= 0",
+    DURABLE + "a_line_is_written_after_the_one_that_was_seen_last_or_not_at_all[SQLite]",
+)  # fmt: skip
+ledger(
+    "G07", "postgres.py", "two sessions have the turn at once on PostgreSQL",
+    "SELECT pg_advisory_lock({LOCK})", "SELECT pg_advisory_lock_shared({LOCK})",
+    TROUBLE + "who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait[PostgreSQL]",
+)  # fmt: skip
+ledger(
+    "G08", "urls.py", "a refused URL is quoted with its password",
+    'text.partition(":")[0][:20]', "text",
+    DURABLE + "a_place_that_cannot_be_is_refused",
+)  # fmt: skip
+ledger(
+    "G09", "durable.py", "a charge does not look at what other processes have spent",
+    "            self._catch_up()\n            if self._news and self._can_learn:", "            if self._news and self._can_learn:",
+    DURABLE + "what_one_process_spent_the_other_cannot",
+)  # fmt: skip
+ledger(
+    "G10", "durable.py", "a session buys from what it knew before others had taught",
+    "if self._news and self._can_learn:", "if self._news and self._is_broken:",
+    DURABLE + "sessions_on_one_ledger_know_of_each_others_charges_before_they_charge[SQLite]",
+)  # fmt: skip
+ledger(
+    "G11", "durable.py", "a cap may be overspent",
+    "> Fraction(cap) * (1 + FIT):", "> Fraction(cap) * 2:",
+    DURABLE + "nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_budget[SQLite]",
+)  # fmt: skip
+ledger(
+    "G12", "durable.py", "an answer that holds a guard's comparison is not written, and lost with its process",
+    "        self._has_compared = True\n", "        self._has_compared = False\n",
+    DURABLE + "free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_once",
+)  # fmt: skip
+ledger(
+    "G13", "durable.py", "an answer that was paid for is not written before it is given",
+    "if paid or self._has_compared or", "if self._has_compared or",
+    DURABLE + "free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_once",
+)  # fmt: skip
+ledger(
+    "G14", "durable.py", "a ledger that failed in mid-write goes on with sums that may be wrong",
+    "self._is_broken = True", "self._is_broken = False",
+    TROUBLE + "what_could_not_be_written_is_in_no_error",
+)  # fmt: skip
+ledger(
+    "G15", "durable.py", "a clock may go back",
+    "if behind > CLOCK:", "if behind > CLOCK * 10**6:",
+    TROUBLE + "a_clock_that_went_back_refuses_a_charge_and_not_what_was_drawn[SQLite]",
+)  # fmt: skip
+ledger(
+    "G16", "durable.py", "others charge between two charges of a question",
+    "if self._questions and not self._has_turn:", "if self._questions and self._is_broken:",
+    TROUBLE + "who_waits_too_long_for_a_turn_is_refused_and_readers_do_not_wait[SQLite]",
+)  # fmt: skip
+ledger(
+    "G17", "durable.py", "a snapshot forgets half of what was spent",
+    '"spent": str(standing.spent)', '"spent": str(standing.spent / 2)',
+    DURABLE + "a_snapshot_gives_what_all_entries_give_to_the_last_bit",
+)  # fmt: skip
+ledger(
+    "G18", "durable.py", "a snapshot is believed whatever it says",
+    'json.loads(line.body)["sha256"] == digest(text)', 'json.loads(line.body)["sha256"]',
+    DURABLE + "a_snapshot_that_was_changed_is_found_and_not_taken_up",
+)  # fmt: skip
+ledger(
+    "G19", "durable.py", "what serves everybody is on the cap of who opened first",
+    "return self._who if self._is_open else EVERYBODY", "return self._who",
+    DURABLE + "what_a_session_is_opened_with_is_on_nobodys_cap",
+)  # fmt: skip
+ledger(
+    "G20", "replay.py", "of several releases only the last is taken up, and the others are drawn again",
+    "released=(*entry.released, value)", "released=(value,)",
+    LEDGERS + "a_receipt_taken_up_gives_each_of_its_releases_in_turn[SQLite]",
+)  # fmt: skip
+ledger(
+    "G21", "notes.py", "questions on the same attributes get each other's answers",
+    "meaning = repr(bound.key)", "meaning = repr(bound.attributes)",
+    DURABLE + "a_session_opened_again_has_spent_what_it_had_and_says_the_same_for_nothing[SQLite]",
+)  # fmt: skip
+ledger(
+    "G22", "binding.py", "the fingerprint needs no key: who knows all rows but one tries out the last",
+    'hmac.digest(key, f"table', 'hmac.digest(b"key", f"table',
+    DURABLE + "the_key_is_apart_from_the_ledger_and_without_it_nothing_is_recognised",
+)  # fmt: skip
+ledger(
+    "G23", "binding.py", "a key that others may read is used",
+    "st_mode & 0o077", "st_mode & 0o000",
+    DURABLE + "the_key_is_apart_from_the_ledger_and_without_it_nothing_is_recognised",
+)  # fmt: skip
+ledger(
+    "G24", "binding.py", "a ledger is taken up on another table: its bars are wrong, and the other's people unbilled",
+    'if not hmac.compare_digest(str(record.get("table")), found):', "if not found:",
+    DURABLE + "another_table_or_another_declaration_is_refused_and_spends_nothing",
+)  # fmt: skip
+ledger(
+    "G25", "views.py", "lines cut off at the end are not missed",
+    "seen = wanted is None or wanted.number == 0", "seen = True",
+    DURABLE + "lines_cut_off_at_the_end_are_found_by_a_head_noted_elsewhere[SQLite]",
+)  # fmt: skip
+ledger(
+    "G26", "reading.py", "a reader's check leaves out the head that was noted",
+    "return views.verified(self._store, head)", "return views.verified(self._store)",
+    DURABLE + "lines_cut_off_at_the_end_are_found_by_a_head_noted_elsewhere[SQLite]",
+)  # fmt: skip
+
+LEDGER_MUTANTS = ledger.mutants
