@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow.data import Table
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ledger_key(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The key of ledgers' fingerprints, away from that of whoever runs the tests; for their processes too."""
+    os.environ["HEDGEROW_LEDGER_KEY_FILE"] = str(tmp_path_factory.mktemp("key") / "ledger.key")
 
 
 @pytest.fixture(scope="session")

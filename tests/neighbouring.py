@@ -111,7 +111,7 @@ def unbalanced(run: Transcript) -> list[str]:
         mine = [drawn for drawn in run.draws if drawn.number == entry.number]
         if [d.event for d in mine if d.kind != "compare"] != [part for e in entry.events for part in e.draws]:
             found.append(f"drawn is not what was charged: {entry.why}")
-        released = [d.out for d in mine if d.kind in ("add", "choose")]
+        released = [d.out for d in mine if d.kind in ("add", "choose", "flips")]
         if entry.kept and not isinstance(entry.event, AboveThreshold) and bits(entry.released) != bits(released):
             found.append(f"written down is not what was drawn: {entry.why}")
     for drawn in run.draws:
@@ -140,7 +140,8 @@ def allowed(drawn: Drawn, entry: Entry, budget: Budget) -> Fraction:
     """The sensitivity, squared for Gaussian noise."""
     if drawn.kind in ("open", "sample"):
         return Fraction(0)
-    Δ = Fraction(drawn.event.sensitivity)  # type: ignore[attr-defined]
+    # a flip's loss is worked out for one row that says otherwise
+    Δ = Fraction(1 if drawn.kind == "flips" else drawn.event.sensitivity)  # type: ignore[attr-defined]
     if type(entry.event).__name__ == "SubsampledGaussian" and budget.neighbours == "replace":
         Δ *= 2  # billed as a row that goes and one that comes
     return Δ * Δ if isinstance(drawn.event, Gaussian) else Δ

@@ -16,7 +16,17 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Laplace, PoissonSample
+from hedgerow.privacy.events import (
+    AboveThreshold,
+    DistinctRows,
+    Event,
+    Exponential,
+    FlippedRows,
+    Gaussian,
+    Laplace,
+    PoissonSample,
+    RepeatedRows,
+)
 from hedgerow.privacy.guard_round import GuardRound
 from hedgerow.privacy.ledger import Entry, Ledger, Receipt
 from hedgerow.privacy.noise import Seeded
@@ -32,7 +42,7 @@ class Drawn:
     """One draw. ``raw`` is private, exact, and in rows or whatever the sensitivity is in; ``out`` is what was said.
 
     ``add``: the values on the event's grid. ``choose``: the scores. ``open``: a guard's threshold, and ``compare`` a value
-    that is compared with it. ``sample``: the number of rows. ``scales``: of the noise that a guard drew meanwhile.
+    that is compared with it. ``sample``: the number of rows. ``flips``: how many rows say yes. ``scales``: of the noise that a guard drew meanwhile.
     """
 
     kind: str
@@ -116,6 +126,20 @@ class Recorder(Seeded):
         found = np.flatnonzero(coins < event.heads)
         self._write("sample", receipt.number, event, [rows], found)
         return receipt.released(lambda: found, self.private)
+
+    def draw_rows(self, receipt: Receipt) -> Any:
+        event = self._redeemed(receipt, DistinctRows, RepeatedRows)
+        found = self.subsample(event.rows, event.size, replace=isinstance(event, RepeatedRows))
+        if self._history is not None:  # neighbours are compared on the same rows
+            found = self._earlier("sample", event).out.copy()
+        self._write("sample", receipt.number, event, [event.rows], found.copy())
+        return found
+
+    def flips(self, holds: Any, receipt: Receipt) -> Any:
+        """``raw``: how many rows say yes, of all, for the law of what comes out depends on that alone."""
+        event = self._redeemed(receipt, FlippedRows)
+        yes = int(np.sum(holds(np.arange(event.rows))))
+        return self._kept("flips", receipt, event, [yes], lambda: np.arange(event.times) % 3 == 0)
 
     def open_round(self, receipt: Receipt, threshold: int, unit: float, on_grid: bool = False) -> Any:
         event = receipt.events[0]

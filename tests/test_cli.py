@@ -3,20 +3,73 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pytest
 from typer.testing import CliRunner
 
+from hedgerow import demo
 from hedgerow.cli import app
+from hedgerow.questions.counts import count
+
+FIGURES = (
+    r"5,000 questions about 20,190 person-years cost ε = 1 in all, and the answers are ([\d.]+)% off on average and "
+    r"([\d.]+)% at most, .* within (?:its|their) guaranteed error \(± ([\d.]+)% where widest\)"
+)
 
 
-def test_the_demo_answers_and_saves_its_picture(tmp_path) -> None:
-    ran = CliRunner().invoke(app, ["demo", "--folder", str(tmp_path), "--questions", "1500"])
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory) -> tuple[str, Path]:
+    """What the demo prints, and where it leaves its picture."""
+    folder = tmp_path_factory.mktemp("demo")
+    ran = CliRunner().invoke(app, ["demo", "--folder", str(folder)])
     assert ran.exit_code == 0, ran.output
-    assert "1,500 questions" in ran.output
-    assert "private answer" in ran.output
-    assert (tmp_path / "error-by-questions.png").stat().st_size > 10_000
+    return ran.output, folder
+
+
+def test_the_demo_says_its_headline_and_saves_its_picture(ran) -> None:
+    output, folder = ran
+    assert re.search(FIGURES, " ".join(output.split()))
+    assert (folder / "error-by-questions.png").stat().st_size > 10_000
+
+
+def test_the_table_of_the_demo_has_both_errors_the_truth_and_no_wide_bar(ran) -> None:
+    output, _ = ran
+    assert all(column in output for column in ("private", "guaranteed", "typical", "truth"))
+    rows = re.findall(r"│\s+(\S+)% │\s+± (\S+)% │[^│]*│\s+(\S+)% │", output)
+    assert len(rows) == len(demo.SHOWN)
+    for private, guaranteed, truth in (map(float, row) for row in rows):
+        assert guaranteed <= 5 and abs(private - truth) <= guaranteed + 0.01  # as printed
+
+
+def test_the_readme_says_what_the_demo_says(ran) -> None:
+    """Its figures are those of a run: another has the same to within a half."""
+    readme = (Path(__file__).parent.parent / "README.md").read_text().replace("\n> ", " ")
+    stated, found = (re.search(FIGURES, " ".join(text.split())) for text in (readme, ran[0]))
+    assert stated is not None and found is not None
+    for there, here in zip(map(float, stated.groups()), map(float, found.groups()), strict=True):
+        assert there == pytest.approx(here, rel=0.5)
+
+
+def test_neighbouring_bins_are_said_as_one() -> None:
+    assert demo.words(count(coinsurance=0, visits={"[9, 15)", "[15, 80]"})) == "coinsurance 0, visits in [9, 80]"
+    asked = list(demo.questions(300, np.random.default_rng(0)))
+    assert all(demo.words(query).count(" ") >= 1 for query in asked)
+
+
+def test_the_demo_of_a_holdout_shows_what_is_claimed_and_saves_its_picture(tmp_path) -> None:
+    ran = CliRunner().invoke(app, ["demo", "holdout", "--folder", str(tmp_path), "--questions", "600"])
+    assert ran.exit_code == 0, ran.output
+    assert "605 questions" in ran.output and "training set" in ran.output
+    assert (tmp_path / "false-discovery.png").stat().st_size > 10_000
+
+
+def test_a_demo_that_is_not_there_is_refused() -> None:
+    ran = CliRunner().invoke(app, ["demo", "nothing"])
+    assert ran.exit_code == 2 and "must be 'counts' or 'holdout'" in ran.output
 
 
 def test_a_release_writes_synthetic_records_with_the_columns_of_the_table(tmp_path) -> None:

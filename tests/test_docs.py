@@ -36,7 +36,9 @@ def test_the_examples_of_a_page_run_in_order_as_printed(page, tmp_path, monkeypa
 
 
 def test_the_pages_with_examples_are_found() -> None:
-    assert {"README.md", "architecture.md", "erm.md", "reading.md", "wire.md"} <= {page.name for page in WITH_EXAMPLES}
+    assert {"README.md", "answers.md", "architecture.md", "erm.md", "reading.md", "wire.md"} <= {
+        page.name for page in WITH_EXAMPLES
+    }
 
 
 def test_the_api_reference_is_what_the_code_says(tmp_path) -> None:

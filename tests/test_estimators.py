@@ -13,6 +13,9 @@ import pytest
 from people import SMALL, frame, opened
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 import hedgerow as hr
@@ -161,6 +164,56 @@ def test_my_values_are_coded_as_the_tables_are() -> None:
         for name in universe.names:
             cell = int(coded(universe[name], one[name].to_numpy())[0])
             assert table.marginal((name,))[cell] == 1, (name, one[name].iloc[0])
+
+
+# Within scikit-learn's tools: free, whatever rows they hand over
+
+
+def test_a_cross_validation_scores_one_model_on_every_part_of_my_frame(session, mine) -> None:
+    before = session.spent
+    model = LogisticRegression(session, target="smoker", features=FEATURES)
+    scores = cross_val_score(model, mine[FEATURES], mine.smoker, cv=KFold(4))
+    fitted = clone(model).fit()
+    parts = [mine.iloc[test] for _, test in KFold(4).split(mine)]
+    assert scores.tolist() == [fitted.score(part) for part in parts] and len(set(scores)) > 1
+    assert session.spent == before
+
+
+def test_a_search_chooses_what_is_best_on_my_frame_for_nothing(session, mine) -> None:
+    before = session.spent
+    search = GridSearchCV(
+        Ridge(session, target="region", features=["age"]), {"alpha": [0.01, 50.0], "fit_intercept": [True, False]}, cv=3
+    ).fit(mine[["age"]], mine.region)
+    assert search.best_params_ == {"alpha": 0.01, "fit_intercept": True}
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all() and session.spent == before
+    by_auc = GridSearchCV(
+        LogisticRegression(session, target="smoker"), {"radius": [0.5, 5.0]}, scoring="roc_auc", cv=3
+    ).fit(mine[FEATURES], mine.smoker)
+    assert by_auc.best_score_ > 0.55 and list(by_auc.best_estimator_.feature_names_in_) == FEATURES
+
+
+def test_a_pipeline_prepares_my_frame_and_names_the_features(session, mine) -> None:
+    raw = mine.assign(age=mine.age * 10)
+
+    def years(frame: pd.DataFrame) -> pd.DataFrame:
+        return frame.assign(age=frame.age // 10)
+
+    model = Pipeline([("years", FunctionTransformer(years)), ("model", LogisticRegression(session, target="smoker"))])
+    model.fit(raw[FEATURES], raw.smoker)
+    plain = LogisticRegression(session, target="smoker", features=FEATURES).fit()
+    assert np.array_equal(model.predict(raw), plain.predict(mine)) and model.score(raw, raw.smoker) == plain.score(mine)
+    assert plain.get_feature_names_out().tolist() == ["age", "sex=F", "sex=M"]
+    assert model[-1].get_feature_names_out().tolist() == ["age", "sex=F", "sex=M"]
+
+
+def test_the_rows_of_a_frame_do_not_change_a_fit(session, mine) -> None:
+    for kind in [*CLASSIFIERS, *REGRESSORS]:
+        model = kind(session, target=target_of(kind), features=["age"])
+        expected = clone(model).fit().coef_
+        assert np.array_equal(model.fit(mine.head(7), mine[target_of(kind)].head(7)).coef_, expected)
+    with_target = LogisticRegression(session, target="smoker").fit(mine)  # the target is no feature of itself
+    assert list(with_target.feature_names_in_) == ["age", "sex", "region"]
+    assert Median(session, "age").fit(mine).value_ == Median(session, "age").fit().value_
 
 
 # scikit-learn's contract, as far as no rows are needed

@@ -8,7 +8,16 @@ import sys
 import pytest
 
 HEAVY = ["pandas", "pyarrow", "duckdb", "ibis", "polars", "opendp", "dp_accounting", "matplotlib", "sklearn", "rich"]
-HEAVY += ["numba", "scipy.stats", "scipy.optimize", "scipy.special", "scipy.sparse", "scipy.linalg"]
+HEAVY += [
+    "sqlalchemy",
+    "psycopg",
+    "numba",
+    "scipy.stats",
+    "scipy.optimize",
+    "scipy.special",
+    "scipy.sparse",
+    "scipy.linalg",
+]
 
 
 def loaded_after(code: str) -> set[str]:

@@ -26,20 +26,31 @@ LEAST = 60  # characters of a part
 EVENTS = {
     "AboveThreshold": "above_threshold",
     "ApproximateDP": "accounting",
+    "DistinctRows": "subsampled",
     "Exponential": "exponential",
+    "FlippedRows": "scq",
     "Gaussian": "gaussian",
     "Laplace": "laplace",
     "PerturbedObjective": "erm_objective_perturbation",
     "PoissonSample": "amplification",
     "Repeated": "repeated",
+    "RepeatedRows": "subsampled",
+    "Subsampled": "subsampled",
     "SubsampledGaussian": "amplification",
+    "ThresholdedCounts": "drafting",
 }
 MECHANISMS = {
+    "ledgers/durable.py": "accounting",  # it charges as every ledger does, and writes that down
+    "drafting/kinds.py": "drafting",
+    "drafting/numbers.py": "drafting",
+    "drafting/selection.py": "drafting",
+    "engines/practical/certificate.py": "certificate",
     "engines/practical/convex.py": "practical_convex",
     "engines/practical/guard.py": "practical",
     "engines/practical/prefit.py": "practical",
     "engines/practical/purchases.py": "practical",
     "engines/practical/residuals.py": "residuals",
+    "engines/sampling.py": "subsampled",
     "engines/theory.py": "pmw",
     "erm/solver.py": "allowance",
     "erm/solvers/frank_wolfe.py": "erm_frank_wolfe",
@@ -51,6 +62,7 @@ MECHANISMS = {
     "erm/solvers/output_perturbation.py": "erm_output_perturbation",
     "erm/solvers/sparse_refit.py": "erm_frank_wolfe",
     "erm/solvers/whitened_descent.py": "erm_whitened_descent",
+    "generalise/holdout.py": "holdout",
     "privacy/allowance.py": "allowance",
     "privacy/amplification.py": "amplification",
     "privacy/guard_round.py": "above_threshold",
@@ -60,15 +72,19 @@ MECHANISMS = {
     "privacy/uniforms.py": "randomness",
     "textbook/convex_offline.py": "convex_pmw",
     "textbook/convex_pmw.py": "convex_pmw",
+    "textbook/descent_by_queries.py": "descent_by_queries",
     "textbook/mwem.py": "mwem",
     "textbook/oracles.py": "convex_pmw",
     "textbook/pmw.py": "pmw",
+    "textbook/scq.py": "scq",
     "textbook/small_db.py": "small_db",
     "textbook/sparse_vector.py": "sparse_vector",
+    "textbook/subsampled.py": "subsampled",
 }
 NO_MECHANISM = {
     "textbook/bounds.py": "sizes of tables that the theorems ask for",
     "textbook/games.py": "simulations of their own tables",
+    "textbook/monitors.py": "simulations of their own populations: see transfer",
     "textbook/multiplicative_weights.py": "learns from losses that are public",
     "erm/solvers/descent.py": "steps of a plan",
     "erm/solvers/minimum.py": "finds a minimum, and proves that it is near: see erm_output_perturbation",
@@ -76,7 +92,7 @@ NO_MECHANISM = {
     "model/hypothesis.py": "draws records of a public model",
     "demo/__init__.py": "asks a session, and itself draws only on a public table",
 }
-DRAWS = {"charge", "open_round", "choose", "sample"}
+DRAWS = {"charge", "open_round", "choose", "sample", "draw_rows", "flips"}
 
 
 def parts_of(text: str) -> dict[str, str]:

@@ -3,7 +3,9 @@
 import importlib
 from typing import Any
 
-from hedgerow import losses
+import hedgerow.questions.files  # noqa: F401  # gives universes their files
+from hedgerow import drafting, losses
+from hedgerow.answer import Answer
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
 from hedgerow.data.csv_file import Csv
@@ -12,13 +14,18 @@ from hedgerow.errors import (
     DataUnavailable,
     HedgerowError,
     InvalidInput,
+    LedgerBroken,
+    LedgerUnavailable,
     NotPrivateWarning,
+    PublicWarning,
     TooLarge,
+    UnaccountedWarning,
 )
+from hedgerow.generalise.holdout import Holdout
 from hedgerow.opening import open, release
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
-from hedgerow.questions.attributes import OTHER, Categories, Flag, Integers, Range, isnt
+from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
 from hedgerow.questions.counts import (
     Query,
     any_of,
@@ -27,15 +34,29 @@ from hedgerow.questions.counts import (
     interval,
     linear,
     marginal,
-    mean,
     parity,
     threshold,
 )
+from hedgerow.questions.dates import Dates
+from hedgerow.questions.quotients import mean, ratio, share
+from hedgerow.questions.row_statistic import statistic
+from hedgerow.questions.statistics import (
+    correlation,
+    difference,
+    group_by,
+    histogram,
+    median,
+    quantile,
+    top,
+    total,
+    variance,
+)
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
-from hedgerow.session import Answer, Session
+from hedgerow.session import Session
 
 __all__ = [
+    "MISSING",
     "OTHER",
     "Accountant",
     "Answer",
@@ -45,27 +66,38 @@ __all__ = [
     "Categories",
     "Csv",
     "DataUnavailable",
+    "Dates",
     "Flag",
     "GroupL1Ball",
     "HedgerowError",
+    "Holdout",
     "Integers",
     "InvalidInput",
     "L1Ball",
     "L2Ball",
+    "LedgerBroken",
+    "LedgerUnavailable",
     "NotPrivateWarning",
     "Polytope",
+    "PublicWarning",
     "Query",
     "Range",
     "Session",
     "Simplex",
     "TooLarge",
+    "UnaccountedWarning",
     "Unconstrained",
     "Universe",
     "Workload",
     "any_of",
     "conjunction",
     "conjunctions",
+    "correlation",
     "count",
+    "difference",
+    "drafting",
+    "group_by",
+    "histogram",
     "interval",
     "intervals",
     "isnt",
@@ -74,16 +106,24 @@ __all__ = [
     "marginal",
     "marginals",
     "mean",
+    "median",
     "minimize",
     "open",
     "parities",
     "parity",
+    "quantile",
+    "ratio",
     "release",
+    "share",
+    "statistic",
     "threshold",
     "thresholds",
+    "top",
+    "total",
+    "variance",
 ]
 
-_ON_DEMAND = ("audit", "bench", "erm", "estimators", "wire")
+_ON_DEMAND = ("audit", "bench", "erm", "estimators", "generalise", "ledgers", "wire")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,9 +1,50 @@
-"""Progress bars for long loops: how far, from public counts only."""
+"""How far long work is, from public facts only: bars for loops, and one line that says what is going on.
+
+Shown on a terminal, and in a notebook as plain text, which needs no widgets.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
+
+_told: ContextVar[Callable[[str], None] | None] = ContextVar("_told", default=None)
+
+
+def in_notebook() -> bool:
+    """Whether a kernel of Jupyter runs this."""
+    ipython = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def is_watched() -> bool:
+    """Whether somebody sees what is written now, and sees it change."""
+    return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+@contextmanager
+def phases(wanted: bool | None) -> Iterator[None]:
+    """Show what ``tell`` says meanwhile, each in place of the last: if wanted, or by default if somebody watches."""
+    if not (is_watched() if wanted is None else wanted):
+        yield
+        return
+    with _line() as write:
+        before = _told.set(write)
+        try:
+            yield
+        finally:
+            _told.reset(before)
+
+
+def tell(words: Callable[[], str]) -> None:
+    """What is going on now; asked for only if it is shown."""
+    told = _told.get()
+    if told is not None:
+        told(words())
 
 
 @contextmanager
@@ -11,6 +52,10 @@ def bar(title: str, steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
     """A function to call with the number of steps done. Quiet unless `shown`."""
     if not shown:
         yield lambda step: None
+        return
+    if in_notebook():
+        with _line() as write:
+            yield lambda step: write(f"{title}: {step:,} of {steps:,}")
         return
     from rich.progress import Progress
 
@@ -21,23 +66,52 @@ def bar(title: str, steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def counting_bar(title: str, total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
-    """A function to call once for each of ``total`` things. Shown if wanted, or by default if there are many."""
-    if not (total > 1000 if wanted is None else wanted):
+    """A function to call once for each of ``total`` things. Shown if wanted, or by default if they are many and watched."""
+    if not (total > 1000 and is_watched() if wanted is None else wanted):
         yield lambda: None
         return
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, transient=True) as display:
-        task = display.add_task(title, total=total)
-        waiting = 0
+    with bar(title, total, True) as show:
+        done = 0
 
         def advance() -> None:
-            nonlocal waiting
-            waiting += 1
-            if waiting == 256:  # a bar that is told of everything would take longer than the work
-                display.advance(task, waiting)
-                waiting = 0
+            nonlocal done
+            done += 1
+            if done % 256 == 0:  # a bar that is told of everything would take longer than the work
+                show(done)
 
         yield advance
-        display.advance(task, waiting)
+        show(done)
+
+
+@contextmanager
+def _line() -> Iterator[Callable[[str], None]]:
+    """A line of text that is written over again and again, and is empty in the end."""
+    longest = 0
+
+    def write(words: str) -> None:
+        nonlocal longest
+        longest = max(longest, len(words))
+        with contextlib.suppress(OSError, ValueError):  # nobody listens any more: no reason to stop the work
+            sys.stderr.write(f"\r{words:<{longest}}")
+            sys.stderr.flush()
+
+    try:
+        yield write
+    finally:
+        write("")
+        with contextlib.suppress(OSError, ValueError):
+            sys.stderr.write("\r")
+
+
+@contextmanager
+def running(title: str, shown: bool) -> Iterator[Callable[[int], None]]:
+    """A function to call with the number of things done, where nobody knows how many there are. Quiet unless `shown`."""
+    if not shown:
+        yield lambda done: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f}"), TimeElapsedColumn())
+    with Progress(*columns, transient=True) as display:
+        task = display.add_task(title, total=None)
+        yield lambda done: display.update(task, completed=done)

@@ -14,14 +14,25 @@ app = typer.Typer(no_args_is_help=True, add_completion=False, help=__doc__)
 
 @app.command()
 def demo(
+    which: Annotated[
+        str, typer.Argument(help="counts: questions about real people. holdout: the classic false discovery.")
+    ] = "counts",
     folder: Annotated[Path, typer.Option(help="Where the picture is saved.")] = Path("hedgerow-demo"),
     epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")] = 1.0,
     questions: Annotated[int, typer.Option(help="How many questions to ask.")] = 5000,
 ) -> None:
-    """Ask thousands of questions about bundled real data under one budget."""
-    from hedgerow.demo import run
+    """Ask thousands of questions about bundled real data under one budget; or of a test set that must stay one."""
+    if which == "holdout":
+        from hedgerow.demo import holdout
 
-    run(folder, epsilon=epsilon, how_many=questions)
+        holdout.run(folder, epsilon=epsilon, features=questions)
+    elif which == "counts":
+        from hedgerow.demo import run
+
+        run(folder, epsilon=epsilon, how_many=questions)
+    else:
+        typer.echo(f"demo must be 'counts' or 'holdout'. Found {which!r}. Choose one.", err=True)
+        raise typer.Exit(2)
 
 
 @app.command("demo-convex")

@@ -26,5 +26,21 @@ class DataUnavailable(HedgerowError):
     """The table could not be read. The engine's own message is withheld, for it may quote rows."""
 
 
+class LedgerUnavailable(HedgerowError):
+    """The ledger could not be read or written now, so nothing was released. What was charged before stays spent."""
+
+
+class LedgerBroken(HedgerowError):
+    """The ledger is not what was written: a line was changed, removed, moved or cut off."""
+
+
 class NotPrivateWarning(UserWarning):
     """Randomness is repeatable: for tests and simulations only, never for real data."""
+
+
+class PublicWarning(UserWarning):
+    """A budget or a universe that is unlikely to be meant: said from public facts, never from rows."""
+
+
+class UnaccountedWarning(UserWarning):
+    """Several models were fitted, each with a budget of its own: what they spend together is nobody's account."""

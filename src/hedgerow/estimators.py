@@ -5,8 +5,15 @@
 
 ``fit`` asks the session a convex question (``minimize``), so it is free unless ``within`` asks for a tighter bound, and
 fitting again costs nothing. ``fit(["age"], "smoker")`` names other columns. Features are the universe's: numbers by
-their bin's representative, standardised by public bounds to [−1, 1]; categories, and the attributes named in ``onehot``,
-one column a value. ``coef_`` refers to those columns, listed in ``coef_names_``; predictions are in the target's units.
+their bin's representative, in your frame too, standardised by public bounds to [−1, 1]; categories, and the attributes named
+in ``onehot``, one column a value. ``coef_`` refers to those columns, listed in ``coef_names_``; predictions are in the target's
+units.
+
+Within ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` scikit-learn hands ``fit`` a part of a frame. A model whose target was
+named at construction takes it: its columns are the features, where none were named, and its rows are not looked at, for the
+model is of the session's table. So every fold has the same model, free; what differs is the part of your frame that ``score``
+judges it by, and a search chooses the parameters that are best there. Who has no frame of their own scores on
+``session.synthetic()``. Searches must use one process (``n_jobs=None``): a session stays in its own.
 
 After ``fit``: ``coef_``, ``intercept_``, ``error_bound_`` (a bound on the excess risk at the session's 1 − β, None where
 nothing public bounds it), ``source_`` and ``cost_`` as in the answer.
@@ -25,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
 from hedgerow._types import Array
+from hedgerow.answer import Answer
 from hedgerow.convex.features import standardisation
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Unconstrained
@@ -33,7 +41,7 @@ from hedgerow.data.coding import cells_of, coded, column_of, numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
 from hedgerow.questions.counts import Query
-from hedgerow.session import Answer, Session
+from hedgerow.session import Session
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -103,10 +111,13 @@ class _Linear(_Bound):
     def _over(self) -> ConvexSet:
         return Unconstrained() if self.radius is None else L2Ball(self.radius)
 
-    def fit(self, X: Names | None = None, y: str | None = None) -> Self:
-        """Fit on the columns named at construction, or here: ``X`` the features' names, ``y`` the target's."""
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Fit on the columns named at construction, or here: ``X`` the features' names, ``y`` the target's.
+
+        Of a frame the columns are the features, where none were named; its rows, and labels, are not looked at.
+        """
         self._require_session()
-        features, target = self.features if X is None else _names(X), self.target if y is None else y
+        features, target = self._columns(X, y)
         if not isinstance(target, str):
             raise InvalidInput(
                 f"The target must be a column's name. Found {type(target).__name__}. The rows are the session's: name "
@@ -126,6 +137,19 @@ class _Linear(_Bound):
         self.intercept_ = theta[-1] if self.fit_intercept else np.zeros(self._risk.outputs)[()]
         return self
 
+    def _columns(self, X: Any, y: Any) -> tuple[Names, Any]:
+        """What is named, here or at construction."""
+        columns = getattr(X, "columns", None)
+        if columns is None or self.target is None:
+            return self.features if X is None else _names(X), self.target if y is None else y
+        target = y if isinstance(y, str) else self.target
+        return self.features or tuple(name for name in map(str, columns) if name != target), target
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the columns that ``coef_`` refers to."""
+        check_is_fitted(self, "coef_")
+        return np.array(self.coef_names_, dtype=object)
+
     def _scores(self, X: Any) -> Array:
         """z for every row of a frame."""
         check_is_fitted(self, "coef_")
@@ -141,7 +165,7 @@ class _Linear(_Bound):
 
 
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
-    def fit(self, X: Names | None = None, y: str | None = None) -> Self:
+    def fit(self, X: Any = None, y: Any = None) -> Self:
         super().fit(X, y)
         self.classes_ = _array(self.session.universe[self.target_].labels)
         if not self._risk.outputs:  # as scikit-learn: one row of coefficients for two classes
@@ -319,10 +343,10 @@ class Quantile(_Bound):
         self.where = where
         self.within = within
 
-    def fit(self, X: str | None = None, y: None = None) -> Self:
-        """``X`` may name another attribute."""
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """``X`` may name another attribute. The rows of a frame are not looked at."""
         self._require_session()
-        name = self.attribute if X is None else X
+        name = self.attribute if X is None or hasattr(X, "columns") else X
         if not isinstance(name, str) or self.session.universe[name].values is None:
             raise InvalidInput(
                 f"A quantile must be of a numeric attribute. Found {name!r}. Name a Range, Integers or Flag."

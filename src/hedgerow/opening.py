@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow._checks import number, positive
+from hedgerow._progress import phases, tell
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource, Table
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.rows import Rows, columns_of, stored
 from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.engine import prefitted
 from hedgerow.engines.release import released
+from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
+from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
@@ -39,8 +47,11 @@ def open(
     guard: float | None = None,
     reserve: float = 0.05,
     vouched: Collection[Custom] = (),
-    ledger: Ledger | None = None,
+    rows: bool | str | Path | Rows = False,
+    ledger: Ledger | str | None = None,
+    who: str = "",
     seed: int | None = None,
+    progress: bool | None = None,
 ) -> Session:
     """Open a session on a sensitive table.
 
@@ -55,27 +66,68 @@ def open(
     ``reserve``: the share kept for ``ask(within=…)``.
     ``vouched``: losses of one's own (``losses.Custom``) that may be minimised on the data, where their functions see private
     values; any other is answered from the hypothesis alone. Only for functions that the owner has read.
+    ``rows``: keep the raw values too, so that ``hr.statistic`` and ``flip`` can be asked of a few rows at random: a folder that
+    the owner alone can open, in which a store that still fits is used again, or True for temporary files (docs/sampling.md).
     ``ledger``: where every charge and release is written; in memory by default. One that has entries is taken up again: the
-    session then knows, and has spent, what it had, provided that it is opened with the same options on the same table.
+    session then knows, and has spent, what it had, provided that it is opened with the same options on the same table. So
+    is the ledger of an opening that was interrupted (Ctrl-C): opened again with it, it goes on where it stopped. A URL,
+    ``sqlite:///people.ledger`` or ``postgresql://…``, is one that lasts: the same call resumes, and processes share it (docs/ledger.md).
+    ``who``: on whose behalf a durable ledger is charged, for caps and for its view of who spent what.
     ``seed``: repeatable, and therefore not private: for tests.
+    ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
     _require_options(profile, queries, beta, reserve, guard)
-    allowed = _vouched(vouched)
-    data, account, noise = _prepared(source, universe, budget, table, csv, ledger, seed)
-    engine: Engine
+    if alpha is not None:
+        alpha = positive("alpha", alpha, "Give the error that the theorem is asked for, or leave it out.")
+    allowed, workload = _vouched(vouched), _workload(workload)
+    with phases(progress):
+        tell(lambda: "reading the table")
+        given = None if isinstance(ledger, str) else ledger
+        data, account, noise = _prepared(source, universe, budget, table, csv, given, seed)
+        if isinstance(ledger, str):
+            options: dict[str, Any] = {
+                "universe": universe,
+                "profile": profile,
+                "queries": queries,
+                "beta": beta,
+                "alpha": alpha,
+            }
+            options |= {"workload": workload, "guard": guard, "reserve": reserve, "vouched": allowed}
+            account = _durable(ledger, budget, data, who, options)
+        elif who:
+            raise InvalidInput(
+                f"who must be given with a ledger that lasts. Found {who!r} without. Give ledger='sqlite:///…'."
+            )
+        kept = _kept_rows(rows, source, data, universe, budget, table, csv)
+        with account.opening(), _keeping_what_was_paid(account, resumable=ledger is not None):
+            engine = _engine(data, account, noise, profile, workload, queries, beta, alpha, guard, reserve, allowed)
+            engine.resume(account.rest())
+            account.remember(engine.state)
+    sampled = None if kept is None else Sampling(kept, universe, account, noise, queries=queries, beta=beta)
+    return Session(data, account, noise, engine, beta, sampled)
+
+
+def _engine(
+    data: DataSource, account: Ledger, noise: Noise, profile: str, workload: Workload | Iterable[Query] | None,
+    queries: int, beta: float, alpha: float | None, guard: float | None, reserve: float, allowed: tuple[Custom, ...],
+) -> Engine:  # fmt: skip
+    universe = data.universe
     if profile == "theory":
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
         convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
-        engine = theory.calibrated(
+        return theory.calibrated(
             data, account, noise, convex=convex, queries=queries, beta=beta, alpha=alpha, vouched=allowed
         )
-    else:
-        engine = prefitted(
-            data, account, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve,
-            vouched=allowed,
-        )  # fmt: skip
-    engine.resume(account.rest())
-    return Session(data, account, noise, engine)
+    return prefitted(
+        data, account, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve, vouched=allowed,
+    )  # fmt: skip
+
+
+def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict[str, Any]) -> Ledger:
+    from hedgerow import ledgers  # which needs what a plain install does not have
+
+    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
+    return ledgers.opened(url, budget, who=who, binding=binding)
 
 
 def release(
@@ -89,22 +141,51 @@ def release(
     method: Literal["adaptive", "mwem"] = "adaptive",
     beta: float = 0.05,
     seed: int | None = None,
+    progress: bool | None = None,
 ) -> Session:
     """Spend the whole budget at once on a workload known in advance; then ask and draw synthetic records for free.
 
     ``method``: "adaptive" is the engine of the practical profile; "mwem" the lecture's offline mechanism.
+    ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
     _require_options("practical", 1, beta, 0.0, 0.0)
-    data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed)
-    engine: Engine
-    if method == "mwem":
-        asked = workload.on(universe) if isinstance(workload, Workload) else list(workload or marginals(2).on(universe))
-        engine = released(data, ledger, noise, workload=[bound_to(query, universe) for query in asked], beta=beta)
-    else:
-        engine = prefitted(
-            data, ledger, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0, everything=True
+    workload = _workload(workload)
+    if method not in ("adaptive", "mwem"):
+        raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
+    with phases(progress):
+        tell(lambda: "reading the table")
+        data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed)
+        engine: Engine
+        if method == "mwem":
+            asked = (
+                workload.on(universe) if isinstance(workload, Workload) else list(workload or marginals(2).on(universe))
+            )
+            engine = released(data, ledger, noise, workload=[bound_to(query, universe) for query in asked], beta=beta)
+        else:
+            engine = prefitted(
+                data, ledger, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0, everything=True
+            )
+    return Session(data, ledger, noise, engine, beta)
+
+
+@contextmanager
+def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
+    """Ctrl-C while opening leaves what was charged and released in the ledger, and says so."""
+    ledger.take_up()
+    try:
+        yield
+    except KeyboardInterrupt as stopped:
+        way_out = (
+            "Open again with the same ledger to go on from there"
+            if resumable
+            else (
+                "It is lost with this ledger: count it, and pass ledger=hr.Accountant(budget) to be able to go on next time"
+            )
         )
-    return Session(data, ledger, noise, engine)
+        stopped.add_note(
+            f"{ledger.spent:.4g} of {ledger.budget.total:.4g} {ledger.budget.currency} was spent. {way_out}."
+        )
+        raise
 
 
 def _prepared(
@@ -116,6 +197,7 @@ def _prepared(
     ledger: Ledger | None,
     seed: int | None,
 ) -> tuple[DataSource, Ledger, Noise]:
+    _require_types(universe, budget, table, ledger, seed)
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
@@ -124,7 +206,75 @@ def _prepared(
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:
         raise InvalidInput("The table must have at least one row. Found 0. Check the source.")
+    advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=4)
     return data, account, Noise() if seed is None else Seeded(seed)
+
+
+def _require_types(universe: Any, budget: Any, table: Any, ledger: Any, seed: Any) -> None:
+    """Before anything is read: arguments of another type are refused in a sentence."""
+    wanted = [
+        ("universe", universe, Universe, "hr.Universe", "Declare it, as in hr.Universe(sex=hr.Flag())."),
+        ("budget", budget, Budget, "hr.Budget", "For example hr.Budget(epsilon=1, delta=1e-6)."),
+        ("table", table, str | None, "the name of a table", "Give a text, with a database URL."),
+        ("ledger", ledger, Ledger | None, "a ledger", "Pass an hr.Accountant, or leave it out."),
+        ("seed", seed, int | None, "a whole number", "Leave it out, unless this is a test."),
+    ]
+    for name, given, kind, called, way_out in wanted:
+        if not isinstance(given, kind):
+            article = "an " if called.startswith("hr") else ""
+            raise InvalidInput(f"{name} must be {article}{called}. Found {type(given).__name__}. {way_out}")
+
+
+def _workload(workload: Any) -> Workload | list[Query] | None:
+    """A workload, or the questions of one, each looked at before any row is."""
+    if workload is None or isinstance(workload, Workload):
+        return workload
+    asked = list(workload) if isinstance(workload, Iterable) and not isinstance(workload, str | bytes) else None
+    if asked is None or not all(isinstance(query, Query) for query in asked):
+        raise InvalidInput(
+            f"workload must be a workload, such as hr.marginals(2), or a list of questions. Found {type(workload).__name__}. "
+            "Give one of these, or leave it out."
+        )
+    return asked
+
+
+def _kept_rows(
+    rows: bool | str | Path | Rows,
+    source: Any,
+    data: DataSource,
+    universe: Universe,
+    budget: Budget,
+    table: str | None,
+    csv: Csv | None,
+) -> Rows | None:
+    """The store of raw values, of the same table as the counts."""
+    if rows is False:
+        return None
+    if budget.neighbours != "replace":
+        raise InvalidInput(
+            "rows must come with neighbours='replace', for the number of rows is in what a sample costs. Found 'add-remove'. "
+            "Leave rows out and ask counts, or use textbook.subsampled.poisson_plan at a public rate."
+        )
+    if not isinstance(rows, bool | str | Path | Rows):
+        raise InvalidInput(
+            f"rows must be True, a folder or a store of rows. Found {type(rows).__name__}. Say rows=True."
+        )
+    if isinstance(source, DataSource) and not isinstance(rows, Rows):
+        raise InvalidInput(
+            "rows must be a store where the source has counts alone. Found none. Open the file or frame itself, or give "
+            "rows=data.rows.stored(…)."
+        )
+    if not isinstance(rows, Rows):
+        folder = None if rows is True else rows
+        rows = stored(
+            source, columns_of(universe), folder, coded=universe, table=table, csv=csv, progress=sys.stderr.isatty()
+        )
+    if rows.rows != data.rows:  # a public number
+        raise InvalidInput(
+            f"The rows must be those of the table, {data.rows}. Found {rows.rows}. Open a source that does not change, and can be "
+            "read twice."
+        )
+    return rows
 
 
 def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
@@ -133,15 +283,15 @@ def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
     return tuple(losses)
 
 
-def _require_options(profile: str, queries: int, beta: float, reserve: float, guard: float | None) -> None:
+def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard: Any) -> None:
     if profile not in ("practical", "theory"):
         raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {profile!r}. Choose one.")
-    if not isinstance(queries, int) or queries < 1:
+    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
         raise InvalidInput(f"queries must be a whole number of at least 1. Found {queries!r}. Say how many you expect.")
-    if not 0 < beta < 1:
+    if not 0 < number(beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    shares = reserve + 2 * (guard or 0.0)
-    if not (reserve >= 0 and (guard is None or guard >= 0) and shares < 1):
+    kept, guarded = number(reserve), 0.0 if guard is None else number(guard)
+    if not (kept >= 0 and guarded >= 0 and kept + 2 * guarded < 1):
         raise InvalidInput(
             f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and {guard!r}. Lower them."
         )

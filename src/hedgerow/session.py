@@ -6,94 +6,58 @@ cost. Everything it stores or shows has been released and billed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, replace
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
-from hedgerow._types import Array
+from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
+from hedgerow.engines.practical.certificate import Certificate
+from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
+from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
-from hedgerow.questions.bound import Bound, Estimate, Labels, Source
-from hedgerow.questions.counts import BoundMarginal, Query
+from hedgerow.questions.bound import Bound, Estimate
+from hedgerow.questions.composed import Composed
+from hedgerow.questions.counts import BoundMarginal, Query, Resolution
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
+from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
+from hedgerow.report import Charge, Report
+from hedgerow.sql.result import Result, run
+from hedgerow.textbook.scq import Counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A private answer. ``error`` is a half-width that holds for all answers of the session at once with 1 − β.
-
-    Of a convex question ``value`` is θ and ``error`` a bound on its excess risk: how much larger its average loss on the
-    table may be than the least of the set. Of a table there is one ``error`` for each cell. It is None where nothing public
-    bounds it. ``resolution`` is how much of it the universe's bins account for; ``typical`` the size that errors of questions
-    like it have on average, which is no bound. ``cost`` is what was charged for it, in the budget's currency: ε when δ = 0,
-    else ρ.
-    """
-
-    query: Query
-    value: Any
-    error: float | Array | None
-    source: Source
-    cost: float
-    labels: Labels = ()
-    resolution: float | Array = 0.0
-    typical: float | Array | None = None
-
-    @property
-    def interval(self) -> tuple[Any, Any] | None:
-        """Where the truth lies, with 1 − β together with all other answers; None where nothing bounds it."""
-        return None if self.error is None else (self.value - self.error, self.value + self.error)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """A marginal as a table with one row per cell."""
-        import pandas as pd
-
-        columns = {"value": self.value, "error": self.error, "typical": self.typical}
-        if not self.labels:
-            return pd.DataFrame({name: [value] for name, value in columns.items()})
-        names, labels = [n for n, _ in self.labels], [list(v) for _, v in self.labels]
-        index = pd.MultiIndex.from_product(labels, names=names)
-        shape = np.shape(self.value)
-        cells = {
-            name: np.broadcast_to(np.nan if value is None else value, shape).ravel() for name, value in columns.items()
-        }
-        return pd.DataFrame(cells, index=index).reset_index()
-
-    def __repr__(self) -> str:
-        bar = "" if self.error is None else f" ± {np.max(self.error):.4g}"
-        value = f"{self.value:.6g}" if isinstance(self.value, float) else f"array{np.shape(self.value)}"
-        return f"Answer({value}{bar}, {self.source}, cost {self.cost:.3g})"
+REPORTED = 1000  # answers that a report has, the last ones
 
 
 class Memory:
     """An engine that is not asked twice: what was answered is answered again, unless a better bar is asked for."""
 
     def __init__(self, engine: Engine, ledger: Ledger) -> None:
-        """What the ledger knows was answered is known."""
         self._engine, self._ledger = engine, ledger
-        self._known: dict[Hashable, Estimate] = {bound.key: estimate for bound, estimate in ledger.answers()}
+        self._known: dict[Hashable, Estimate] = {}
+        self._ready: dict[Hashable, Estimate] = {}
 
-    def __contains__(self, key: Hashable) -> bool:
-        return key in self._known
+    def __contains__(self, bound: Bound[Any]) -> bool:
+        return self._known_of(bound) is not None
 
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
         kept = _copied(estimate)  # whoever gets the answer may change it
@@ -101,12 +65,42 @@ class Memory:
         self._ledger.note(bound, kept)
         return estimate
 
+    def prepare(self, queries: Iterable[Linear]) -> None:
+        """Answers to these that need nothing private, computed together, for when they are asked."""
+        fresh = {query.key: query for query in queries if query.key not in self._known}
+        free = self._engine.free(list(fresh.values()))
+        self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+
+    def ready(self, query: Linear) -> Estimate | None:
+        """What was prepared of it, now answered."""
+        found = self._ready.pop(query.key, None)
+        return None if found is None else self.keep(query, found)
+
+    def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
+        """What is composed of others is remembered too."""
+        if not isinstance(bound, Composed):
+            return bound.ask(self, within)
+        known = self._kept(bound, within)
+        asked: Any = self if within is None else Current(self, self._engine)
+        return self.keep(bound, bound.ask(asked, within)) if known is None else known
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
         known = self._kept(query, within)
+        if known is None and within is None:
+            known = self.ready(query)
         return self.keep(query, self._engine.linear(query, within)) if known is None else known
 
     def believed(self, query: Linear) -> float:
         return self._engine.believed(query)
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Not by what is known of its parts, whose bars may be too wide for it; what is found is known from now on."""
+        top, bottom = self._engine.ratio(numerator, denominator, within)
+        return self.keep(numerator, top), self.keep(denominator, bottom)
+
+    def has(self, bound: Bound[Any], within: float) -> bool:
+        """Whether it was answered with such a bar."""
+        return self._kept(bound, within) is not None
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         known = self._kept(table, within)
@@ -117,10 +111,34 @@ class Memory:
         return self.keep(question, self._engine.minimise(question, within)) if known is None else known
 
     def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
-        known = self._known.get(bound.key)
+        known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
         return replace(_copied(known), source="repeat")
+
+    def _known_of(self, bound: Bound[Any]) -> Estimate | None:
+        known = self._known.get(bound.key)
+        return self._ledger.recall(bound) if known is None else known
+
+
+class Current:
+    """A memory for what is bought: of a part that was answered before, the better of that and what is known by now."""
+
+    def __init__(self, memory: Memory, engine: Engine) -> None:
+        self._memory, self._engine = memory, engine
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        said = self._memory.linear(query, within)
+        free = self._engine.free([query]) if said.source == "repeat" else None
+        if not free or free[0].error is None or (said.error is not None and said.error <= free[0].error):
+            return said
+        return free[0]
+
+    def believed(self, query: Linear) -> float:
+        return self._engine.believed(query)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        return self._memory.marginal(table, within)
 
 
 def _copied(estimate: Estimate) -> Estimate:
@@ -135,10 +153,23 @@ def _copied(estimate: Estimate) -> Estimate:
 class Session(OneOnly):
     """Made by ``hr.open`` or ``hr.release``. Threads may share it: they take turns. A fork of its process cannot ask."""
 
-    def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, engine: Engine) -> None:
-        """``engine`` answers; the session remembers, scales and reports."""
+    def __init__(
+        self,
+        data: DataSource,
+        ledger: Ledger,
+        noise: Noise,
+        engine: Engine,
+        beta: float = 0.05,
+        sampling: Sampling | None = None,
+    ) -> None:
+        """``engine`` answers, ``sampling`` what is asked of rows; the session remembers, scales and reports.
+
+        ``beta``: with which bars may fail.
+        """
         self._ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
+        self._beta, self._sampling = beta, sampling
         self._memory = Memory(engine, ledger)
+        self._given: deque[Answer] = deque(maxlen=REPORTED)
 
     @property
     def ledger(self) -> Ledger:
@@ -169,6 +200,11 @@ class Session(OneOnly):
         return self._engine.rows
 
     @property
+    def certificate(self) -> Certificate | None:
+        """What holds of all small questions at once, asked or not: ``str`` says it. None where nothing was certified."""
+        return self._engine.certificate
+
+    @property
     def spent(self) -> float:
         """What has been spent, in the budget's currency (ε when δ = 0, else ρ)."""
         return self.ledger.spent
@@ -187,30 +223,98 @@ class Session(OneOnly):
         """Every billed use of the data so far, in order."""
         return tuple(replace(entry, private=entry.private and self.private) for entry in self.ledger.entries())
 
-    def ask(self, query: Query, *, within: float | None = None, scale: Scale = "fraction") -> Answer:
+    @property
+    def generalisation(self) -> Generalisation:
+        """What holds of the population that the rows are independent draws from, for all answers so far, and by which theorem."""
+        asked = sum(int(np.size(estimate.value)) for _, estimate in self.ledger.answers())
+        rows = self.rows if self.budget.neighbours == "replace" else None
+        return stated(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
+
+    def population_error(self, answer: Answer) -> float | None:
+        """The bar for the population of an answer given as a fraction; None where no theorem bounds it (``generalisation``)."""
+        if not bound_to(answer.query, self.universe).is_fraction:
+            return None
+        return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
+
+    def ask(
+        self,
+        query: Query,
+        *,
+        within: float | None = None,
+        scale: Scale = "fraction",
+        resolution: Resolution = "values",
+    ) -> Answer:
         """A private answer. ``within`` pays for a direct measurement exactly when the free bound is not that good.
 
-        Of a convex question it pays until the bound is that good or nothing is left: the bar says which.
+        It is a fraction of the rows, or of a mean, a quantile and others in the units of their values. Of a convex question it
+        pays until the bound is that good or nothing is left: the bar says which. ``resolution="bins"`` asks about the coded
+        table, in which a value is its bin's representative, and not about the values themselves.
         """
         _require_scale(scale)
-        wanted = None if within is None else number(within)
-        if wanted is not None and not 0 < wanted <= 1:
+        if type(query) is RowStatistic:
+            return self._asked_of_rows(query, None if within is None else _fraction(within), scale)
+        bound = bound_to(query, self.universe, resolution)
+        return self._asked(query, bound, None if within is None else _wanted(within, bound), scale)
+
+    @one_at_a_time
+    def price(self, query: Query, *, within: float, resolution: Resolution = "values") -> float:
+        """What asking it with this ``within`` would cost now, in the budget's currency; 0 where the free bar is that good.
+
+        It reads released values alone and charges nothing. Of a convex question it is the price of measuring the excess risk
+        once: learning from it, where it turns out too large, costs more. A guard's round that a part of the question opens is not
+        in it, nor what the theory profile charges, which sells no ``within``.
+        """
+        bound = bound_to(query, self.universe, resolution)
+        wanted = _wanted(within, bound)
+        return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)
+
+    def flip(self, predicate: Query, *, lies: float = 0.05) -> bool:
+        """What one row at random says to a question of yes or no; it lies with probability ``lies``. Needs ``rows``."""
+        with self.ledger.asking(predicate):
+            return self._of_rows().flip(predicate, lies)
+
+    def flips(self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None) -> Iterator[Counted]:
+        """The fraction of rows that say yes, better with every flip, for as long as you take more. Needs ``rows``.
+
+        All intervals of one call hold together, so you may stop by looking at them.
+        """
+        return self._of_rows().counting(predicate, lies, at_once)
+
+    def _of_rows(self) -> Sampling:
+        if self._sampling is None:
             raise InvalidInput(
-                f"within must be above 0 and at most 1. Found {within!r}. Give a fraction, such as 0.01."
+                "The session must be opened with rows to be asked of raw values. Found none. "
+                "Use hr.open(…, rows=True), or ask hr.count or hr.mean."
             )
-        return self._asked(query, bound_to(query, self.universe), wanted, scale)
+        return self._sampling
+
+    def _asked_of_rows(self, query: RowStatistic, within: float | None, scale: Scale) -> Answer:
+        with self.ledger.asking(query) as bill:
+            found = self._of_rows().ask(query, within)
+            times = self.rows if scale == "rows" else 1.0
+            error = None if found.error is None else found.error * times
+            return Answer(query, found.value * times, error, found.source, bill.cost)
 
     def ask_all(
-        self, queries: Iterable[Query], *, scale: Scale = "fraction", progress: bool | None = None
+        self,
+        queries: Iterable[Query],
+        *,
+        scale: Scale = "fraction",
+        resolution: Resolution = "values",
+        progress: bool | None = None,
     ) -> list[Answer]:
         """Answers to many questions, in order; the same as asking one by one, but vectorised where that changes nothing.
 
-        ``progress`` shows a bar; by default when there are more than 1,000 questions.
+        ``progress`` shows a bar; by default on a terminal and in a notebook, for more than 1,000 questions.
         """
         _require_scale(scale)
+        if isinstance(queries, Query | str) or not isinstance(queries, Iterable):
+            raise InvalidInput(
+                f"queries must be a list of questions. Found a {type(queries).__name__}. Put it in a list, or use ask."
+            )
         asked = list(queries)
         # a bad question is refused before anything is spent
-        bound = [bound_to(query, self.universe) for query in asked]
+        bound = [bound_to(query, self.universe, resolution) for query in asked]
         answers: list[Answer] = []
         with counting_bar("answering", len(asked), progress) as advance:
             for start in range(0, len(asked), AT_ONCE):
@@ -218,49 +322,152 @@ class Session(OneOnly):
                 answers += self._batch(list(zip(asked[some], bound[some], strict=True)), scale, advance)
         return answers
 
+    def sql(self, statement: str) -> pd.DataFrame:
+        """The rows of a SELECT from ``data``: each aggregate with its guaranteed and its typical error beside it.
+
+        Counts are in rows. Every declared value of what is grouped by has its row. docs/sql.md says what is supported.
+        """
+        return self.sql_result(statement).frame
+
+    def sql_result(self, statement: str) -> Result:
+        """The same, with answers in its cells."""
+        return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
+
     @one_at_a_time
-    def synthetic(self, rows: int | None = None) -> pd.DataFrame:
-        """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told."""
+    def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
+        """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told.
+
+        A number is drawn evenly inside its bin, for the hypothesis knows no more; with ``resolution="bins"`` it is the bin's
+        representative. What the session certifies of its answers is in the frame's ``attrs``: records are counted in whole
+        rows, and are that much farther from the table.
+        """
         import pandas as pd
 
         wanted = round(self.rows) if rows is None else rows
-        if not isinstance(wanted, int | np.integer) or wanted < 1:
+        if not isinstance(wanted, int | np.integer) or isinstance(wanted, bool) or wanted < 1:
             raise InvalidInput(f"rows must be a whole number of at least 1. Found {rows!r}. Say how many records.")
-        codes = self.hypothesis.sample(int(wanted), self._noise.generator(), rounded=True)
-        return pd.DataFrame(self.universe.decode(codes, numeric=True))
+        if resolution not in ("values", "bins"):
+            raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
+        generator = self._noise.generator()
+        codes = self.hypothesis.sample(int(wanted), generator, rounded=True)
+        if resolution == "bins":
+            columns = self.universe.decode(codes, numeric=True)
+        else:
+            columns = {
+                name: self.universe[name].draw(codes[:, i], generator.random(len(codes)))
+                for i, name in enumerate(self.universe.names)
+            }
+        records = pd.DataFrame(columns)
+        if self.certificate is not None:
+            records.attrs["certificate"] = str(self.certificate)  # a text, which every file of a frame can hold
+        return records
 
     @one_at_a_time
     def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
         """Answers in order. Where the engine can answer for free they are computed together."""
-        fresh = {b.key: b for _, b in asked if isinstance(b, Linear) and b.key not in self._memory}
-        free = self._engine.free(list(fresh.values()))
-        ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
-        for query, bound in asked:
-            found = ready.pop(bound.key, None)
-            if found is None:
-                answers.append(self._asked(query, bound, None, scale))
-            else:
-                self._memory.keep(bound, found)
-                answers.append(self._answer(query, bound, found, 0.0, scale))
-            advance()
+        try:
+            for query, bound in asked:
+                found = self._memory.ready(bound) if isinstance(bound, Linear) else None
+                if found is None:
+                    answers.append(self._asked(query, bound, None, scale))
+                else:
+                    answers.append(self._answer(query, bound, found, 0.0, scale))
+                advance()
+        finally:
+            self._memory.prepare(())  # what was not asked after all is forgotten, for later it may be known better
         return answers
 
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         with self.ledger.asking(query) as bill:
-            estimate = bound.ask(self._memory, within)
+            estimate = self.ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
-        if scale == "rows" and bound.is_fraction:
-            error = None if error is None else self._engine.error_in_rows(value, error)
+        in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
+        if in_rows or (scale == "rows" and bound.is_fraction):
+            reach = bound.reach(value) if in_rows else np.abs(value)  # type: ignore[attr-defined]
+            error = None if error is None else self._engine.error_in_rows(reach, error)
             value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
-        return Answer(query, value, error, estimate.source, cost, bound.labels, coarse, usual)
+        labels = bound.labels if estimate.labels is None else estimate.labels
+        answer = Answer(query, value, error, estimate.source, cost, labels, coarse, usual)
+        self._given.append(answer)
+        return answer
+
+    def report(self) -> Report:
+        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private."""
+        certificate = self.certificate
+        return Report(
+            self._facts(),
+            tuple((name, type(self.universe[name]).__name__, self.universe[name].size) for name in self.universe.names),
+            None if certificate is None else str(certificate),
+            tuple(
+                Charge(e.why, "" if e.asked is None else repr(e.asked), ", ".join(map(repr, e.events)), e.cost)
+                for e in self.log
+            ),
+            tuple(self._given),
+        )
+
+    def _facts(self) -> dict[str, Any]:
+        """What anybody may know of the session as a whole."""
+        public = self.budget.neighbours == "replace"
+        return {
+            "private": "yes" if self.private else "NO: the noise comes from a seed",
+            "epsilon": self.budget.epsilon,
+            "delta": self.budget.delta,
+            "neighbours": self.budget.neighbours,
+            "rows" if public else "rows_estimated": self.rows,
+            "cells": self.universe.size,
+            "spent": self.spent,
+            "spent_of": self.budget.total,
+            "currency": self.budget.currency,
+        }
+
+    def _repr_html_(self) -> str:
+        certificate = self.certificate
+        said = "" if certificate is None else _html.paragraph(certificate)
+        return _html.table(("session", ""), self._lines()) + said
+
+    def __str__(self) -> str:
+        return "\n".join(f"{name:>15}  {fact}" for name, fact in self._lines())
+
+    def _lines(self) -> list[tuple[str, str]]:
+        return [
+            (name.replace("_", " "), f"{fact:.6g}" if isinstance(fact, float) else str(fact))
+            for name, fact in self._facts().items()
+        ]
 
     def __repr__(self) -> str:
         warning = f"NOT PRIVATE: seed {self._noise.seed}, " if isinstance(self._noise, Seeded) else ""
         return f"Session({warning}{self.universe!r}, {self.budget!r}, spent {self.spent:.4g} of {self.budget.total:.4g} {self.budget.currency})"
+
+
+def _linears(bound: Bound[Any]) -> Iterable[Linear]:
+    """The linear queries that a question is sure to need."""
+    if isinstance(bound, Linear):
+        return (bound,)
+    return bound.linears if isinstance(bound, Composed) else ()
+
+
+def _wanted(within: Any, bound: Bound[Any]) -> float:
+    """A bar that may be asked for: a fraction of the rows, or in the units of the answer."""
+    if not isinstance(bound, Composed) or bound.is_fraction:
+        return _fraction(within)
+    if bound.in_rows:
+        raise InvalidInput(f"within must be left out of a total. Found {within!r}. Buy the mean, which is of one row.")
+    wanted = number(within)
+    if not 0 < wanted < np.inf:
+        raise InvalidInput(f"within must be above 0. Found {within!r}. Give it in the units of the answer.")
+    return wanted
+
+
+def _fraction(within: Any) -> float:
+    wanted = number(within)
+    if not 0 < wanted <= 1:
+        raise InvalidInput(f"within must be above 0 and at most 1. Found {within!r}. Give a fraction, such as 0.01.")
+    return wanted
 
 
 def _require_scale(scale: str) -> None:

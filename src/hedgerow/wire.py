@@ -8,29 +8,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import hedgerow.engines.wire  # noqa: F401  # registers its kinds
-from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.answer import OPERATORS, Answer, Combination
+from hedgerow.engines.wire import Account, Answered, bound_question, question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
 from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import BoundMarginal, Query
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.counts import marginal as make_marginal
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.counts import Query
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import dumps, from_json, inner, loads, register, thing, to_json
 from hedgerow.questions.wire_values import (
     Json,
     read_number,
     read_pairs,
+    read_text,
     read_value,
     refuse,
     write_number,
     write_text,
     write_value,
 )
-from hedgerow.session import Answer
 
 __all__ = ["dumps", "from_json", "ledger_from_lines", "ledger_lines", "loads", "to_json"]
 
@@ -63,35 +60,26 @@ def _read_labels(record: Json) -> tuple[Any, ...]:
 register("answer", Answer, _write_answer, _read_answer)
 
 
-class Answered:
-    """A question that was answered, bound to its universe, and what was said."""
-
-    def __init__(self, question: Linear | Query, estimate: Estimate) -> None:
-        self.question, self.estimate = question, estimate
+def _write_part(part: Query | float) -> Json:
+    return inner(part) if isinstance(part, Query) else write_number("A part", part)
 
 
-register(
-    "answered",
-    Answered,
-    lambda note: {"question": inner(note.question), "estimate": inner(note.estimate)},
-    lambda question, estimate: Answered(
-        thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate)
-    ),
-)
+def _read_part(record: Json) -> Query | float:
+    return thing("a part", record, Query) if isinstance(record, dict) else read_number("A part", record)
 
 
-class Account:
-    """What a ledger is opened with: its budget, and the δ set aside for events that have one of their own."""
-
-    def __init__(self, budget: Budget, slack: float) -> None:
-        self.budget, self.slack = budget, slack
+def _read_combination(operator: Json, left: Json, right: Json) -> Combination:
+    sign = read_text("operator", operator)
+    if sign not in OPERATORS:
+        refuse("operator", f"one of {' '.join(OPERATORS)}", sign)
+    return Combination(sign, _read_part(left), _read_part(right))
 
 
 register(
-    "account",
-    Account,
-    lambda account: {"budget": inner(account.budget), "slack": write_number("slack", account.slack)},
-    lambda budget, slack: Account(thing("budget", budget, Budget), read_number("slack", slack)),
+    "arithmetic",
+    Combination,
+    lambda made: {"operator": made.operator, "left": _write_part(made.left), "right": _write_part(made.right)},
+    _read_combination,
 )
 
 
@@ -104,9 +92,9 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
     for entry in ledger.entries():
         yield dumps(entry)
     for bound, estimate in ledger.answers():
-        question = _question(bound)
-        if question is not None:
-            yield dumps(Answered(question, estimate))
+        asked = question_of(bound)
+        if asked is not None:
+            yield dumps(Answered(asked[0], estimate, asked[1]))
 
 
 def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
@@ -124,7 +112,7 @@ def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
             case Entry() if account is not None:
                 entries.append(found)
             case Answered() if account is not None:
-                answers.append((_bound(found.question, universe), found.estimate))
+                answers.append((bound_question(found.question, universe, found.resolution), found.estimate))
             case _:
                 raise InvalidInput(
                     f"A line of a ledger must be its account, the first, or an entry or an answer. Found {type(found).__name__}. "
@@ -133,23 +121,3 @@ def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
     if account is None:
         raise InvalidInput("A ledger must begin with its account. Found no line. Read the lines as they were written.")
     return Accountant(account.budget, account.slack, entries, answers)
-
-
-def _question(bound: Bound[Any]) -> Linear | Query | None:
-    """What has a form, and binds to the same question again."""
-    match bound:
-        case Linear():
-            return bound
-        case BoundMarginal():
-            return make_marginal(*bound.attributes)
-        case BoundMinimize(risk=risk, over=over) if risk.is_glm:
-            return Minimize(risk.loss, over)  # type: ignore[attr-defined]
-    return None
-
-
-def _bound(question: Linear | Query, universe: Universe) -> Bound[Any]:
-    if isinstance(question, Query):
-        return bound_to(question, universe)
-    if universe.sizes(question.attributes) != question.shape:
-        raise InvalidInput("A linear query must be of the session's universe. Found another shape. Pass its universe.")
-    return question

@@ -242,7 +242,7 @@ def test_within_pays_for_the_bound_it_promises_and_a_repeat_is_free(budget) -> N
     pairs = [hr.marginal("age", "smoker"), hr.marginal("sex", "smoker")]
     session = opened(large(20), budget=budget, reserve=0.5, workload=pairs, guard=0.0)
     before, question = session.spent, QUESTIONS[0]
-    assert session.ask(question).error is None  # the three attributes were never measured together
+    assert session.ask(question).error > 0.5  # the three attributes were never measured together
     bought = session.ask(question, within=0.05)
     assert bought.source == "measured" and bought.error <= 0.05
     assert bought.cost == pytest.approx(session.spent - before) and bought.cost > 0 and session.remaining >= 0
@@ -363,7 +363,7 @@ def test_a_release_answers_convex_questions_from_its_hypothesis(table) -> None:
     assert offline.ask(QUESTIONS[0]).error is None
     with pytest.raises(BudgetExceeded, match=r"within must be left out of a convex question to a release"):
         offline.ask(QUESTIONS[0], within=0.1)
-    with pytest.raises(InvalidInput, match=r"workload of method='mwem' must be of linear questions"):
+    with pytest.raises(InvalidInput, match=r"workload of method='mwem' must be of counts, tables and means"):
         hr.release(table, universe=SMALL, budget=hr.Budget(5.0, 1e-6), method="mwem", workload=[QUESTIONS[0]])
 
 

@@ -10,11 +10,14 @@ import scipy.sparse as sp
 
 pytest.importorskip("sklearn")
 from sklearn.base import clone
-from sklearn.model_selection import cross_val_score
+from sklearn.exceptions import FitFailedWarning
+from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.utils.estimator_checks import check_estimator
 
 from hedgerow import erm, errors
+from hedgerow.erm import estimators
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(1.0, 1e-6)
@@ -118,10 +121,78 @@ def test_it_works_inside_scikit_learns_tools() -> None:
     assert cross_val_score(model, X, y, cv=3).mean() > 0.8
 
 
-def test_an_accountant_is_refused_for_it_would_be_copied() -> None:
+def test_an_accountant_is_no_budget_of_one_fit() -> None:
     X, y, _ = line(50)
     with pytest.raises(errors.InvalidInput, match="Budget"):
         erm.Ridge(budget=Accountant(BUDGET)).fit(X, y)
+
+
+ONE_FIT = Budget(0.2, 1e-6)
+
+
+@pytest.mark.parametrize("name", [*CLASSIFIERS, *REGRESSORS])
+def test_every_fit_is_charged_to_the_ledger_whichever_clone_it_is_of(name) -> None:
+    X, y = classes(300, 3) if name in CLASSIFIERS else line(300)[:2]
+    ledger = Accountant(BUDGET)
+    model = getattr(erm, name)(budget=ONE_FIT, ledger=ledger, random_state=0).fit(X, y)
+    spent = ledger.spent
+    assert 0.9 * ONE_FIT.total < spent <= ONE_FIT.total * (1 + 1e-9)
+    clone(model).fit(X, y)
+    assert ledger.spent == pytest.approx(2 * spent)
+    assert all(entry.why.startswith("erm: ") and entry.released for entry in ledger.entries())
+
+
+def test_a_search_stops_when_the_ledger_is_empty() -> None:
+    X, y, _ = line(300)
+    ledger = Accountant(BUDGET)
+    model = erm.Ridge(budget=ONE_FIT, ledger=ledger, label_bound=4.0, random_state=0)
+    affordable = int(BUDGET.total / ONE_FIT.total)
+    search = GridSearchCV(model, {"alpha": np.geomspace(0.1, 10, affordable)}, cv=2, error_score="raise")
+    with pytest.raises(errors.BudgetExceeded, match=r"A fit must cost at most rho = .* what is left"):
+        search.fit(X, y)
+    assert len(ledger.entries()) == affordable and ledger.spent <= BUDGET.total
+    with pytest.raises(errors.BudgetExceeded), pytest.warns(FitFailedWarning):  # by default it fails at the refit
+        GridSearchCV(model.set_params(ledger=Accountant(BUDGET)), search.param_grid, cv=2).fit(X, y)
+
+
+def test_a_fit_that_does_not_fit_spends_nothing() -> None:
+    """Not even where what is left would pay for the first of three classes."""
+    X, y = classes(300, 3)
+    ledger = Accountant(BUDGET)
+    ledger.charge(Gaussian(1.0, (2 * (BUDGET.total - 0.5 * ONE_FIT.total)) ** -0.5))
+    spent = ledger.spent
+    with pytest.raises(errors.BudgetExceeded):
+        erm.LogisticRegression(budget=ONE_FIT, ledger=ledger, random_state=0).fit(X, y)
+    assert ledger.spent == spent
+
+
+@pytest.mark.parametrize(
+    ("ledger", "message"),
+    [
+        (BUDGET, r"ledger must be an Accountant. Found a Budget"),
+        (Accountant(Budget(1.0, 0.0)), "budget must have the neighbours of the ledger's"),
+        (Accountant(Budget(1.0, 1e-6, neighbours="add-remove")), "budget must have the neighbours of the ledger's"),
+    ],
+)
+def test_a_ledger_that_cannot_pay_is_refused_by_name(ledger, message) -> None:
+    X, y, _ = line(50)
+    with pytest.raises(errors.InvalidInput, match=message):
+        erm.Ridge(budget=ONE_FIT, ledger=ledger).fit(X, y)
+
+
+def test_a_second_fit_without_a_ledger_is_warned_about_once(monkeypatch) -> None:
+    X, y, _ = line(50)
+    monkeypatch.setattr(estimators, "_unaccounted", estimators._Unaccounted())
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        erm.Ridge(budget=ONE_FIT, ledger=Accountant(BUDGET), random_state=0).fit(X, y)
+        model = erm.Ridge(budget=ONE_FIT, random_state=0).fit(X, y)
+        assert not [w for w in seen if w.category is errors.UnaccountedWarning]
+        for _ in range(3):
+            clone(model).fit(X, y)
+    said = [w for w in seen if w.category is errors.UnaccountedWarning]
+    assert len(said) == 1 and "Found a second fit without one" in str(said[0].message)
+    assert said[0].filename == __file__
 
 
 def test_classes_read_off_the_labels_are_warned_about_and_stated_ones_are_not() -> None:

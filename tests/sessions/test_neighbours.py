@@ -144,6 +144,20 @@ LINEAR = [
     hr.marginal("a"),
     hr.marginal("b", "c"),
 ]
+STATISTICS = [
+    hr.median("a"),
+    hr.quantile("a", 0.9, where=hr.count(b=True) | hr.count(c="x")),
+    hr.variance("a"),
+    hr.total("a", where=hr.count(c="y")),
+    hr.correlation("a", "b"),
+    hr.share(hr.count(b=True), where=hr.count(a=(1, 2))),
+    hr.ratio(hr.count(a=0), hr.count(c="x")),
+    hr.difference(hr.count(a=0), hr.count(b=True)),
+    hr.difference(hr.mean("a"), hr.mean("a", where=hr.count(c="x"))),
+    hr.group_by("c").mean("a"),
+    hr.histogram("a", where=hr.count(b=False)),
+    hr.top("a", 2),
+]
 BAD: list[Any] = [
     hr.count(nobody=1),
     hr.count(c="no such label"),
@@ -236,6 +250,27 @@ class Analyst:
 
         return shown
 
+    def statistics(self) -> Callable[[], Any]:
+        question, within = self.pick(STATISTICS), self.pick([None, 0.5, 0.1, 0.02, 1e-3])
+        return lambda: self.session.ask(question, within=within)
+
+    def price(self) -> Callable[[], Any]:
+        question, within = self.pick(STATISTICS + LINEAR + CONVEX[:2]), self.pick(WITHIN)
+        return lambda: self.session.price(question, within=within)
+
+    def report(self) -> Callable[[], Any]:
+        """What a session says of itself as a whole."""
+
+        def told() -> Any:
+            s, report = self.session, self.session.report()
+            return [s.certificate, str(s), s._repr_html_(), report.html, report.json, repr(report)]
+
+        return told
+
+    def sql(self) -> Callable[[], Any]:
+        statement = self.pick(["SELECT c, COUNT(*), AVG(a) FROM data GROUP BY c", "SELECT SUM(a) FROM data WHERE b"])
+        return lambda: self.session.sql(statement)
+
     def wire(self) -> Callable[[], Any]:
         return lambda: list(hr.wire.ledger_lines(self.session.ledger))
 
@@ -291,6 +326,8 @@ ACTS = [
     "counts", "buying", "convex", "buying_convex", "refused", "bad_question", "batch", "bad_batch", "synthetic", "look",
     "wire", "frame_of_an_answer", "estimator", "median", "erm", "erm", "erm",
 ]  # fmt: skip
+
+ASKED = ("statistics", "price", "statistics", "price", "statistics", "sql", "statistics", "price", "counts", "report")
 
 # A session
 
@@ -367,9 +404,15 @@ CASES = {
     "guarded": Case("large", epsilon=5.0, options=WATCHED, tops=2, acts=STREAM),
     "guarded, with few rows": Case(epsilon=2.0, options=WATCHED, tops=2, acts=STREAM),
     "guarded, add-remove": Case("large", "add-remove", epsilon=5.0, options=WATCHED, tops=2, acts=STREAM),
+    **{
+        f"statistics, {kind}{neighbours}": Case("large", neighbours, delta, 1.0, (("reserve", 0.5),), acts=2 * ASKED)
+        for kind, delta in (("pure, ", 0.0), ("", 1e-6))
+        for neighbours in ("replace", "add-remove")
+    },
+    "statistics, guarded": Case("large", epsilon=5.0, options=WATCHED, tops=2, acts=2 * ASKED),
     "wild noise": Case(options=RESERVE, wild=3),
     "wild noise, add-remove": Case(neighbours="add-remove", options=RESERVE, wild=2),
-    "theory": Case("huge", options=THEORY),
+    "theory": Case("huge", options=THEORY, tops=2),
     "theory, add-remove": Case("huge", neighbours="add-remove", options=THEORY),
     "theory, pure": Case("huge", delta=0.0, options=(("profile", "theory"), ("queries", 50))),
     "workload": Case(options=(("workload", [hr.marginal("a"), hr.count(b=True)]), *RESERVE)),

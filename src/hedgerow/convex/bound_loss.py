@@ -317,7 +317,7 @@ def _label_table(loss: LinearLoss, universe: Universe) -> Array:
 
 
 def _restriction(where: Query, universe: Universe) -> Linear:
-    bound = bound_to(where, universe)
+    bound = bound_to(where, universe, "bins")  # a loss is of the coded table
     if not (isinstance(bound, Linear) and bound.is_count):
         raise InvalidInput(
             f"where must be true or false for each record. Found {where!r}. Give a count, such as count(sex='F')."

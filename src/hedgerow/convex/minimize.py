@@ -27,7 +27,7 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.questions.bound import Estimate, Labels
-from hedgerow.questions.counts import QUESTIONS, Query
+from hedgerow.questions.counts import QUESTIONS, Query, Resolution
 from hedgerow.questions.universe import Universe
 
 LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
@@ -111,7 +111,8 @@ class Minimize(Query):
     def __init__(self, loss: Loss | Custom, over: ConvexSet) -> None:
         self.loss, self.over = loss, over
 
-    def on(self, universe: Universe) -> BoundMinimize:
+    def on(self, universe: Universe, resolution: Resolution = "values") -> BoundMinimize:
+        """Of the coded table at either resolution: a loss is of representative values."""
         _require_own(self.loss, self.over)
         risk = self.loss.on(universe)
         self.over.require(risk.dimension)

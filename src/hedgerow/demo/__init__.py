@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from hedgerow._types import Array
+from hedgerow.answer import Answer
 from hedgerow.bench import unsafe_answer
 from hedgerow.data import Table
 from hedgerow.opening import open as open_session
@@ -21,11 +23,27 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.attributes import Categories, Flag, Range
-from hedgerow.questions.counts import Query, count
+from hedgerow.questions.counts import Count, Query, count
 from hedgerow.questions.universe import Universe
 from hedgerow.session import Session
 
 QUESTIONS = 5000
+NO_VISIT, MANY_VISITS = {"[0, 1)"}, {"[9, 15)", "[15, 80]"}
+LIMITED = {"[0.5, 1]"}
+SHOWN: tuple[Query, ...] = (  # what the experiment was about: whether people who pay more see the doctor less
+    count(coinsurance=0),
+    count(coinsurance=0, visits=NO_VISIT),
+    count(coinsurance=0, visits=MANY_VISITS),
+    count(coinsurance=95),
+    count(coinsurance=95, visits=NO_VISIT),
+    count(coinsurance=95, visits=MANY_VISITS),
+    count(health="poor"),
+    count(health="poor", visits=MANY_VISITS),
+    count(health="excellent", visits=NO_VISIT),
+    count(physical_limitation=LIMITED),
+    count(physical_limitation=LIMITED, health="excellent"),
+    count(individual_deductible=True, coinsurance=0),
+)
 
 
 def path() -> Path:
@@ -48,7 +66,10 @@ def universe() -> Universe:
 
 
 def questions(how_many: int, rng: np.random.Generator) -> Iterator[Query]:
-    """Random conjunctions of one to three attributes: intervals of bins, or sets of categories."""
+    """Random conjunctions of one to three attributes: some neighbouring bins, by their labels, or one category.
+
+    Whole bins, so that what is asked is what the universe can tell.
+    """
     declared = universe()
     for _ in range(how_many):
         predicates: dict[str, Any] = {}
@@ -56,7 +77,7 @@ def questions(how_many: int, rng: np.random.Generator) -> Iterator[Query]:
             attribute = declared[str(name)]
             if attribute.ordered and attribute.values is not None:
                 low, high = sorted(rng.integers(0, attribute.size, 2))
-                predicates[str(name)] = (float(attribute.values[low]), float(attribute.values[high]))
+                predicates[str(name)] = set(attribute.labels[low : high + 1])
             else:
                 predicates[str(name)] = attribute.labels[rng.integers(attribute.size)]
         yield count(predicates)
@@ -74,38 +95,60 @@ def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: in
     with console.status("learning a private hypothesis of the data"):
         data = Table(path(), universe())
         session = open_session(data, universe=universe(), budget=budget, queries=how_many)
-    asked = list(questions(how_many, Noise().generator()))
+    asked = [*SHOWN, *questions(how_many - len(SHOWN), Noise().generator())][:how_many]
     answers = session.ask_all(asked, progress=True)
     truth = np.array([unsafe_answer(data, query) for query in asked])
-    values = np.array([answer.value for answer in answers])
+    off = np.abs(np.array([answer.value for answer in answers]) - truth)
     console.print(_table(asked, answers, truth))
-    covered = np.mean(
-        [abs(a.value - t) <= (1.0 if a.error is None else a.error) for a, t in zip(answers, truth, strict=True)]
-    )
-    console.print(
-        f"{how_many:,} questions · mean error {np.abs(values - truth).mean():.4%} · worst {np.abs(values - truth).max():.3%} · "
-        f"{covered:.1%} inside their error bars\n"
-        f"spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}: (ε = {epsilon:g}, δ = {delta:g}) for everything above, "
-        "however many questions follow"
-    )
-    picture = _picture(folder, session, np.abs(values - truth), truth)
+    console.print(headline(answers, truth, session), highlight=False)
+    picture = _picture(folder, session, off, truth)
     console.print(f"picture: {picture}")
     return picture
 
 
-def _table(asked: list[Query], answers: list[Any], truth: np.ndarray[Any, Any]) -> Any:
+def headline(answers: list[Answer], truth: Array, session: Session) -> str:
+    """What was asked, for what, and how far off the answers are: in a sentence, and what that cost in another."""
+    off = np.array([abs(float(answer) - t) for answer, t in zip(answers, truth, strict=True)])
+    inside = np.mean([o <= (1.0 if a.error is None else a.error) for a, o in zip(answers, off, strict=True)])
+    widest = max(1.0 if a.error is None else float(a.error) for a in answers)
+    within = (
+        "each within its guaranteed error" if inside == 1 else f"{inside:.2%} of them within their guaranteed error"
+    )
+    budget = session.budget
+    return (
+        f"{len(answers):,} questions about {session.rows:,.0f} person-years cost ε = {budget.epsilon:g} in all, and the answers are "
+        f"{off.mean():.2%} off on average and {off.max():.2%} at most, {within} (± {widest:.2%} where widest).\n"
+        f"Spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}, that is (ε = {budget.epsilon:g}, δ = "
+        f"{budget.delta:g}), for everything above, however many questions follow."
+    )
+
+
+def _table(asked: list[Query], answers: list[Answer], truth: Array) -> Any:
     from rich.table import Table
 
     table = Table(title="a dozen of the answers (the truth is shown because this table is public)")
-    for column in ("question", "private answer", "error bar", "truth"):
-        table.add_column(column, justify="left" if column == "question" else "right")
-    for query, answer, true in list(zip(asked, answers, truth, strict=True))[:12]:
-        bar = "none" if answer.error is None else f"± {answer.error:.2%}"
-        table.add_row(repr(query), f"{answer.value:.3%}", bar, f"{true:.3%}")
+    for column in ("share of the records with …", "private", "guaranteed", "typical", "truth"):
+        table.add_column(column, justify="right" if table.columns else "left")
+    for query, answer, true in list(zip(asked, answers, truth, strict=True))[: len(SHOWN)]:
+        bars = ["unknown" if bar is None else f"± {bar:.2%}" for bar in (answer.error, answer.typical)]
+        table.add_row(words(query), f"{answer.value:.2%}", *bars, f"{true:.2%}")
     return table
 
 
-def _picture(folder: Path, session: Session, errors: np.ndarray[Any, Any], truth: np.ndarray[Any, Any]) -> Path:
+def words(query: Query) -> str:
+    """A question as people would write it: neighbouring bins as one."""
+    said, declared = [], universe()
+    for name, wanted in query.predicates if isinstance(query, Count) else ():
+        if isinstance(wanted, set):
+            bins = [label for label in declared[name].labels if label in wanted]
+            ends = f"{bins[0].partition(',')[0]},{bins[-1].partition(',')[2]}"
+            said.append(f"{name} in {ends}")
+        else:
+            said.append(f"{name} {wanted}")
+    return ", ".join(said).replace("_", " ")
+
+
+def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Path:
     """Mean and largest error after k questions: the session's, and that of noise on every answer at the same budget."""
     import matplotlib
 

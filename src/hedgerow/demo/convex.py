@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow.answer import Answer
 from hedgerow.bench import unsafe_excess_risk
 from hedgerow.convex.minimize import BoundMinimize, minimize
 from hedgerow.convex.sets import L2Ball
@@ -36,7 +37,7 @@ from hedgerow.opening import open as open_session
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count
-from hedgerow.session import Answer, Session
+from hedgerow.session import Session
 
 QUESTIONS = 1000
 MOST_FEATURES = 3

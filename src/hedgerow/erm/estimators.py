@@ -12,8 +12,12 @@ What rows hold is never refused: every value is read by the rules of ``values``,
 label is the stated class that it spells, or the one of the same number; any other label is of the first class in ``classes_``.
 
 An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
-bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget. An Accountant is
-not accepted: scikit-learn copies parameters, and a copied account would be spent twice.
+bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget.
+
+Every fit pays ``budget``. Two fits on the same people, as in a search or a cross-validation, spend it twice, so give them an
+account: ``LogisticRegression(budget=Budget(0.1, 1e-6), ledger=Accountant(Budget(1.0, 1e-6)))``. Each fit is charged there, whichever
+clone it is of, for a clone has the same account; when it is empty, ``fit`` raises BudgetExceeded before it looks at a row. In a
+search use ``error_score="raise"``, and no processes: an account stays in its own.
 """
 
 from __future__ import annotations
@@ -36,9 +40,9 @@ from hedgerow.erm import values
 from hedgerow.erm.auto import auto, whitens
 from hedgerow.erm.solver import Result
 from hedgerow.erm.solvers.lasso import lasso
-from hedgerow.errors import InvalidInput, NotPrivateWarning
+from hedgerow.errors import BudgetExceeded, InvalidInput, NotPrivateWarning, UnaccountedWarning
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Accountant
+from hedgerow.privacy.ledger import Accountant, Ledger
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
@@ -49,6 +53,26 @@ except ImportError as missing:  # pragma: no cover
     raise ImportError(
         "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
     ) from missing
+
+
+class _Unaccounted:
+    """How many fits of this process had no account: a public fact, said once."""
+
+    def __init__(self) -> None:
+        self.fits = 0
+
+    def fitted(self) -> None:
+        self.fits += 1
+        if self.fits == 2:
+            warnings.warn(
+                "Fits on the same people must share one account. Found a second fit without one, which spends its budget "
+                "again. Pass ledger=Accountant(total) to them, unless their people differ.",
+                UnaccountedWarning,
+                stacklevel=5,
+            )
+
+
+_unaccounted = _Unaccounted()
 
 
 class _Linear(BaseEstimator):  # type: ignore[misc]
@@ -62,8 +86,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
 
     def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
         """Finite features, and labels as they are. Looks at shapes and names, not at values."""
-        if not isinstance(self.budget, Budget):
-            raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
+        self._require_payer()
         features = values.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
         labels = values.column(_flat(y))
@@ -73,7 +96,37 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
         return features, labels
 
-    def _solve(self, X: Any, y: Array, loss: Loss, budget: Budget | Accountant, **choices: Any) -> Result:
+    def _require_payer(self) -> None:
+        """A budget, and an account that has as much; or a warning at the second fit that nobody adds them up."""
+        if not isinstance(self.budget, Budget):
+            raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
+        if self.ledger is None:
+            _unaccounted.fitted()
+            return
+        if not isinstance(self.ledger, Ledger):
+            raise InvalidInput(
+                f"ledger must be an Accountant. Found a {type(self.ledger).__name__}. Use Accountant(Budget(1.0, 1e-6))."
+            )
+        theirs = self.ledger.budget
+        if (theirs.pure, theirs.neighbours) != (self.budget.pure, self.budget.neighbours):
+            raise InvalidInput(
+                "budget must have the neighbours of the ledger's, and a delta of 0 where it has. Found others. Match them."
+            )
+        if self.budget.total > self.ledger.remaining * (1 + 1e-12):
+            raise BudgetExceeded(
+                f"A fit must cost at most {theirs.currency} = {self.ledger.remaining:.4g}, what is left of "
+                f"{theirs.total:.4g}. Found {self.budget.total:.4g}. Fit fewer models, or each with a smaller budget."
+            )
+
+    def _payment(self, parts: int = 1) -> dict[str, Any]:
+        """What the solver is told of who pays, and how much, for each of so many parts of a fit."""
+        if self.ledger is not None:
+            return {"budget": self.ledger, "spend": self.budget.total / parts}
+        if parts == 1:
+            return {"budget": self.budget}
+        return {"budget": Accountant(self.budget), "spend": self.budget.total / parts}
+
+    def _solve(self, X: Any, y: Array, loss: Loss, **choices: Any) -> Result:
         X = self._with_intercept(X)
         seed = None if self.random_state is None else int(self.random_state)
         bound = self.row_bound * (math.sqrt(2) if self.fit_intercept else 1.0)
@@ -82,7 +135,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             radius = 2.5 * math.sqrt(X.shape[1]) if self.radius is None else self.radius
             over = L2Ball(radius / self.row_bound)
         return auto(
-            X, y, loss=loss, over=over, budget=budget, row_bound=bound, rows=self.rows, seed=seed, **choices
+            X, y, loss=loss, over=over, row_bound=bound, rows=self.rows, seed=seed, **choices
         )  # fmt: skip
 
     def _with_intercept(self, X: Any) -> Any:
@@ -105,7 +158,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
     def __init__(
         self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, fit_intercept: bool = True,
-        classes: Any = None, rows: int | None = None, random_state: int | None = None,
+        classes: Any = None, rows: int | None = None, random_state: int | None = None, ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.budget = budget
         self.radius = radius
@@ -114,6 +167,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         self.classes = classes
         self.rows = rows
         self.random_state = random_state
+        self.ledger = ledger
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -137,9 +191,8 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
             raise InvalidInput("y must have two classes or more. Found 1 class. State them all in classes.")
         codes = _codes(y, self.classes_)
         positives = [1] if self.classes_.size == 2 else list(range(self.classes_.size))
-        payer = Accountant(self.budget) if len(positives) > 1 else self.budget
-        choices = {"spend": payer.remaining / len(positives)} if isinstance(payer, Accountant) else {}
-        fits = [self._solve(X, (codes == code).astype(float), self._loss(), payer, **choices) for code in positives]
+        payment = self._payment(len(positives))
+        fits = [self._solve(X, (codes == code).astype(float), self._loss(), **payment) for code in positives]
         parts = [self._split(fit.theta) for fit in fits]
         self.coef_ = np.vstack([coefficients for coefficients, _ in parts])
         self.intercept_ = np.array([intercept for _, intercept in parts])
@@ -183,6 +236,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
     def __init__(
         self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, label_bound: float = 1.0,
         fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+        ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         self.budget = budget
         self.radius = radius
@@ -191,6 +245,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
         self.rows = rows
         self.random_state = random_state
+        self.ledger = ledger
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -211,7 +266,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return self
 
     def _found(self, X: Any, y: Array, n: int) -> Result:
-        return self._solve(X, y, self._loss(n), self.budget, label_bound=1.0)
+        return self._solve(X, y, self._loss(n), **self._payment(), label_bound=1.0)
 
     def predict(self, X: Any) -> Array:
         return self._scores(X)
@@ -227,10 +282,11 @@ class Ridge(_Regressor):
     def __init__(
         self, budget: Budget, *, alpha: float = 1.0, radius: float | None = None, row_bound: float = 1.0,
         label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+        ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, rows=rows,
-            random_state=random_state,
+            random_state=random_state, ledger=ledger,
         )  # fmt: skip
         self.alpha = alpha
 
@@ -244,10 +300,11 @@ class HuberRegressor(_Regressor):
     def __init__(
         self, budget: Budget, *, width: float = 0.5, radius: float | None = None, row_bound: float = 1.0,
         label_bound: float = 1.0, fit_intercept: bool = True, rows: int | None = None, random_state: int | None = None,
+        ledger: Ledger | None = None,
     ) -> None:  # fmt: skip
         super().__init__(
             budget, radius=radius, row_bound=row_bound, label_bound=label_bound, fit_intercept=fit_intercept, rows=rows,
-            random_state=random_state,
+            random_state=random_state, ledger=ledger,
         )  # fmt: skip
         self.width = width
 
@@ -262,8 +319,8 @@ class Lasso(_Regressor):
         seed = None if self.random_state is None else int(self.random_state)
         radius = 1.0 if self.radius is None else self.radius
         return lasso(
-            self._with_intercept(X), y, budget=self.budget, radius=radius / self.row_bound,
-            row_bound=self.row_bound, rows=self.rows, seed=seed,
+            self._with_intercept(X), y, radius=radius / self.row_bound, row_bound=self.row_bound, rows=self.rows, seed=seed,
+            **self._payment(),
         )  # fmt: skip
 
 

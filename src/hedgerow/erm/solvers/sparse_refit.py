@@ -85,6 +85,8 @@ def nearest(point: Array, metric: Array, radius: float, steps: int = 2000) -> Ar
     for _ in range(steps):
         moved = ahead - step * (metric @ (ahead - point))
         new = np.sign(moved) * shrink_to_sum(np.abs(moved), radius)
+        if np.array_equal(new, ahead) and np.array_equal(new, theta):
+            break  # no step would move it any more
         if float((ahead - new) @ (new - theta)) > 0:  # overshot: start the momentum afresh
             momentum = 1.0
         following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
