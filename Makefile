@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+KERNELS := tests/model tests/data/test_sources.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test lint stops audit mutants bench docs clean
+.PHONY: setup demo test lint stops audit coverage mutants crashes bench docs clean
 
 setup: $(READY)
 
@@ -32,8 +33,19 @@ audit: setup           ## empirical privacy: every mechanism and the gallery int
 	OMP_NUM_THREADS=1 $(BIN)/python -m hedgerow.audit --docs docs --workers 2
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
 
+coverage: setup        ## branches that tests take of what pays, draws and sees rows: at least 95 % of each folder
+	rm -f .coverage .coverage.*
+	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal -q
+	OMP_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q $(KERNELS)
+	$(BIN)/python -m coverage combine -q
+	for folder in privacy data model textbook engines erm; do \
+	  $(BIN)/python -m coverage report --include="src/hedgerow/$$folder/*" || exit 1; done
+
 mutants: setup         ## small harmful changes, each of which the tests must notice
 	$(BIN)/python tools/mutants.py
+
+crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
+	OMP_NUM_THREADS=1 $(BIN)/python tools/crashes.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
@@ -42,4 +54,4 @@ docs: setup            ## the API reference into docs/api/ (the guides are plain
 	$(BIN)/python docs/reference.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*

@@ -7,7 +7,17 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-SCRIPTS = ("speed.py", "data.py", "accuracy.py", "convex.py", "erm.py")
+SCRIPTS = (
+    "speed.py",
+    "data.py",
+    "accuracy.py",
+    "bars.py",
+    "convex.py",
+    "erm.py",
+    "holdout.py",
+    "sampling.py",
+    "ledger.py",
+)
 
 
 def main() -> None:
