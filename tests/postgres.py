@@ -60,7 +60,7 @@ class Server:
             "-c",
             f"unix_socket_directories={self.folder}",
             "-c",
-            "max_connections=60",
+            "max_connections=500",  # sessions that tests leave behind keep theirs
         ]
         self._started = subprocess.Popen(
             [*self.user, str(program), "-D", str(self.folder / "data"), *settings],

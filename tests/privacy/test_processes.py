@@ -383,7 +383,7 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
     if not take_turns:
         without_turns(opened.ledger)
     before, costs = opened.spent, []
-    names = [(x, y) for x in "abcdef" for y in "abcdef" if x < y]
+    names = [(x, y) for x in "abcdef" for y in "abcdef" if x < y][:8]  # as many as the reserve affords
     within = 0.9 * min(opened.ask(hr.marginal(*pair)).error.max() for pair in names)
 
     def ask(mine: list[tuple[str, str]]) -> None:
