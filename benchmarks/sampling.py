@@ -75,7 +75,7 @@ def holds(x: Any, y: Any, z: Any) -> Any:
 
 
 def query(rows: Any, vectorised: bool) -> Callable[[], Any]:
-    from hedgerow.questions.statistic import statistic
+    from hedgerow.questions.row_statistic import statistic
 
     from hedgerow.data.row_values import statistic_values
     from hedgerow.privacy.budget import Budget
@@ -140,7 +140,7 @@ def rows_for(queries: int, alpha: float, beta: float) -> int:
 
 def at(k: int, alpha: float = 0.1, beta: float = 0.05) -> tuple[int, int, int, float, float]:
     """(k, n, ℓ, seconds of k sampled queries, of k full ones): of the processor, in medians of a few queries, times k."""
-    from hedgerow.questions.statistic import statistic
+    from hedgerow.questions.row_statistic import statistic
 
     from hedgerow.data.row_values import statistic_values
     from hedgerow.data.rows import in_memory
