@@ -1,0 +1,39 @@
+"""Benchmarks take long and run rarely: that what they import is there is seen with every test."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = sorted((Path(__file__).parent.parent / "benchmarks").glob("*.py"))
+
+
+def missing(script: str) -> list[str]:
+    """What a script imports from the package that is not there."""
+    found = []
+    for node in ast.walk(ast.parse(script)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "hedgerow":
+            for name in node.names:
+                try:
+                    if not hasattr(importlib.import_module(node.module or ""), name.name):
+                        importlib.import_module(f"{node.module}.{name.name}")
+                except ModuleNotFoundError as unknown:
+                    if not (unknown.name or "").startswith("hedgerow"):
+                        raise
+                    found.append(f"{node.module}.{name.name}")
+    return found
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_what_a_benchmark_imports_is_there(script: Path) -> None:
+    assert missing(script.read_text()) == []
+
+
+def test_what_is_not_there_is_seen() -> None:
+    assert missing("from hedgerow.no_such import thing\nfrom hedgerow import nothing_of_that_name") == [
+        "hedgerow.no_such.thing",
+        "hedgerow.nothing_of_that_name",
+    ]
