@@ -75,12 +75,11 @@ def holds(x: Any, y: Any, z: Any) -> Any:
 
 
 def query(rows: Any, vectorised: bool) -> Callable[[], Any]:
-    from hedgerow.questions.row_statistic import statistic
-
     from hedgerow.data.row_values import statistic_values
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.privacy.noise import Noise
+    from hedgerow.questions.row_statistic import statistic
     from hedgerow.textbook import subsampled
 
     plan = subsampled.affordable(rows.rows, epsilon=1e-4, size=SIZE, beta=0.05)
@@ -140,14 +139,13 @@ def rows_for(queries: int, alpha: float, beta: float) -> int:
 
 def at(k: int, alpha: float = 0.1, beta: float = 0.05) -> tuple[int, int, int, float, float]:
     """(k, n, ℓ, seconds of k sampled queries, of k full ones): of the processor, in medians of a few queries, times k."""
-    from hedgerow.questions.row_statistic import statistic
-
     from hedgerow.data.row_values import statistic_values
     from hedgerow.data.rows import in_memory
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.events import Laplace
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.privacy.noise import Noise
+    from hedgerow.questions.row_statistic import statistic
     from hedgerow.textbook import subsampled
 
     n = rows_for(k, alpha, beta)
