@@ -9,6 +9,7 @@ from hedgerow.answer import Answer
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.readers import Typed
 from hedgerow.errors import (
     BudgetExceeded,
     DataUnavailable,
@@ -85,6 +86,7 @@ __all__ = [
     "Session",
     "Simplex",
     "TooLarge",
+    "Typed",
     "UnaccountedWarning",
     "Unconstrained",
     "Universe",

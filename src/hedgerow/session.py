@@ -144,7 +144,7 @@ class Current:
 def _copied(estimate: Estimate) -> Estimate:
     arrays: dict[str, Any] = {
         name: value.copy()
-        for name in ("value", "error", "resolution", "typical")
+        for name in ("value", "error", "resolution", "typical", "coefficients")
         if isinstance(value := getattr(estimate, name), np.ndarray)
     }
     return replace(estimate, **arrays) if arrays else estimate
@@ -392,7 +392,7 @@ class Session(OneOnly):
             error = None if error is None else self._engine.error_in_rows(reach, error)
             value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
         labels = bound.labels if estimate.labels is None else estimate.labels
-        answer = Answer(query, value, error, estimate.source, cost, labels, coarse, usual)
+        answer = Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
         self._given.append(answer)
         return answer
 

@@ -309,6 +309,14 @@ class Knowledge:
     def measures(self, names: Names) -> bool:
         return self.bars.covers(names)
 
+    def least(self, names: Names) -> Array | None:
+        """A lower bound on the true fraction of each cell; None where no table of so many attributes is known."""
+        kept, made = varying(self.universe, names), self.certified
+        if not (self.bars.covers(kept) or (made is not None and kept in made.family)):
+            return None
+        low = self.cell_intervals(kept, self.believed(kept))[0]
+        return np.maximum(low, 0.0).reshape(self.universe.sizes(names))
+
     def variation(self, names: Names, marginal: Array) -> float:
         """How far the true fractions may be from these in total variation, by what is certified; infinite where nothing is.
 
