@@ -262,7 +262,8 @@ class Session(OneOnly):
 
         It reads released values alone and charges nothing. Of a convex question it is the price of measuring the excess risk
         once: learning from it, where it turns out too large, costs more. A guard's round that a part of the question opens is not
-        in it, nor what the theory profile charges, which sells no ``within``.
+        in it. The theory profile and a release sell no ``within``: 0 where the answer has such a bar anyway (of a ratio as
+        the hypothesis has it now), else a refusal; what learning from the stream costs there is not in it.
         """
         bound = bound_to(query, self.universe, resolution)
         wanted = _wanted(within, bound)

@@ -156,7 +156,8 @@ def test_checks_and_enumerations_of_postgres_are_public() -> None:
         db.execute("ALTER TABLE t ADD v varchar(1) CHECK (v IN ('a', 'b')), ADD w int CHECK (w > -3), ADD b boolean")
         db.execute("ALTER TABLE t ADD CONSTRAINT later CHECK (w <= 4) NOT VALID")
     with psycopg.connect(other, autocommit=True) as db:
-        db.execute("CREATE TABLE t (sex text CHECK (sex IN ('X')))")
+        db.execute("CREATE TYPE mood AS ENUM ('glad')")
+        db.execute("CREATE TABLE t (mood mood, sex text CHECK (sex IN ('X')))")
     universe = hr.Universe.from_schema(url, table="t", codebook={"w": (0, 9)})
     assert universe["mood"].listed == ("sad", "it's ok") and universe["sex"].listed == ("F", "M")
     assert (universe["age"].low, universe["age"].high) == (0, 50) and universe["v"].listed == ("a", "b")

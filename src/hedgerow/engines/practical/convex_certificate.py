@@ -7,20 +7,25 @@ row moves n·err(D, θ̂_l) by (``excess``), D the data.
 
 is the maximum of numbers that one row moves by at most 1, so one row moves it by at most 1. It is drawn once. Then the excess
 risk of every declared question is at most row_l·(what was drawn + the noise's quantile)/n, at once. Questions that are
-bounded better already, for free, are left out.
+bounded better already, for free, are left out. err is that of a loss which is flatter far from θ̂ (``flattened``): no less.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Collection, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+
+import numpy as np
 
 from hedgerow._types import Array
+from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.losses.families import Huber, Squared
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
+from hedgerow.convex.solver.excess import SHARES, Excess, excess_of, in_rows, per_row
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.certificate import WHY, quantile
+from hedgerow.engines.practical.certificate import quantile
 from hedgerow.engines.practical.excess_bounds import free_answer, trivial_bound
 from hedgerow.engines.practical.knowledge import Knowledge
 from hedgerow.errors import BudgetExceeded
@@ -31,8 +36,10 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.wire_values import Json, read_array, write_array
 from hedgerow.textbook.sparse_vector import FINEST
 
-SURROGATES = (0.01, 0.05, 0.25)  # of what the noise alone leaves: how far the surrogate's err may be from the loss's
+SURROGATES = (0.01, 0.05, 0.25, 1.0)  # of what noise leaves: how far the surrogate's err may be from the loss's
+COARSE = (1e-4, 1e-3)  # of S: the same, where no such surrogate has a minimum that is certain
 MOST_QUESTIONS = 1_000
+WHY = "certificate of losses"
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,18 @@ def bar_of(excess: Excess, upper: float, rows: float) -> float:
     return ((upper + FINEST) * per_row(excess, FINEST) * excess.unit + excess.below) / rows
 
 
+def flattened(risk: Risk, theta: Array) -> Risk:
+    """A loss with the same value at θ for every record, and nowhere a larger one: so θ has no less excess risk by it.
+
+    Squared loss goes on in lines beyond the largest residual of θ over the cells: there one row moves it by far less.
+    """
+    if not (isinstance(risk, GlmRisk) and type(risk.loss) is Squared):
+        return risk
+    residuals = (risk.predictor(theta) - risk.label()) * risk.mask()
+    about = {field.name: getattr(risk.loss, field.name) for field in fields(risk.loss)}
+    return Huber(width=float(np.abs(residuals).max()) * (1 + 1e-9) + 1e-9, **about).on(risk.universe)
+
+
 def _event(allowance: Allowance) -> Laplace | Gaussian:
     one = allowance.budget.linear()
     return allowance.part(1 - 1e-9).noise(one, one, FINEST)
@@ -106,9 +125,12 @@ def _worth(
     if not question.scale or not question.is_vouched(vouched):
         return None
     found, error = free_answer(known, question)
-    for share in SURROGATES:  # the first for which a minimum is certain on every table
-        apart = share * reach * question.scale / known.rows.high
-        excess = excess_of(question.risk, question.over, found.theta, budget, known.rows.high, apart)
+    risk = flattened(question.risk, found.theta)
+    aparts = [*(share * reach / known.rows.high for share in SURROGATES), *COARSE]
+    for gaps, apart in itertools.product(
+        (SHARES[:1], SHARES), aparts
+    ):  # the first with a minimum certain on every table
+        excess = excess_of(risk, question.over, found.theta, budget, known.rows.high, apart * question.scale, gaps)
         if excess is not None:
             better = bar_of(excess, reach, known.rows.low) < min(error, trivial_bound(question, found.theta))
             return excess if better else None
