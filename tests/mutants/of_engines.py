@@ -603,7 +603,7 @@ promises(
 )  # fmt: skip
 promises(
     "H11", "engines/practical/convex.py", "a convex answer that nothing bounds has a bar all the same",
-    "return Estimate(theta, error if math.isfinite(error) else None, source)", "return Estimate(theta, min(error, 1.0), source)",
+    "return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)", "return Estimate(theta, min(error, 1.0), source)",
     MINIMIZE + "an_unconstrained_logistic_regression_is_answered_without_a_bar",
 )  # fmt: skip
 
@@ -723,7 +723,7 @@ wire(
 )  # fmt: skip
 wire(
     "Q07", "engines/wire.py", "an answer without a bar comes back with one of 0",
-    "return Estimate(found, bar, said, coarse, usual)", "return Estimate(found, 0.0 if bar is None else bar, said, coarse, usual)",
+    "return Estimate(found, bar, said, coarse, usual, coefficients=each)", "return Estimate(found, 0.0 if bar is None else bar, said, coarse, usual)",
     RELEASE + "an_answer_without_a_bar_comes_back_without_one",
 )  # fmt: skip
 wire(
