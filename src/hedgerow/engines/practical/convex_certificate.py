@@ -130,7 +130,9 @@ def _worth(
     for gaps, apart in itertools.product(
         (SHARES[:1], SHARES), aparts
     ):  # the first with a minimum certain on every table
-        excess = excess_of(risk, question.over, found.theta, budget, known.rows.high, apart * question.scale, gaps)
+        excess = excess_of(
+            risk, question.over, found.theta, budget, known.rows.high, apart * question.scale, gaps, only_here=True
+        )
         if excess is not None:
             better = bar_of(excess, reach, known.rows.low) < min(error, trivial_bound(question, found.theta))
             return excess if better else None
