@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -35,7 +36,9 @@ ALSO: text.Names = {
 
 
 def ask(
-    questions: Annotated[list[str] | None, typer.Argument(help="""As in Python: 'count(smoker=True, age=(40, 65))'; or JSON.""")] = None,
+    questions: Annotated[
+        list[str] | None, typer.Argument(help="""As in Python: 'count(smoker=True, age=(40, 65))'; or JSON.""")
+    ] = None,
     source: From = None,
     within: Annotated[float | None, typer.Option(help="Pay, if needed, for an error of at most this.")] = None,
     price: Annotated[bool, typer.Option("--price", help="With --within: only say what it would cost.")] = False,
@@ -80,7 +83,8 @@ def ask(
 def _question(given: str) -> Query:
     """One in words as in Python, or in its JSON form."""
     if given.lstrip().startswith("{"):
-        return hr.wire.loads(given, Query)
+        asked: Query = hr.wire.loads(given, Query)
+        return asked
     return text.question(given, ALSO)
 
 
@@ -102,7 +106,7 @@ def _read(source: Path | None) -> str:
 def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> None:
     single = [answer for answer in answers if np.ndim(answer.value) == 0]
     if single:
-        rows = [
+        rows: list[tuple[Any, ...]] = [
             (repr(a.query), float(a.value), _bar(a.error), _bar(a.typical), _bar(a.resolution) if np.any(a.resolution) else "", a.source, _cost(a))
             for a in single
         ]  # fmt: skip
@@ -201,7 +205,7 @@ def _columns(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
-MODELS = {
+MODELS: dict[str, Callable[..., hr.losses.Loss]] = {
     "linear": hr.losses.Squared,
     "logistic": hr.losses.Logistic,
     "multinomial": hr.losses.MultinomialLogistic,
@@ -229,7 +233,11 @@ def fit(
         raise InvalidInput(f"--model must be one of {', '.join(MODELS)}. Found {model!r}. Choose one.")
     file = File(place)
     chosen = model or _suited(file.universe, target)
-    about: dict[str, Any] = {"target": target, "features": features, "where": None if where is None else text.question(where)}
+    about: dict[str, Any] = {
+        "target": target,
+        "features": features,
+        "where": None if where is None else text.question(where),
+    }
     if chosen == "quantile":
         about["quantile"] = quantile
     loss = MODELS[chosen](**about)
@@ -285,7 +293,11 @@ def synth(
         with working("writing them"):
             written(records, out)
         record["out"] = str(out)
-        show(record, as_json, lambda screen: screen.print(f"Wrote {len(records):,} synthetic records to {out}. {spent_line(record)}"))
+        show(
+            record,
+            as_json,
+            lambda screen: screen.print(f"Wrote {len(records):,} synthetic records to {out}. {spent_line(record)}"),
+        )
     elif as_json:
         show({**record, "records": records.to_dict("records")}, True, lambda screen: None)
     else:

@@ -42,7 +42,7 @@ def redacted(text: str) -> str:
 def require_no_secret(url: str, what: str) -> None:
     """Refuse a password that is spelt out, without repeating it."""
     scheme, mark, rest = VARIABLE.sub("", url).partition("://")
-    if not mark or scheme in ("sqlite", "duckdb") and "?" not in rest:
+    if not mark or (scheme in ("sqlite", "duckdb") and "?" not in rest):
         return
     place, _, query = rest.partition("?")
     user, at, _ = place.rpartition("@")

@@ -104,7 +104,7 @@ class File:
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput(
                 f"{self.path.name} must declare what a record may be. Found no [universe.…]. Declare each column from public knowledge, or "
-                "name a file: universe = \"people-universe.toml\". docs/universe.md says how."
+                'name a file: universe = "people-universe.toml". docs/universe.md says how.'
             )
         return from_mapping(given)
 
@@ -142,7 +142,7 @@ class File:
     def ledger(self) -> str:
         """Its URL, with what the environment has: never shown."""
         given = self._text(
-            "ledger", "Write ledger = \"sqlite:///people.ledger\": without one, every command would spend anew."
+            "ledger", 'Write ledger = "sqlite:///people.ledger": without one, every command would spend anew.'
         )
         found = expanded(given, f"ledger in {self.path.name}")
         path = found.removeprefix("sqlite:///")
@@ -173,7 +173,9 @@ class File:
     def _table(self, key: str, known: tuple[str, ...]) -> dict[str, Any]:
         found = self.content.get(key, {})
         if not isinstance(found, dict):
-            raise InvalidInput(f"[{key}] must be a table in {self.path.name}. Found {type(found).__name__}. Write [{key}].")
+            raise InvalidInput(
+                f"[{key}] must be a table in {self.path.name}. Found {type(found).__name__}. Write [{key}]."
+            )
         self._require_keys(found, known, f"[{key}] of ")
         return found
 
@@ -211,6 +213,6 @@ def workload_in(given: Any) -> Any:
     if not isinstance(found, Workload):
         raise InvalidInput(
             f"workload must be {', '.join(WORKLOADS)} of something, or a list of questions. Found {given!r}. For example "
-            "workload = \"marginals(2)\"."
+            'workload = "marginals(2)".'
         )
     return found

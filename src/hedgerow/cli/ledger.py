@@ -75,7 +75,9 @@ def _shown(screen: Console, record: dict[str, Any], days: float | None) -> None:
 
 @app.command()
 def verify(
-    head: Annotated[str | None, typer.Option(help="A head that was noted elsewhere: lines up to it must be there.")] = None,
+    head: Annotated[
+        str | None, typer.Option(help="A head that was noted elsewhere: lines up to it must be there.")
+    ] = None,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
@@ -93,7 +95,11 @@ def verify(
             ledger.close()
     record = {"whole": True, "lines": found.number, "head": str(found)}
     against = "" if head else " Lines cut off at the end show only against a head noted elsewhere: --head."
-    show(record, as_json, lambda screen: screen.print(f"{found.number:,} lines, all as they were written.{against}\nhead {found}"))
+    show(
+        record,
+        as_json,
+        lambda screen: screen.print(f"{found.number:,} lines, all as they were written.{against}\nhead {found}"),
+    )
 
 
 @app.command()
@@ -115,7 +121,9 @@ def export(
                 count += 1
         if out is not None:
             record = {"out": str(out), "lines": count, "head": str(ledger.head)}
-            show(record, as_json, lambda screen: screen.print(f"Wrote {count:,} lines to {out}.\nhead {record['head']}"))
+            show(
+                record, as_json, lambda screen: screen.print(f"Wrote {count:,} lines to {out}.\nhead {record['head']}")
+            )
     finally:
         ledger.close()
 

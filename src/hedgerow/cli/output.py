@@ -44,7 +44,7 @@ CODES: list[tuple[type[HedgerowError], int]] = [
 ]
 """Of a refusal; of any other it is ``INPUT``. docs/cli.md has the table."""
 
-_OF_THE_PARSER = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+_OF_THE_PARSER: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on stdout, for programs.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is spent.")]

@@ -25,27 +25,22 @@ from hedgerow.questions.files import to_mapping, to_toml
 from hedgerow.questions.universe import Universe
 
 Draft = dict[str, Attribute | None]
-NUMBERS = """\
-# kind = "Range"     # numbers: between which ends, and in how many bins; or kind = "Integers" with low and high
-# low = 0
-# high = 100
-# bins = 10
-"""
-DATES = """\
-# kind = "Dates"
-# low = 2015-01-01
-# high = 2024-12-31
-# by = "month"
-"""
-VALUES = """\
-# kind = "Categories"     # or "Flag", "Integers", "Range", "Dates": docs/universe.md
-# values = ["…", "…"]
-# other = true            # whatever is not listed
+HINTS = {
+    "whole": '# kind = "Integers"\n# low = 0\n# high = 100\n',
+    "number": '# kind = "Range"\n# low = 0\n# high = 100\n# bins = 10\n',
+    "date": '# kind = "Dates"\n# low = 2015-01-01\n# high = 2024-12-31\n# by = "month"\n',
+}
+LABELS = '# kind = "Categories"\n# values = ["…", "…"]\n# other = true\n'
+TO_DECLARE = """\
+# Declare what follows from public knowledge, or leave it out. Kinds: Categories, Flag, Integers, Range, Dates (docs/universe.md).
+
 """
 
 
 def init(
-    source: Annotated[str, typer.Argument(help="A CSV or Parquet file, or a database URL ('…${PGPASSWORD}…' for secrets).")],
+    source: Annotated[
+        str, typer.Argument(help="A CSV or Parquet file, or a database URL ('…${PGPASSWORD}…' for secrets).")
+    ],
     out: Annotated[Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="The file to write.")] = DEFAULT,
     table_name: Annotated[str | None, typer.Option("--table", help="The table, of a database.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The whole budget's ε. There is no default.")] = None,
@@ -53,14 +48,20 @@ def init(
     neighbours: Annotated[str, typer.Option(help="replace (n is public) or add-remove (n is private).")] = "replace",
     budget: Annotated[
         tuple[float, float] | None,
-        typer.Option("--budget", metavar="ε δ", help="Read the rows for this price, out of the whole budget, to draft what no schema says."),
+        typer.Option(
+            "--budget",
+            metavar="ε δ",
+            help="Read the rows for this price, out of the whole budget, to draft what no schema says.",
+        ),
     ] = None,
     codebook: Annotated[Path | None, typer.Option(help="A universe file for some columns, which is public.")] = None,
     columns: Annotated[str | None, typer.Option(help="Only these columns, with commas between.")] = None,
     ledger: Annotated[str | None, typer.Option(help="The ledger's URL.")] = None,
     delimiter: Annotated[str | None, typer.Option(help="Of a CSV file.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of a CSV file.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there. What it says was spent is kept.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there. What it says was spent is kept.")
+    ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
     seed: Seed = None,
@@ -68,11 +69,15 @@ def init(
     """Draft hedgerow.toml from a source's schema: free, unless --budget allows to read rows for a stated price."""
     require_no_secret(source, "source")
     if out.exists() and not force:
-        raise InvalidInput(f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force.")
+        raise InvalidInput(
+            f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force."
+        )
     earlier = drafted(File(out).content) if out.exists() else (0.0, 0.0)
     price = None if budget is None else Budget(*budget, neighbours)  # type: ignore[arg-type]
     whole = _whole(epsilon, delta, neighbours, price, earlier)
-    dialect = {name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value is not None}
+    dialect: dict[str, Any] = {
+        name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value is not None
+    }
     csv = Csv(**dialect) if dialect else None
     place = expanded(source, "source")
     known, types = _from_schema(place, table_name, csv, columns, codebook)
@@ -107,7 +112,9 @@ def _whole(
     epsilon: float | None, delta: float | None, neighbours: str, price: Budget | None, earlier: tuple[float, float]
 ) -> Budget | None:
     if (epsilon is None) != (delta is None):
-        raise InvalidInput("--epsilon and --delta must come together. Found one. Give both, or declare them in the file.")
+        raise InvalidInput(
+            "--epsilon and --delta must come together. Found one. Give both, or declare them in the file."
+        )
     if epsilon is None or delta is None:
         return None
     whole = Budget(epsilon, delta, neighbours)  # type: ignore[arg-type]
@@ -150,19 +157,34 @@ def _head(
     """Everything but the columns."""
     if "://" not in source:
         path = Path(source).absolute()
-        source = str(path.relative_to(out.absolute().parent)) if path.is_relative_to(out.absolute().parent) else str(path)
+        source = (
+            str(path.relative_to(out.absolute().parent)) if path.is_relative_to(out.absolute().parent) else str(path)
+        )
     stem = table_name or (Path(source).name.partition(".")[0] if "://" not in source else "people")
     url = ledger or f"sqlite:///{stem}.ledger"
     require_no_secret(url, "ledger")
-    lines = ["# What hedgerow needs to know of the table. All of it is public: nothing here may come from its rows,", "# unless they were paid for.", ""]
+    lines = [
+        "# What hedgerow needs to know of the table. All of it is public: nothing here may come from its rows,",
+        "# unless they were paid for.",
+        "",
+    ]
     lines += [f"source = {json.dumps(source, ensure_ascii=False)}"]
     lines += [f"table = {json.dumps(table_name, ensure_ascii=False)}"] if table_name else []
     lines += [f"ledger = {json.dumps(url, ensure_ascii=False)}", ""]
     if dialect:
         lines += ["[csv]", *(f"{name} = {json.dumps(value)}" for name, value in dialect.items()), ""]
     lines.append("[budget]  # for everything that is ever released")
-    declared = "# epsilon = 1.0\n# delta = 1e-6" if whole is None else f"epsilon = {whole.epsilon!r}\ndelta = {whole.delta!r}"
-    lines += [declared, f'neighbours = "{neighbours}"', "", "[options]", "reserve = 0.1  # of the budget, for answers that must be better than the free ones", ""]
+    declared = (
+        "# epsilon = 1.0\n# delta = 1e-6" if whole is None else f"epsilon = {whole.epsilon!r}\ndelta = {whole.delta!r}"
+    )
+    lines += [
+        declared,
+        f'neighbours = "{neighbours}"',
+        "",
+        "[options]",
+        "reserve = 0.1  # of the budget, for answers that must be better than the free ones",
+        "",
+    ]
     return "\n".join(lines) + "\n"
 
 
@@ -171,27 +193,30 @@ def _cost(spent: tuple[float, float]) -> str:
 
 
 def _universe(known: Draft, types: Mapping[str, Column]) -> str:
-    parts = []
+    parts = [to_toml(to_mapping(Universe({n: a})), "universe") for n, a in known.items() if a is not None]
+    undeclared = []
     for name, attribute in known.items():
-        if attribute is not None:
-            parts.append(to_toml(to_mapping(Universe({name: attribute})), "universe"))
-            continue
-        kind = types[name].kind
-        title = to_toml({name: {}}, "universe").strip()
-        hint = NUMBERS if kind in ("whole", "number") else DATES if kind in ("date", "time") else VALUES
-        parts.append(f"# {title}  # declare it from public knowledge, or leave it out\n{hint}")
-    return "\n".join(parts)
+        if attribute is None:
+            kind = str(types[name].kind).replace("time", "date")
+            undeclared.append(f"# {to_toml({name: {}}, 'universe').strip()}\n{HINTS.get(kind, LABELS)}")
+    return "\n".join([*parts, *([TO_DECLARE + "\n".join(undeclared)] if undeclared else [])])
 
 
 def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent: tuple[float, float]) -> None:
     rows = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
     screen.print(table(("column", "what it may be", "cells"), rows))
     open_ones = [name for name, attribute in known.items() if attribute is None]
-    cost = "No row was read, nothing was spent." if spent == (0.0, 0.0) else f"Spent ε = {spent[0]:g}, δ = {spent[1]:g} of the budget."
+    cost = (
+        "No row was read, nothing was spent."
+        if spent == (0.0, 0.0)
+        else f"Spent ε = {spent[0]:g}, δ = {spent[1]:g} of the budget."
+    )
     screen.print(f"Wrote {out}. {cost}")
     todo = []
     if open_ones:
-        todo.append(f"declare {', '.join(open_ones[:6])}{' …' if len(open_ones) > 6 else ''} (or draft them with --budget ε δ)")
+        todo.append(
+            f"declare {', '.join(open_ones[:6])}{' …' if len(open_ones) > 6 else ''} (or draft them with --budget ε δ)"
+        )
     if whole is None:
         todo.append("declare [budget]")
     screen.print("Next: read it, " + "".join(f"{each}, " for each in todo) + "then `hedgerow open`.")
@@ -248,5 +273,3 @@ def _opened(screen: Console, record: dict[str, Any]) -> None:
         ("ledger's head", f"{record['head']}  (note it elsewhere: `hedgerow ledger verify --head` needs it)"),
     ]
     screen.print(facts(pairs))
-
-

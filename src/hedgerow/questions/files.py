@@ -183,7 +183,10 @@ def to_toml(declared: Mapping[str, Mapping[str, Json]], under: str = "") -> str:
     """A table a column, ``under`` another if that is named."""
     tables, before = [], f"{under}." if under else ""
     for name, options in declared.items():
-        lines = [f"[{before}{_key(name)}]", *(f"{_key(option)} = {_toml_value(value)}" for option, value in options.items())]
+        lines = [
+            f"[{before}{_key(name)}]",
+            *(f"{_key(option)} = {_toml_value(value)}" for option, value in options.items()),
+        ]
         tables.append("\n".join(lines) + "\n")
     return "\n".join(tables)
 

@@ -147,8 +147,9 @@ class _Reader:
         if isinstance(node, ast.Attribute) and node.attr in OF_GROUPS and isinstance(node.value, ast.Call):
             groups = self.value(node.value)
             if isinstance(groups, Groups):
-                return getattr(groups, node.attr)  # type: ignore[no-any-return]
-        found = self._names.get(_dotted(node))
+                method: Callable[..., Any] = getattr(groups, node.attr)
+                return method
+        found: Callable[..., Any] | None = self._names.get(_dotted(node))
         if not callable(found):
             known = ", ".join(name for name, thing in self._names.items() if callable(thing))
             _refuse(node, f"{_dotted(node)!r}", f"A question must be made of {known}")
