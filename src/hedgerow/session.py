@@ -69,7 +69,7 @@ class Memory:
 
     def prepare(self, queries: Iterable[Linear]) -> None:
         """Answers to these that need nothing private, computed together, for when they are asked."""
-        fresh = {query.key: query for query in queries if query.key not in self._known}
+        fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
 

@@ -25,10 +25,18 @@ def expanded(text: str, what: str) -> str:
                 f"The environment must have {name}, which {what} names. Found none. Set it, as in: export {name}=…"
             )
         escaped = given if whole or "://" not in text else quote(given, safe="")
-        _values.update({given, escaped})
+        _values.update({given, escaped, *_parts(given)})
         return escaped
 
     return VARIABLE.sub(value, text)
+
+
+def _parts(value: str) -> list[str]:
+    """What a whole URL holds besides its place: a driver that misreads it may quote a part."""
+    _, mark, rest = value.partition("://")
+    place, _, query = rest.partition("?")
+    user = place.rpartition("@")[0]
+    return [*re.split("[:@/]", user), *(each for _, each in parse_qsl(query))] if mark else []
 
 
 def redacted(text: str) -> str:
