@@ -50,14 +50,15 @@ def ask(
     seed: Seed = None,
 ) -> None:
     """Ask questions. Free unless --within is given, or a guard is on; each answer says what it cost."""
-    asked = [_question(each) for each in [*(questions or ()), *_lines(source)]]
+    file = File(place)
+    asked = [_question(each) for each in [*(questions or ()), *_lines(source, file)]]
     if not asked:
         raise InvalidInput("There must be a question. Found none. For example: hedgerow ask 'count(smoker=True)'.")
     if price and within is None:
         raise InvalidInput("--price must come with --within. Found none. Say how good the answers must be.")
     refused: BudgetExceeded | None = None
     answers: list[Answer] = []
-    with session(File(place), who, seed) as opened:
+    with session(file, who, seed) as opened:
         options: Any = {"scale": scale, "resolution": resolution}
         if price:
             costs = [opened.price(query, within=within or 0.0, resolution=options["resolution"]) for query in asked]
@@ -88,15 +89,20 @@ def _question(given: str) -> Query:
     return text.question(given, ALSO)
 
 
-def _lines(source: Path | None) -> list[str]:
+def _lines(source: Path | None, file: File) -> list[str]:
     """A question a line; blank ones and what begins with # are none."""
-    lines = (line.strip() for line in _read(source).splitlines())
+    lines = (line.strip() for line in _read(source, file).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _read(source: Path | None) -> str:
+def _read(source: Path | None, file: File) -> str:
     if source is None:
         return ""
+    table = Path(file.source_shown)  # a mistake in a question is quoted, and so would be a row
+    if source.suffix in (".csv", ".tsv", ".parquet") or source.absolute() == (file.folder / table).absolute():
+        raise InvalidInput(
+            f"--from must be a file of questions. Found a table, {source.name!r}. Write them into a .txt or .sql file."
+        )
     try:
         return sys.stdin.read() if str(source) == "-" else source.read_text(encoding="utf-8")
     except UnicodeDecodeError:
@@ -151,12 +157,13 @@ def sql(
     require_table_file(out)
     if not statement and source is None:
         source = Path("-")
-    asked = [each for given in [*(statement or ()), _read(source)] for each in statements(given)]
+    file = File(place)
+    asked = [each for given in [*(statement or ()), _read(source, file)] for each in statements(given)]
     if not asked:
         raise InvalidInput("There must be a statement. Found none. For example: SELECT count(*) FROM data.")
     if out is not None and len(asked) != 1:
         raise InvalidInput(f"--out must be of one statement. Found {len(asked)}. Ask them one by one.")
-    with session(File(place), who, seed) as opened:
+    with session(file, who, seed) as opened:
         results = [opened.sql_result(each) for each in asked]
         record = {
             **account(opened),

@@ -153,7 +153,9 @@ def shown(cell: object) -> str:
         return "–"
     if isinstance(cell, float):
         return "–" if cell != cell else f"{cell:.5g}"
-    return str(cell)
+    return "".join(
+        mark if mark.isprintable() or mark == "\n" else "\ufffd" for mark in str(cell)
+    )  # a label may hold any
 
 
 def _is_number(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -68,6 +69,7 @@ def init(
 ) -> None:
     """Draft hedgerow.toml from a source's schema: free, unless --budget allows to read rows for a stated price."""
     require_no_secret(source, "source")
+    Budget(1.0, 0.0, neighbours)  # type: ignore[arg-type]  # refuses other words
     if out.exists() and not force:
         raise InvalidInput(
             f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force."
@@ -161,7 +163,7 @@ def _head(
             str(path.relative_to(out.absolute().parent)) if path.is_relative_to(out.absolute().parent) else str(path)
         )
     stem = table_name or (Path(source).name.partition(".")[0] if "://" not in source else "people")
-    url = ledger or f"sqlite:///{stem}.ledger"
+    url = ledger or f"sqlite:///{re.sub(r'[^\w.-]', '_', stem)}.ledger"
     require_no_secret(url, "ledger")
     lines = [
         "# What hedgerow needs to know of the table. All of it is public: nothing here may come from its rows,",
