@@ -74,6 +74,11 @@ def test_rows_are_read_for_a_price_that_is_said_agreed_to_noted_and_taken_off_th
     assert twice.exit_code == 0 and File(place).draft == (0.5, 2e-7)  # both are spent
     kept = CliRunner().invoke(app, [*command, "--force"])
     assert kept.exit_code == 0 and File(place).draft == (0.5, 2e-7)
+    text = place.read_text()
+    no_delta = CliRunner().invoke(app, [*command, "--budget", "0.1", "0", "--yes", "--force"])
+    assert (
+        no_delta.exit_code == 2 and "delta above 0" in no_delta.stderr and place.read_text() == text
+    )  # and nothing is spent
     more = CliRunner().invoke(app, [*command, "--budget", "0.6", "1e-7", "--yes", "--force"])
     assert more.exit_code == 2 and "a part of the whole" in more.stderr
 

@@ -116,10 +116,10 @@ def test_one_by_one_and_in_processes_of_their_own_they_are_the_same_too(desk: De
         alone = desk.json("ask", each.text, "--scale", "rows")["answers"][0]
         form = desk.json("ask", hr.wire.dumps(each.python), "--scale", "rows")["answers"][0]
         assert alone["value"] == form["value"] == known["value"] and alone["error"] == form["error"] == known["error"]
-    running = [desk.start("ask", each.text, "--scale", "rows", "--json") for each in asked[:2]]
-    said = [process.communicate(timeout=300) for process in running]
-    assert [process.returncode for process in running] == [0, 0], said
-    assert [json.loads(out)["answers"][0]["value"] for out, _ in said] == [known["value"] for known in together[:2]]
+    process = desk.start("ask", asked[0].text, "--scale", "rows", "--json")
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 0, err
+    assert json.loads(out)["answers"][0]["value"] == together[0]["value"]
 
 
 def test_the_session_of_the_test_has_the_seed_that_is_said(desk: Desk) -> None:

@@ -82,17 +82,17 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """Check every line against the next. Status 1 if any was changed, removed, moved or, against --head, cut off."""
+    file = File(place)
     with working("checking every line"):
-        ledger = reading(File(place))
         try:
+            ledger = reading(file)
             found = ledger.verify(head)
+            ledger.close()
         except LedgerBroken as broken:
             if as_json:
                 show({"whole": False, "fault": str(broken)}, True, lambda screen: None)
             complain(str(broken))
             raise typer.Exit(FAILED) from None
-        finally:
-            ledger.close()
     record = {"whole": True, "lines": found.number, "head": str(found)}
     against = "" if head else " Lines cut off at the end show only against a head noted elsewhere: --head."
     show(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +20,7 @@ from hedgerow.data.csv_file import Csv
 from hedgerow.data.schema import Column
 from hedgerow.data.table import opened_before_rows, without_messages
 from hedgerow.drafting.public import from_codebook, from_schema
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.questions.attributes import Attribute
 from hedgerow.questions.files import to_mapping, to_toml
@@ -90,9 +91,8 @@ def init(
         confirmed("Read the rows?", yes)
         cost = (more(earlier[0], price.epsilon), more(earlier[1], price.delta))
         head += _cost(cost)
-        out.write_text(head, encoding="utf-8")  # spent from here on, whatever happens
         book = {name: attribute for name, attribute in known.items() if attribute is not None}
-        with working("reading the rows"):
+        with _noted(out, head), working("reading the rows"):
             found = Universe.draft(
                 place, budget=price, table=table_name, csv=csv, columns=list(known), codebook=book, seed=seed
             )  # fmt: skip
@@ -108,6 +108,22 @@ def init(
         "private": seed is None,
     }
     show(record, as_json, lambda screen: _told(screen, out, known, whole, earlier))
+
+
+@contextlib.contextmanager
+def _noted(out: Path, head: str) -> Iterator[None]:
+    """What is about to be spent is in the file first, whatever happens then; a refusal spends nothing, and leaves no trace."""
+    before = out.read_bytes() if out.exists() else None
+    with out.open("w" if before is not None else "x", encoding="utf-8") as file:  # of two at once, one
+        file.write(head)
+    try:
+        yield
+    except HedgerowError:
+        if before is None:
+            out.unlink()
+        else:
+            out.write_bytes(before)
+        raise
 
 
 def _whole(
@@ -163,7 +179,8 @@ def _head(
             str(path.relative_to(out.absolute().parent)) if path.is_relative_to(out.absolute().parent) else str(path)
         )
     stem = table_name or (Path(source).name.partition(".")[0] if "://" not in source else "people")
-    url = ledger or f"sqlite:///{re.sub(r'[^\w.-]', '_', stem)}.ledger"
+    stem = re.sub(r"[^\w.-]", "_", stem)
+    url = ledger or f"sqlite:///{stem}.ledger"
     require_no_secret(url, "ledger")
     lines = [
         "# What hedgerow needs to know of the table. All of it is public: nothing here may come from its rows,",
