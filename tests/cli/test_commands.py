@@ -168,7 +168,7 @@ def test_fit_is_free_and_suits_its_target(desk: Desk) -> None:
     found = desk.json("fit", "smoker", "age", "sex")
     assert found["model"] == "logistic" and found["cost"] == 0
     assert list(found["coefficients"]) == ["age", "sex=F", "sex=M", "intercept"] and found["coefficients"]["age"] > 0
-    session = desk.in_python()
+    session = desk.in_python(ledger=desk.url)
     theta = session.ask(hr.minimize(hr.losses.Logistic(target="smoker", features=["age", "sex"]), over=hr.L2Ball(5.0)))
     np.testing.assert_allclose(list(found["coefficients"].values()), theta.value, rtol=1e-6)
     assert desk.json("fit", "age", "region", "--where", 'count(sex="F")')["model"] == "linear"

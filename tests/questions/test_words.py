@@ -28,11 +28,23 @@ def test_any_cells_of_any_column(name: str) -> None:
 
 
 def test_it_is_short() -> None:
-    told = [hr.count(age=(2, 5)), hr.count(sex="F", smoker=True), hr.count(region=3), hr.count()]
+    told = [
+        hr.count(age=(2, 5)),
+        hr.count(sex="F", smoker=True),
+        hr.count(region=3),
+        hr.count(age=hr.isnt(4)),
+        hr.count(),
+    ]
     for query in told:
         asked = bound(query, SMALL)
         assert isinstance(asked, Linear)
         assert repr(asked_again(asked, SMALL)) == repr(query)
+
+
+def test_months_are_told_by_their_days() -> None:
+    asked = bound(hr.count(day=np.arange(12) < 2), UNIVERSE)
+    assert isinstance(asked, Linear)
+    assert repr(asked_again(asked, UNIVERSE)) == "count(day=(datetime.date(2020, 1, 1), datetime.date(2020, 2, 29)))"
 
 
 def test_what_is_no_product_is_told_by_its_weights() -> None:
