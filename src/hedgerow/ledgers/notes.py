@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow.engines.wire import bound_question, question_of
 from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import Query, Resolution
+from hedgerow.questions.counts import Query
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import dumps, inner, thing
@@ -97,12 +97,6 @@ def estimate_in(note: Note) -> Estimate:
     return thing("estimate", note["estimate"], Estimate)
 
 
-def asked_in(note: Note) -> tuple[Linear | Query, Resolution, Estimate]:
-    """What was asked, at which resolution, and what was said."""
-    question: Linear | Query = thing("question", note["question"], (Linear, Query))
-    return question, note.get("resolution", "values"), estimate_in(note)
-
-
 def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any], Estimate]:
-    question, resolution, estimate = asked_in(note)
-    return bound_question(question, universe, resolution), estimate
+    question: Linear | Query = thing("question", note["question"], (Linear, Query))
+    return bound_question(question, universe, note.get("resolution", "values")), estimate_in(note)

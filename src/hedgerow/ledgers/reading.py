@@ -8,18 +8,14 @@ from typing import TYPE_CHECKING
 
 from hedgerow.engines.wire import Account
 from hedgerow.errors import InvalidInput
-from hedgerow.ledgers import notes, replay, views
+from hedgerow.ledgers import replay, views
 from hedgerow.ledgers.binding import version_now
 from hedgerow.ledgers.chain import Head
-from hedgerow.ledgers.durable import EVERYBODY, account_of, cap_in, now, universe_of
+from hedgerow.ledgers.durable import EVERYBODY, account_of, cap_in, now
 from hedgerow.ledgers.store import Store
 from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import Query, Resolution
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import thing
 
 if TYPE_CHECKING:
@@ -35,7 +31,6 @@ class Reading:
             raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
         account = thing("account", account_of(store)[0]["account"], Account)
         self.budget: Budget = account.budget
-        self.universe: Universe | None = universe_of(store)
 
     def entries(self) -> Sequence[Entry]:
         return tuple(replay.entries_in(self._store.lines(kinds=(replay.CHARGE, replay.RELEASE))))
@@ -57,12 +52,6 @@ class Reading:
     def spending(self, days: float | None = None) -> pd.DataFrame:
         """Who charged how much on which day (UTC)."""
         return views.spending(self._store, self.budget, days)
-
-    def answers(self) -> Iterator[tuple[Linear | Query, Resolution, Estimate]]:
-        """Every answer that was written: the question, at its resolution, and what was said."""
-        for line in self._store.lines(kinds=(replay.ANSWERS,)):
-            for note in notes.notes_in(line.body):
-                yield notes.asked_in(note)
 
     @property
     def head(self) -> Head:
