@@ -69,8 +69,8 @@ desk(
     "questions/test_text.py::test_anything_else_is_refused_in_a_sentence",
 )  # fmt: skip
 desk(
-    "Y13", "questions/words.py", "a report says the opposite of what was asked",
-    "zip(labels, mask, strict=True) if is_in}", "zip(labels, mask, strict=True) if not is_in}",
+    "Y13", "questions/words.py", "a report says something near to what was asked",
+    "if np.array_equal(cover.inside, mask) and np.array_equal(cover.touched, mask):", "if cover is not None:",
     "questions/test_words.py::test_any_cells_of_any_column",
 )  # fmt: skip
 desk(
