@@ -22,6 +22,7 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.engines.sampling import Sampling
+from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
@@ -36,6 +37,7 @@ from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
+from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
 from hedgerow.sql.result import Result, run
 from hedgerow.textbook.scq import Counted
@@ -67,7 +69,7 @@ class Memory:
 
     def prepare(self, queries: Iterable[Linear]) -> None:
         """Answers to these that need nothing private, computed together, for when they are asked."""
-        fresh = {query.key: query for query in queries if query.key not in self._known}
+        fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
 
@@ -386,6 +388,11 @@ class Session(OneOnly):
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
+        answer = self._scaled(query, bound, estimate, cost, scale)
+        self._given.append(answer)
+        return answer
+
+    def _scaled(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
         in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
         if in_rows or (scale == "rows" and bound.is_fraction):
@@ -393,12 +400,26 @@ class Session(OneOnly):
             error = None if error is None else self._engine.error_in_rows(reach, error)
             value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
         labels = bound.labels if estimate.labels is None else estimate.labels
-        answer = Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
-        self._given.append(answer)
-        return answer
+        return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
 
-    def report(self) -> Report:
-        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private."""
+    def _answered(self) -> Iterator[Answer]:
+        """Everything the ledger has an answer to, whoever asked; a count is said by its cells."""
+        costs: dict[Hashable, float] = {}
+        for entry in self.log:
+            if isinstance(entry.asked, Query):
+                key = bound_to(entry.asked, self.universe).key
+                costs[key] = costs.get(key, 0.0) + entry.cost
+        for bound, estimate in self.ledger.answers():
+            found = question_of(bound)
+            if found is not None:
+                query = asked_again(found[0], self.universe) if isinstance(found[0], Linear) else found[0]
+                yield self._scaled(query, bound, estimate, costs.get(bound.key, 0.0), "fraction")
+
+    def report(self, *, everybody: bool = False) -> Report:
+        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private.
+
+        ``everybody``: with the answers of all sessions on the ledger, as fractions, in place of this one's as they were given.
+        """
         certificate = self.certificate
         return Report(
             self._facts(),
@@ -408,7 +429,7 @@ class Session(OneOnly):
                 Charge(e.why, "" if e.asked is None else repr(e.asked), ", ".join(map(repr, e.events)), e.cost)
                 for e in self.log
             ),
-            tuple(self._given),
+            tuple(deque(self._answered(), REPORTED) if everybody else self._given),
         )
 
     def _facts(self) -> dict[str, Any]:

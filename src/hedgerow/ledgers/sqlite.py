@@ -43,6 +43,9 @@ class Sqlite(Store):
         self.sa.event.listen(engine, "connect", prepare)
         return engine
 
+    def exists(self) -> bool:
+        return self._path.exists() and super().exists()  # to connect would make the file
+
     def _prepare_making(self, connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
