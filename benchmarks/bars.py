@@ -113,14 +113,13 @@ def bars(name: str, data: DataSource, seed: int, count: int) -> list[dict[str, A
 
 def _largest(session: Session, data: DataSource, size: int | None) -> float:
     """The largest true error of any question of the class: what a certificate would say without noise."""
-    from hedgerow.engines.practical.largest_errors import largest_errors
+    from hedgerow.engines.practical.largest_errors import largest_error
 
     universe, worst = data.universe, 0
     for k in (1, 2, 3) if size is None else (size,):
         for names in itertools.combinations(universe.names, k):
             believed = np.rint(data.rows * session.hypothesis.marginal(names)).astype(np.int64)
-            found = largest_errors(data.marginal(names) - believed, [universe[n].ordered for n in names])
-            worst = max(worst, found["products"])
+            worst = max(worst, largest_error(data.marginal(names) - believed, [universe[n].ordered for n in names]))
     return worst / data.rows
 
 

@@ -31,7 +31,7 @@ from hedgerow.convex.sets import Box
 from hedgerow.convex.solver.excess import excess_of
 from hedgerow.data import Histogram
 from hedgerow.drafting.selection import thresholded
-from hedgerow.engines.practical.largest_errors import largest_errors
+from hedgerow.engines.practical.largest_errors import half_distance
 from hedgerow.errors import BudgetExceeded, NotPrivateWarning
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
@@ -518,7 +518,7 @@ def _whole_distance(noise: Noise) -> Evidence:
 
 
 def _largest_error(noise: Noise) -> Evidence:
-    return _certificate_loss(lambda counts: float(largest_errors(counts - BELIEVED, [True, False])["any"]))
+    return _certificate_loss(lambda counts: float(half_distance(counts - BELIEVED)))
 
 
 def _on(evidence: Callable[..., Evidence], *given: float | bool) -> Callable[[Noise], Evidence]:
