@@ -28,7 +28,7 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.expected_errors import MOST_SUM, Allowed, allowed
+from hedgerow.engines.practical.expected_errors import MOST_SUM, Allowed, allowed, usual
 from hedgerow.engines.practical.largest_errors import (
     Steps,
     boxes_with,
@@ -203,7 +203,7 @@ class Certified:
         if names not in self.family:
             return np.full(len(queries), math.inf)
         pieces = self._products(names, queries)
-        reach = np.full(len(queries), math.inf)
+        reach: Array = np.full(len(queries), math.inf)
         for each in self.allowed(names):
             steps = each.table
             on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
@@ -218,7 +218,7 @@ class Certified:
 
     def cells(self, names: Names) -> Array:
         """The same of each cell of a table."""
-        reach = np.full(self._universe.sizes(names), math.inf)
+        reach: Array = np.full(self._universe.sizes(names), math.inf)
         if names not in self.family:
             return reach
         for each in self.allowed(names):
@@ -241,6 +241,30 @@ class Certified:
 
     def _rows_of(self, steps: Steps | Array) -> Array:
         return np.ldexp(np.asarray(steps, dtype=float), -self.bits)
+
+    def usual(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """How many rows such queries are off in the mean, as a guess; NaN where nobody knows. No bound."""
+        roots = self._roots(names)
+        return self._usual(
+            names, np.full(len(queries), math.nan) if roots is None else answer_all(queries, lambda _: roots)
+        )
+
+    def usual_cells(self, names: Names) -> Array:
+        """The same of each cell of a table."""
+        roots = self._roots(names)
+        return self._usual(names, np.full(self._universe.sizes(names), math.nan) if roots is None else roots)
+
+    def _roots(self, names: Names) -> Array | None:
+        if self.typical is None or names not in self.family:
+            return None
+        roots: Array = np.sqrt(np.maximum(self.believed(names), 0.0))
+        return roots
+
+    def _usual(self, names: Names, parts: Array) -> Array:
+        if self.typical is None or names not in self.family:
+            return parts
+        rows: Array = self.typical * usual(self.believed(names), _ordered(self._universe, names), parts)
+        return rows
 
     def distance(self, names: Names) -> float:
         """How many rows the true counts may be from those certified in ℓ1."""

@@ -391,11 +391,12 @@ def _gaussian_tail(x: float | Array, step: float) -> Array:
     that of Gaussian noise of both variances, for each entry, and ⟨q, W⟩ is positive half the time: so twice the normal tail is enough, which
     is at most e^{−z²/2}/(z√(2π)). With a too large z₁ for z in the second factor z₂ is too small, and with z₂ it is enough.
     """
-    plain = np.sqrt(2 * np.asarray(x, dtype=float))
+    plain: Array = np.sqrt(2 * np.asarray(x, dtype=float))
     if step > FINE_STEP:
         return plain
     doubled = np.maximum(np.asarray(x, dtype=float) + math.log(2) + 1e-3, 2.5)
     first = np.sqrt(2 * doubled)
     second = np.sqrt(2 * (doubled - np.log(first * math.sqrt(2 * math.pi))))
     third = np.sqrt(2 * (doubled - np.log(second * math.sqrt(2 * math.pi))))
-    return np.minimum(plain, third * math.sqrt(1 + (1.5 * step) ** 2))
+    normal: Array = third * math.sqrt(1 + (1.5 * step) ** 2)
+    return np.minimum(plain, normal)

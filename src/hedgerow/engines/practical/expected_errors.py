@@ -6,13 +6,14 @@ allowed
 
     level·min over (c, slope) of c + slope·v(q),       level = typical error · FACTOR[s] · K^POWER[s]
 
-rows. That is a guess, by how errors of fitted tables came out: no proof needs it. A bar is what is allowed and the one number that says by how
+rows. Its own typical error is in proportion to v(q)^USUAL, or as much of what is not in q, over that of the boxes that the typical error is the mean of. All that is a guess, by how errors of fitted tables came out: no proof needs it. A bar is what is allowed and the one number that says by how
 much any question exceeds it, so that a bad guess costs width and nothing else.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,6 +23,7 @@ from hedgerow.engines.practical.largest_errors import Steps
 
 FACTOR, POWER = {1: 0.26, 2: 0.7, 3: 1.7}, {1: 0.58, 2: 0.5, 3: 0.28}  # by the number of attributes
 PIECES = ((2.0, 0.0), (1.2, 12.0))  # (c, slope): the least of two lines, the first of them flat
+USUAL = 0.4
 MOST = 2**53  # steps of a level
 MOST_SUM = 2**60  # steps of a table
 
@@ -50,3 +52,20 @@ def allowed(believed: Array, typical: float, bits: int) -> list[Allowed]:
             table = np.clip(np.rint(slope * level / total * roots), 0, MOST_SUM // roots.size)
             found.append(Allowed(int(c * level), table.astype(np.int64)))
     return found
+
+
+def usual(believed: Array, ordered: Sequence[bool], parts: Array) -> Array:
+    """The typical errors of questions about these parts of what is believed, ⟨q, √p⟩, in typical errors of boxes of the table."""
+    total = float(np.sqrt(np.maximum(believed, 0.0)).sum())
+    v = np.clip(parts / total, 0.0, 1.0) if total > 0 else np.zeros(parts.shape)
+    of_boxes = math.prod(_mean_part(m, o) for m, o in zip(believed.shape, ordered, strict=True))
+    found: Array = (np.minimum(v, 1 - v) / of_boxes) ** USUAL
+    return found
+
+
+def _mean_part(size: int, is_ordered: bool) -> float:
+    """Of the cells of an attribute, in the mean over its boxes: one value, or an interval that is not all of it."""
+    if not is_ordered or size == 1:
+        return 1 / size
+    lengths = np.arange(1, size)
+    return float(np.average(lengths, weights=size - lengths + 1)) / size
