@@ -20,6 +20,7 @@ from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
 from hedgerow.engines.practical.measurement import Measurement, Rows
 from hedgerow.engines.practical.residuals import Overview, subsets
 from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.questions.linear import Linear
 from hedgerow.textbook import sparse_vector
 
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4, "c": 2})
@@ -73,7 +74,7 @@ def code(query: np.ndarray, runs: list[bool]) -> float:
 def width_of(kind: str, query: np.ndarray, event: Laplace | Gaussian, sizes: list[int], merged: int, j: int) -> float:
     """In rows, of a query on some cells of a table of attributes of these sizes, each of ``merged`` measured ones."""
     norm = math.sqrt(((query - query.mean()) ** 2).sum() * merged)
-    base = doubt(j) + math.log(4 * 2 ** len(sizes))
+    base = doubt(j) + math.log(6 * 2 ** len(sizes))
     if kind in RUNS:
         return tail(event, norm, base + code(query, RUNS[kind]))
     if isinstance(event, Gaussian):
@@ -126,6 +127,29 @@ def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
     assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=4e-3)
 
 
+def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
+    """What a mean is made of: α + βi within a product and γ elsewhere. What is no such line has the bar of any table."""
+    event, universe = Gaussian(1.0, 20.0), hr.Universe.from_sizes({"a": 5, "b": 4})
+    bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
+    bars.add(Measurement(("a", "b"), np.full((5, 4), 1e6), event))
+    base = doubt(1) + math.log(6 * 4)
+    for middle in (0.0, 1.3, 2.9):
+        table = np.full((5, 4), 0.5)
+        table[:, 2] += (np.arange(5) - middle) / 10
+        norm = float(np.linalg.norm(table - table.mean()))
+        x = base + math.log(2) + math.log(2 * 4 * 5)  # of two attributes, and one of the values of the other
+        planar = event.sigma * norm * math.sqrt(2 * x) * math.sqrt(1 + (1.5 / 20) ** 2)
+        found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), table)], known)) * 10**9
+        assert found == pytest.approx(planar, rel=4e-3)
+        for bent in (0, 3):  # off the line within the product, and elsewhere
+            other = table.copy()
+            other[1, 2 - bent % 2] += 0.01
+            norm = float(np.linalg.norm(other - other.mean()))
+            anything = event.sigma * norm * (math.sqrt(20) + math.sqrt(2 * base))
+            found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), other)], known)) * 10**9
+            assert found == pytest.approx(anything, rel=1e-6)
+
+
 def test_all_measurements_together_fail_with_probability_beta() -> None:
     """The j-th has 6β/(π²j²), whichever kind it is of: these add up to β, and no two have the same."""
     event, bars, shares = Gaussian(1.0, 20.0), ErrorBars(UNIVERSE, BETA), []
@@ -171,7 +195,7 @@ def test_a_bar_of_an_overview_is_the_one_of_the_proof(kind) -> None:
     known, query = overview(), QUESTIONS[kind].on(UNIVERSE)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add_overview(known)
-    base = doubt(1) + math.log(4 * 7)
+    base = doubt(1) + math.log(6 * 7)
     freedom = {s: math.prod(UNIVERSE[n].size - 1 for n in s) for s in known.sets if s}
     sigmas = {s: 10.0 + i for i, s in enumerate(s for s in subsets(UNIVERSE.names, 1) if len(s) <= 2)}
     rounding = math.sqrt(sum((0.25 * math.sqrt(r) / sigmas[s]) ** 2 for s, r in freedom.items()))
@@ -206,14 +230,14 @@ def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
     event = Gaussian(1.0, 20.0)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add(measured(("a", "b"), event))
-    found, base = bars.rows(), doubt(1) + math.log(4 * 4)
+    found, base = bars.rows(), doubt(1) + math.log(6 * 4)
     assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base), rel=4e-3)
     assert found.estimate == pytest.approx(12 * 700)
     whole = [Measurement((), np.array(8000.0), event, residual=True)]
     whole += [Measurement((n,), np.zeros(UNIVERSE[n].size), event, residual=True) for n in UNIVERSE.names]
     bars, known = ErrorBars(UNIVERSE, BETA), Overview(UNIVERSE, whole, None)
     bars.add_overview(known)
-    found, base = bars.rows(), doubt(1) + math.log(4 * 4)
+    found, base = bars.rows(), doubt(1) + math.log(6 * 4)
     stated = event.sigma * (normal(base, 2 * known.rounding) + known.rounding)
     assert (found.high - found.low) / 2 == pytest.approx(stated, rel=4e-3)
 
@@ -224,7 +248,7 @@ def test_the_distance_of_a_hypothesis_is_the_one_of_the_proof(event) -> None:
     bars, rows = ErrorBars(UNIVERSE, BETA), Rows(N, 0.9 * N, 1.2 * N)
     bars.add(measured(("a", "b"), event))
     believed = np.array([0.5, 0.3, 0.2])
-    x = doubt(1) + math.log(4 * 4)
+    x = doubt(1) + math.log(6 * 4)
     if isinstance(event, Gaussian):
         noise = event.sigma * math.sqrt(4) * (math.sqrt(3) + math.sqrt(2 * x))
     else:

@@ -240,7 +240,8 @@ class Certified:
         return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)
 
     def _rows_of(self, steps: Steps | Array) -> Array:
-        return np.ldexp(np.asarray(steps, dtype=float), -self.bits)
+        rows: Array = np.ldexp(np.asarray(steps, dtype=float), -self.bits)
+        return rows
 
     def usual(self, names: Names, queries: Sequence[Linear]) -> Array:
         """How many rows such queries are off in the mean, as a guess; NaN where nobody knows. No bound."""

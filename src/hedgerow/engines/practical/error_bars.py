@@ -5,11 +5,13 @@ bounds any query q on attributes A inside its own: the true count of q is ⟨q, 
 noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n is known). The best c is the mean of q.
 
 The bars hold together, for every question an adaptive analyst may choose after seeing everything. Measurement j has
-the share β_j = 6β/(π²j²) of the failure probability, fixed before its noise is drawn; a union bound over the two
+the share β_j = 6β/(π²j²) of the failure probability, fixed before its noise is drawn; a union bound over the three
 classes below, each taken over every subset A of the measured attributes, makes its noise small for all q of a
 class at once (docs/proofs/error_bars.md):
 
     products  a set of cells of each attribute; a set that is one of few of its kind has more of the class's share (``_code``)
+    lines     α + βi on the i-th cell of one attribute within a product of the others, γ elsewhere: what a mean is made of. All α, β and γ
+              of one product are in a plane, and the noise in a plane is small (Gaussian noise only)
     tables    anything else; by Cauchy–Schwarz against the norm of the noise
 
 Nothing here depends on the data except through released values.
@@ -22,6 +24,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.engines.practical.measurement import Measurement, Rows, varying
@@ -29,7 +32,8 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
-CLASSES = math.log(4)  # two sides of each of two classes
+CLASSES = math.log(6)  # two sides of each of three classes
+ROUNDED = 1e-9  # of a weight: what is so near to a line is taken for one
 FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
 
 
@@ -259,6 +263,8 @@ class ErrorBars:
         spread = np.where(
             np.isinf(code), table, _gaussian_tail(base + np.where(np.isinf(code), 0.0, code), 2 * rounding)
         )
+        for i in np.flatnonzero(np.isinf(code)):
+            spread[i] = min(spread[i], _plane_tail(base + _line_code(asked[i]), 2 * rounding))
         width: Array = self._overview.deviations(names, asked) * (spread + rounding)
         return width
 
@@ -272,6 +278,9 @@ class ErrorBars:
         if others.any():
             if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
                 table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * base)) * norm
+                for i in np.flatnonzero(others):
+                    planar = _plane_tail(base + _line_code(asked[i]), event.grid / event.sigma)
+                    table[i] = min(table[i], event.sigma * norm[i] * planar)
             else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
                 spread = measured + math.sqrt(2 * measured * base) + base
                 table = np.full(len(asked), event.scale * spread + event.grid * measured)
@@ -364,6 +373,48 @@ def _code(queries: Sequence[Linear]) -> Array:
             nats += math.log(2) + np.where(run, np.minimum(found, math.log(m * (m + 1))), found)
         code[products] = nats
     return code
+
+
+def _line_code(query: Linear) -> float:
+    """As ``_code`` for a line: of which attribute, and within which product of the others. Infinite for what is none."""
+    table = query.table
+    for axis in range(table.ndim):
+        lines = np.moveaxis(table, axis, -1)
+        steps = np.diff(lines, axis=-1)
+        if steps.size and np.abs(steps - steps[..., :1]).max() > ROUNDED:
+            continue  # not straight
+        for inside in (np.ones(lines.shape[:-1], bool), _unlike_most(lines)):
+            within, without = lines[inside], lines[~inside]
+            if (
+                not inside.any()
+                or np.ptp(within, axis=0).max() > ROUNDED
+                or (without.size and np.ptp(without) > ROUNDED)
+            ):
+                continue
+            every = range(inside.ndim)
+            sides = [np.asarray(inside.any(axis=tuple(i for i in every if i != k))) for k in every]
+            if inside.sum() != math.prod(int(side.sum()) for side in sides):
+                continue
+            product = Linear(("",) * len(sides), inside.shape, tuple(sides), None, True)
+            return math.log(table.ndim) + float(_code([product])[0])
+    return math.inf
+
+
+def _unlike_most(lines: Array) -> NDArray[np.bool_]:
+    """Where lines are not flat at the value that most of them have."""
+    values, counts = np.unique(lines[..., 0], return_counts=True)
+    away: NDArray[np.bool_] = np.abs(lines - values[counts.argmax()]).max(axis=-1) > ROUNDED
+    return away
+
+
+def _plane_tail(x: float, step: float) -> float:
+    """z with Pr[sup of ⟨q, Z⟩ over the unit q of a plane > z deviations] ≤ 2e^{−x}, of discrete Gaussian noise as in ``_gaussian_tail``.
+
+    The squared norm of Gaussian noise in a plane is exponential: e^{−z²/2}, and half the time W does not bring Z nearer.
+    """
+    if step > FINE_STEP:
+        return math.sqrt(2) + math.sqrt(2 * x)
+    return math.sqrt(2 * (x + 1e-3)) * math.sqrt(1 + (1.5 * step) ** 2)
 
 
 def _one_tail(event: Laplace | Gaussian, x: float) -> float:
