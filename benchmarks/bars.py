@@ -35,6 +35,7 @@ PAGE = ROOT / "docs" / "benchmarks-bars.md"
 ORDERED = {"age", "education-num", "hours-per-week"}
 BUDGET = hr.Budget(1.0, 1e-6)
 RESERVE = 0.05
+FEWER = 3  # sessions, where many are opened
 warnings.simplefilter("ignore", NotPrivateWarning)
 
 
@@ -295,11 +296,13 @@ def main() -> None:
     for name, data in tables():
         runs = [bars(name, data, seed, count) for seed in range(seeds)]
         said += over_seeds([run for run, _ in runs])
+        print(*said[-4:], *(of_means for _, of_means in runs), sep="\n", flush=True)
         if runs[0][1] is not None:
             numbers += over_seeds([[of_means] for _, of_means in runs if of_means is not None])
-        costs.append(cost(name, data, seeds, count))
-        purchases += bought(name, data, seeds, 4 if given.quick else 6)
-        print(name, said[-1], costs[-1], *purchases[-2:], sep="\n", flush=True)
+        costs.append(cost(name, data, min(FEWER, seeds), count))
+        print(costs[-1], flush=True)
+        purchases += bought(name, data, min(FEWER, seeds), 5)
+        print(*purchases[-2:], sep="\n", flush=True)
     seconds = triples()
     page = f"""# How much bars are worth
 
@@ -314,11 +317,11 @@ Means of a number within one condition that a twentieth of the rows meet, in uni
 
 {markdown(numbers)}
 
-What a certificate costs: mean errors of a session that spends its share on the hypothesis instead, over {seeds} seeds each.
+What a certificate costs: mean errors of a session that spends its share on the hypothesis instead, over {min(FEWER, seeds)} seeds each.
 
 {markdown(costs)}
 
-`within=` half the free bar, questions of three attributes, {seeds} sessions each, with a fifth and with two fifths of the budget in reserve.
+`within=` half the free bar, questions of three attributes, {min(FEWER, seeds)} sessions each, with a fifth and with two fifths of the budget in reserve.
 
 {markdown(purchases)}
 
