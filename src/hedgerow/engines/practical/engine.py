@@ -153,7 +153,7 @@ class Practical:
         if within is None or errors.max() <= within * (1 + 1e-9):
             return _table(values, errors, "hypothesis", usual)
         names = varying(self._data.universe, table.attributes)
-        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(usual.flat[0])
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
         self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
         return _table(values, errors, "measured", usual)
@@ -253,7 +253,7 @@ class Quote:
         known, universe = self._engine.knowledge, self._engine.hypothesis.universe
         values, errors = known.table(table.attributes, within)
         if within is not None and errors.max() > within * (1 + 1e-9):
-            spread = _spread(known.typical_cells(table.attributes).flat[0])
+            spread = _spread(float(known.typical_cells(table.attributes).mean()))
             cell = self._engine._purchases.cell(varying(universe, table.attributes))
             self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
             errors = np.minimum(errors, within)
