@@ -70,6 +70,7 @@ class Memory:
         fresh = {query.key: query for query in queries if query.key not in self._known}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self._engine.expect(list(fresh.values()) if free is None else ())
 
     def ready(self, query: Linear) -> Estimate | None:
         """What was prepared of it, now answered."""

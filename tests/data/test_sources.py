@@ -193,6 +193,20 @@ def test_what_is_cached_is_not_counted_again(make, monkeypatch) -> None:
     assert counted == [[("region",)]]
 
 
+def test_part_of_a_table_that_is_counted_is_summed_from_it_unless_that_is_large(make, monkeypatch) -> None:
+    cells = records(10)
+    data, counted = make(cells), []
+    count = data._count_all
+    monkeypatch.setattr(data, "_count_all", lambda sets: counted.extend(sets) or count(sets))
+    asked = [("age",), ("region", "visits"), ("age", "region", "visits"), (), ("smoker",)]
+    for names, counts in zip(asked, data.marginals(asked), strict=True):
+        assert np.array_equal(counts, brute_force(cells, names)) and not counts.flags.writeable
+    assert counted == [("age", "region", "visits"), ("smoker",)]
+    assert np.array_equal(data.marginal(("visits",)), brute_force(cells, ("visits",))) and len(counted) == 2
+    monkeypatch.setattr(module, "SUMMED", 0)
+    assert np.array_equal(data.marginal(("region",)), brute_force(cells, ("region",))) and len(counted) == 3
+
+
 def test_the_same_records_have_the_same_fingerprint_in_any_order_and_wherever_they_are_held(make, tmp_path) -> None:
     cells = records(10)
     shuffled = np.random.default_rng(0).permutation(cells)

@@ -190,9 +190,9 @@ class Knowledge:
         values, errors = _placed(value, *self.intervals([query], value), within)
         return float(values[0]), float(errors[0])
 
-    def free_all(self, queries: Sequence[Linear]) -> tuple[Array, Array]:
-        """The same of many at once."""
-        values = answer_all(queries, self.believed)
+    def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
+        """The same of many at once. ``values``: the hypothesis' own answers, where they are at hand."""
+        values = answer_all(queries, self.believed) if values is None else values
         return _placed(values, *self.intervals(queries, values), None)
 
     def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
