@@ -169,7 +169,7 @@ def test_what_is_too_large_is_refused_before_anything_is_counted(make, monkeypat
     monkeypatch.setattr(module, "LARGEST_MARGINAL", 23)
     with pytest.raises(TooLarge, match=r"at most 23 cells. Found 24 on \('age', 'visits'\)"):
         data.marginals([["age"], ["age", "visits"]])
-    monkeypatch.setattr(module, "CACHED_CELLS", 9)
+    monkeypatch.setattr(module, "COUNTED_CELLS", 9)
     with pytest.raises(TooLarge, match=r"at most 9 cells in all\. Found 10"):
         data.marginals([["age"], ["region"], ["age"], ["region"], ["smoker"], ()])
 

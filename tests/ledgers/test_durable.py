@@ -131,6 +131,27 @@ def test_free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_o
     assert guarded.ledger.head.number == before + 3  # a round, and two answers that hold a comparison each
 
 
+def test_answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given() -> None:
+    url = sqlite_url()
+    session = opened(url, seed=1)
+    before = session.ledger.head.number
+    first = [(a.value, a.error) for a in session.ask_all(FREE[:6])]
+    kinds = [json.loads(line)["kind"] for line in session.ledger.export()][before:]
+    assert kinds == ["charge", "answers", "answers"]  # a round, the answer that paid for it, and all others
+    again = opened(url, seed=1)  # as after a crash: nothing was flushed
+    assert [(a.value, a.error) for a in again.ask_all(FREE[:6])] == first and again.spent == session.spent
+
+
+def test_large_answers_do_not_wait_in_memory(monkeypatch) -> None:
+    monkeypatch.setattr(durable, "CELLS", 20)
+    session = hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, guard=0.0, ledger=sqlite_url(), seed=1)
+    lines = session.ledger.head.number
+    session.ask(TABLES[1])
+    assert session.ledger.head.number == lines
+    session.ask(TABLES[0])  # 8 and 18 cells
+    assert session.ledger.head.number == lines + 1 and len(session.ledger.answers()) == 2
+
+
 def test_many_free_answers_are_written_together(monkeypatch) -> None:
     monkeypatch.setattr(durable, "TOGETHER", 4)
     url = sqlite_url()

@@ -194,6 +194,23 @@ def test_who_waits_gets_the_turn_when_the_question_is_over(fresh) -> None:
     assert other.spent == pytest.approx(0.3)
 
 
+@pytest.mark.parametrize("together", [False, True])
+def test_an_answer_that_could_not_be_written_is_neither_given_nor_repeated(together) -> None:
+    url = sqlite_url()
+    session = opened(f"{url}?timeout=0.2")
+    session.ask(FREE[0])  # its round is open
+    holding = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    holding.execute("BEGIN IMMEDIATE")
+    for _ in range(2):
+        with pytest.raises(hr.LedgerUnavailable, match="must be written before anything is released"):
+            session.ask_all(FREE[1:4]) if together else session.ask(FREE[1])
+    holding.execute("ROLLBACK")
+    holding.close()
+    said = [session.ask(query).value for query in FREE[:4]]
+    again = opened(url)
+    assert [again.ask(query).value for query in FREE[:4]] == said and again.spent == session.spent
+
+
 def test_a_turn_ends_with_its_process(tmp_path) -> None:
     for fresh in (sqlite_url, postgres_url):
         url, log = fresh(), Log(tmp_path / fresh.__name__)

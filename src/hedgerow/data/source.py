@@ -19,7 +19,8 @@ from hedgerow.errors import TooLarge
 from hedgerow.questions.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
-CACHED_CELLS = 50_000_000  # cells of all cached tables together, and of all that are counted at once
+COUNTED_CELLS = 50_000_000  # cells of all tables that are counted at once
+CACHED_CELLS = 16_000_000  # cells of all cached tables together
 SUMMED = 1 << 21  # cells of a table from which smaller ones are summed: faster than another scan of many rows
 MOST_COMPARED = 100_000  # pairs of sets of attributes
 FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")  # of attributes
@@ -105,9 +106,9 @@ class DataSource(ABC):
                     f"A marginal must have at most {LARGEST_MARGINAL} cells. Found {size} on {names!r}. "
                     "Ask about fewer attributes, or declare coarser bins."
                 )
-        if sum(cells.values()) > CACHED_CELLS:
+        if sum(cells.values()) > COUNTED_CELLS:
             raise TooLarge(
-                f"Marginals that are counted at once must have at most {CACHED_CELLS} cells in all. "
+                f"Marginals that are counted at once must have at most {COUNTED_CELLS} cells in all. "
                 f"Found {sum(cells.values())}. Ask for fewer at a time."
             )
 

@@ -19,6 +19,7 @@ class Postgres(Store):
     """A turn is an advisory lock of a connection of its own; an append locks the table against other writers."""
 
     name = "PostgreSQL"
+    mark = "%s"
 
     def _connected(self, url: sa.URL) -> sa.Engine:
         try:
