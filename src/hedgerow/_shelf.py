@@ -22,7 +22,7 @@ class Shelf:
 
     def __init__(self) -> None:
         self._file: Any = None
-        self._map: mmap.mmap | None = None
+        self._maps: list[mmap.mmap] = []
         self._used = self._size = 0
 
     def put(self, array: NDArray[Any]) -> NDArray[Any]:
@@ -34,20 +34,27 @@ class Shelf:
         except (OSError, ValueError):
             return array.copy()
 
+    def taken(self, array: NDArray[Any]) -> NDArray[Any]:
+        """A copy of one that was put there, which is then in memory once."""
+        copy = array.copy()
+        if array.nbytes > SMALL and hasattr(mmap, "MADV_DONTNEED"):
+            for each in self._maps:
+                each.madvise(mmap.MADV_DONTNEED)  # the file has it
+        return copy
+
     def _written(self, array: NDArray[Any]) -> NDArray[Any]:
-        if self._map is None or self._used + array.nbytes > self._size:
+        if self._used + array.nbytes > self._size:
             self._begin(max(SEGMENT, array.nbytes))
-        assert self._map is not None
         at, self._used = self._used, self._used + -(-array.nbytes // 64) * 64
         self._file.seek(at)
         self._file.write(array.data)
         self._file.flush()
-        kept = np.frombuffer(self._map, array.dtype, array.size, at)
+        kept = np.frombuffer(self._maps[-1], array.dtype, array.size, at)
         return kept.reshape(array.shape)
 
     def _begin(self, size: int) -> None:
-        """Another file. The last one is closed when no array is in it any more."""
-        file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115  # it lives as long as its arrays
+        """Another file. Of the one before its map is left."""
+        file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115  # it lives as long as the shelf
         file.truncate(size)
-        self._file, self._map = file, mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ)
-        self._used, self._size = 0, size
+        self._maps.append(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+        self._file, self._used, self._size = file, 0, size

@@ -119,7 +119,7 @@ class Memory:
         known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
-        return replace(_with_arrays(known, np.copy), source="repeat")
+        return replace(_with_arrays(known, self._shelf.taken), source="repeat")
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
         known = self._known.get(bound.key)

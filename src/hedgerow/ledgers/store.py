@@ -72,6 +72,7 @@ class Store(ABC):
         """The type of the numbers of lines."""
         return self.sa.BigInteger()
 
+    @abstractmethod
     def make_room(self) -> None:
         """Whatever makes the appends that follow faster. In a turn."""
 
