@@ -71,7 +71,7 @@ class Memory:
 
     def prepare(self, queries: Iterable[Linear]) -> None:
         """Answers to these that need nothing private, computed together, for when they are asked."""
-        fresh = {query.key: query for query in queries if query.key not in self._known}
+        fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
         self._engine.expect(list(fresh.values()) if free is None else ())
@@ -123,7 +123,11 @@ class Memory:
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
         known = self._known.get(bound.key)
-        return self._ledger.recall(bound) if known is None else known
+        if known is None:
+            known = self._ledger.recall(bound)
+            if known is not None:
+                self._known[bound.key] = known
+        return known
 
 
 class Current:

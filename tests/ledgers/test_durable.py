@@ -22,6 +22,7 @@ from hedgerow.ledgers.chain import next_line
 from hedgerow.ledgers.store import Moved
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.counts import bound
 
 everywhere = pytest.mark.parametrize("fresh", [sqlite_url, postgres_url], ids=["SQLite", "PostgreSQL"])
 SETS = [("a",), ("a", "b"), ("b", "c", "d")]
@@ -140,6 +141,20 @@ def test_answers_of_a_guard_that_are_given_together_are_written_together_before_
     assert kinds == ["charge", "answers", "answers"]  # a round, the answer that paid for it, and all others
     again = opened(url, seed=1)  # as after a crash: nothing was flushed
     assert [(a.value, a.error) for a in again.ask_all(FREE[:6])] == first and again.spent == session.spent
+
+
+@everywhere
+def test_what_was_answered_is_repeated_where_many_are_asked_at_once(fresh) -> None:
+    url = fresh()
+    first = opened(url, guard=0.0)
+    free = [(a.value, a.error) for a in first.ask_all(FREE)]
+    first.ask(BOUGHT[0], within=WITHIN)  # learned from, so that it would be answered otherwise now
+    first.ledger.close()
+    again = opened(url, guard=0.0)
+    answers = again.ask_all([*FREE, *BOUGHT])
+    assert [(a.value, a.error) for a in answers[: len(FREE)]] == free
+    assert {a.source for a in answers[: len(FREE) + 1]} == {"repeat"} and answers[-1].source == "hypothesis"
+    assert [again._engine.believed(bound(q, UNIVERSE)) for q in FREE] != [value for value, _ in free]
 
 
 def test_large_answers_do_not_wait_in_memory(monkeypatch) -> None:

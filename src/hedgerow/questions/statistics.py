@@ -52,7 +52,10 @@ CONDITIONS = (Count, Combined, Not, Parity)
 
 @dataclass(frozen=True, eq=False)
 class BoundQuantile(Composed):
-    """The smallest value that at least a share ``q`` of the records have or are below; cells in the order of their values."""
+    """The smallest value that at least a share ``q`` of the records have or are below; cells in the order of their values.
+
+    Of q = 0 the least value that a record has, so that 0 and 1 are the ends of what occurs.
+    """
 
     universe: Universe
     attribute: str
@@ -101,11 +104,13 @@ class BoundQuantile(Composed):
         def is_above(place: int) -> bool:
             """Whether the quantile is surely above these cells."""
             part = self.below(place)
-            return part.between(known, part.most(self.q))[1] < 0
+            most = part.between(known, part.most(self.q))[1]
+            return most < 0 or (self.q == 0 and most <= 0)  # nobody can be there
 
         def is_within(place: int) -> bool:
             part = self.below(place)
-            return part.between(known, part.least(self.q))[0] >= 0
+            least = part.between(known, part.least(self.q))[0]
+            return least > 0 if self.q == 0 else least >= 0
 
         at = self._cell(known)
         lower = 1 + _last_that(is_above, -1, at - 1)
@@ -118,6 +123,8 @@ class BoundQuantile(Composed):
 
         def is_short(place: int) -> bool:
             part = self.below(place)
+            if self.q == 0:
+                return known.believed(part.numerator) <= 1e-12
             return known.believed(part.numerator) < self.q * known.believed(part.denominator) - 1e-12
 
         return min(len(self.order) - 1, 1 + _last_that(is_short, -1, len(self.order) - 1))
@@ -554,8 +561,8 @@ class Quantile(Statistic):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _number("q", self.q))
-        if not 0 < self.q < 1:
-            raise InvalidInput(f"q must be above 0 and below 1. Found {self.q!r}. The median has 0.5.")
+        if not 0 <= self.q <= 1:
+            raise InvalidInput(f"q must be at least 0 and at most 1. Found {self.q!r}. The median has 0.5.")
         _require_where(self.where)
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundQuantile:
