@@ -43,7 +43,8 @@ class Truth:
     def __init__(self, frame: pd.DataFrame) -> None:
         self.respondent = unsafe_respondent(Table(frame, UNIVERSE))
         self.engine = duckdb.connect()
-        self.engine.execute("SET ieee_floating_point_ops = false")  # what is divided by 0 is NULL
+        for setting in ("ieee_floating_point_ops", "error_on_division_by_zero"):  # what is divided by 0 is NULL
+            self.engine.execute(f"SET {setting} = false")
         self.engine.register("data", frame)
 
     def ask_all(self, queries: list[Query]) -> list[Answer]:

@@ -121,22 +121,28 @@ class BoundQuantile(Composed):
     def _cell(self, known: Knows) -> int:
         """The place of the cell in which it is believed to be."""
 
+        everybody = known.believed(self.among.share)
+
         def is_short(place: int) -> bool:
-            part = self.below(place)
-            if self.q == 0:
-                return known.believed(part.numerator) <= 1e-12
-            return known.believed(part.numerator) < self.q * known.believed(part.denominator) - 1e-12
+            below = self._believed(known, place)
+            return below <= 1e-12 if self.q == 0 else below < self.q * everybody - 1e-12
 
         return min(len(self.order) - 1, 1 + _last_that(is_short, -1, len(self.order) - 1))
+
+    def _believed(self, known: Knows, place: int) -> float:
+        """The share of all records that are among them and in one of the cells up to this place."""
+        part = self.below(place)
+        table = part.middle * spread(self.among.share, part.names)
+        return known.believed(
+            Linear.from_table(self.universe, part.names, np.broadcast_to(table, self.universe.sizes(part.names)))
+        )
 
     def best(self, known: Knows) -> float:
         at = self._cell(known)
         cell = self.order[at]
         low, high = float(self.lowest[cell]), float(self.highest[cell])
-        part = self.below(at)
-        mass = known.believed(part.denominator)
-        before = known.believed(self.below(at - 1).numerator) if at > 0 else 0.0
-        inside = known.believed(part.numerator) - before
+        mass, before = known.believed(self.among.share), self._believed(known, at - 1)
+        inside = self._believed(known, at) - before
         where = min(1.0, max(0.0, (self.q * mass - before) / inside)) if inside > 0 else 0.5
         if self.is_whole:
             return low + max(0, math.ceil(where * (high - low + 1)) - 1)
