@@ -372,6 +372,67 @@ def test_every_single_byte_of_every_line_is_checked() -> None:
     assert list(views.checked(lines, Head()))[-1].head == head
 
 
+def with_all_kinds(fresh) -> str:
+    """A session's ledger with lines of every kind, answers of others and a snapshot; as few bytes of each as can be."""
+    universe, url = hr.Universe(b=hr.Flag(), s=hr.Flag()), fresh()
+    usual = {"universe": universe, "budget": BUDGET, "guard": 0.0, "reserve": 0.5, "ledger": url, "seed": 1}
+    session = hr.open(Histogram(universe, [400, 300, 200, 100]), **usual, workload=hr.marginals(1), who="anaïs")
+    session.ledger.cap("anaïs", 0.9)
+    session.ask(hr.count(b=True, s=True), within=0.05)
+    read(url).accept_version()
+    session.ledger.close()
+    kinds = {json.loads(line)["kind"] for line in read(url).export()}
+    assert kinds == {"account", "charge", "release", "answers", "cap", "snapshot", "version"}
+    return url
+
+
+def every_change(url: str, stride: int) -> int:
+    """Each cell of both tables, changed in one place after another and back: how often ``verify`` was asked, and found it."""
+    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    store, tried = ledger_store(url), 0
+    views.verified(store)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table, names in (
+            ("hedgerow_lines", ("time", "who", "kind", "body", "hash", "number")),
+            ("hedgerow_snapshots", ("body", "number")),
+        ):
+            rows = connection.execute(sa.text(f"SELECT {', '.join(names)}, number AS key FROM {table}")).all()
+            assert rows
+            for row in rows:
+                for name, value in zip(names, row, strict=False):
+                    if isinstance(value, int):
+                        others = [value + 1, value - 1, value ^ 2**40]
+                    else:
+                        places = range(row.key % stride, len(value), stride)
+                        others = [value[:j] + chr(ord(value[j]) ^ 1) + value[j + 1 :] for j in places]
+                        others += [value + " ", value[:-1] or "x"]
+                    for other in others:
+                        if name == "number" and other in {r.key for r in rows}:
+                            continue  # there is one of that number already
+                        update = sa.text(f"UPDATE {table} SET {name} = :value WHERE number = :key")
+                        place = other if name == "number" else row.key
+                        connection.execute(update, {"value": other, "key": row.key})
+                        with pytest.raises(hr.LedgerBroken):
+                            views.verified(store)
+                        connection.execute(update, {"value": value, "key": place})
+                        tried += 1
+    views.verified(store)
+    store.close()
+    engine.dispose()
+    return tried
+
+
+@everywhere
+def test_a_change_in_any_place_of_any_table_is_found(fresh) -> None:
+    assert every_change(with_all_kinds(fresh), stride=97) > 150
+
+
+@pytest.mark.audit
+@everywhere
+def test_a_change_of_any_byte_of_any_table_is_found(fresh) -> None:
+    assert every_change(with_all_kinds(fresh), stride=1) > 5_000
+
+
 @everywhere
 def test_a_line_is_written_after_the_one_that_was_seen_last_or_not_at_all(fresh) -> None:
     store = ledger_store(small(fresh)[0])

@@ -7,6 +7,7 @@ start whenever its content is in the file.
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +62,8 @@ class Sqlite(Store):
         log = Path(f"{self._path}-wal")
         if log.exists() and log.stat().st_size >= PAGE * LOG:
             return
+        if shutil.disk_usage(self._path.parent).free < 100 * PAGE * LOG:  # what room there is is for lines
+            return
         room: sqlite3.Connection | None = None
         try:
             room = sqlite3.connect(self._path, timeout=self.wait, isolation_level=None)
@@ -98,12 +101,14 @@ class Sqlite(Store):
 
     def _take_turn(self) -> None:
         """A transaction on a file of its own, held for as long as the turn: commits of the ledger do not end it."""
+        turn = Path(f"{self._path}-turn")
         for _ in waited(self.wait):
             try:
                 if self._turning is None:
-                    self._turning = sqlite3.connect(
-                        f"{self._path}-turn", timeout=0, isolation_level=None, check_same_thread=False
-                    )
+                    self._turning = sqlite3.connect(turn, timeout=0, isolation_level=None, check_same_thread=False)
+                    self._turning.execute("PRAGMA synchronous = OFF")
+                if turn.stat().st_size == 0:  # or every transaction would begin with making the file
+                    self._turning.execute("PRAGMA user_version = 1")
                 self._turning.execute("BEGIN EXCLUSIVE")
                 return
             except sqlite3.OperationalError as error:
