@@ -327,6 +327,31 @@ def test_nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_bud
             owner.cap(who, epsilon)
 
 
+@everywhere
+def test_a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_their_own(fresh) -> None:
+    url = fresh()
+    owner = ledger_at(url, PURE)
+    owner.cap("heart", 0.5)
+    owner.cap("heart/ana", 0.3)
+    ana, ben = ledger_at(url, PURE, who="heart/ana"), ledger_at(url, PURE, who="heart/ben")
+    other, alike = ledger_at(url, PURE, who="lung/ana"), ledger_at(url, PURE, who="hearty")
+    assert [x.remaining for x in (ana, ben, other)] == pytest.approx([0.3, 0.5, 1.0])
+    ben.charge(Laplace(1.0, 1 / 0.3))
+    with pytest.raises(hr.BudgetExceeded, match="'heart'"):  # within ana's own, and not within the project's
+        ana.charge(Laplace(1.0, 1 / 0.25))
+    ana.charge(Laplace(1.0, 1 / 0.1))
+    assert ana.remaining == pytest.approx(0.1) and ledger_at(url, PURE, who="heart/ana").remaining == ana.remaining
+    owner.refresh()
+    owner.cap("heart", 0.9)
+    with pytest.raises(hr.BudgetExceeded, match="'heart/ana'"):
+        ana.charge(Laplace(1.0, 1 / 0.25))
+    for free in (other, alike):
+        free.charge(Laplace(1.0, 1 / 0.25))
+    assert owner.spending().groupby("who").spent.sum().to_dict() == pytest.approx(
+        {"heart/ana": 0.1, "heart/ben": 0.3, "hearty": 0.25, "lung/ana": 0.25}
+    )
+
+
 def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     url = sqlite_url()
     session = opened(url, who="ana")

@@ -385,7 +385,10 @@ class Durable(Ledger):
     # Shares of the budget
 
     def cap(self, who: str, epsilon: float) -> None:
-        """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again."""
+        """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again.
+
+        A session of ``who="heart/ana"`` is under the cap of the project ``"heart"``, which all of its analysts share, and under its own.
+        """
         amount = Budget(epsilon, self.budget.delta, self.budget.neighbours).total
         if amount > self.budget.total or not _name("who", who):
             raise InvalidInput(
@@ -403,19 +406,29 @@ class Durable(Ledger):
         return min(super().remaining, self._left())
 
     def _left(self) -> float:
-        cap = self._caps.get(self.who)
-        return float("inf") if cap is None else max(0.0, float(Fraction(cap) - self._by.get(self.who, Fraction(0))))
+        return min((float(max(Fraction(0), cap - spent)) for _, cap, spent in self._capped()), default=float("inf"))
+
+    def _capped(self) -> list[tuple[str, Fraction, Fraction]]:
+        """Whose caps the session is under, what each is and what of it is spent: a project's holds for all of its analysts."""
+        parts = self.who.split("/")
+        found = []
+        for name in ("/".join(parts[: i + 1]) for i in range(len(parts))):
+            if name in self._caps:
+                inside = (spent for who, spent in self._by.items() if who == name or who.startswith(f"{name}/"))
+                found.append((name, Fraction(self._caps[name]), sum(inside, Fraction(0))))
+        return found
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
         if self._is_charging:  # anew: what is met again was written when it was
             self._require_clock()
         cost = super()._admitted(planned, costs)
-        cap, spent = self._caps.get(self.who), self._by.get(self.who, Fraction(0))
-        if cap is not None and spent + sum(map(Fraction, costs), Fraction(0)) > Fraction(cap) * (1 + FIT):
-            raise BudgetExceeded(
-                f"cost must be at most {self.budget.currency} = {self._left():.4g} (what is left of {self.who!r}'s {cap:.4g}). "
-                f"Found {cost:.4g}. Ask for a looser error, or have the cap raised."
-            )
+        more = sum(map(Fraction, costs), Fraction(0))
+        for name, cap, spent in self._capped():
+            if spent + more > cap * (1 + FIT):
+                raise BudgetExceeded(
+                    f"cost must be at most {self.budget.currency} = {max(0.0, float(cap - spent)):.4g} (what is left of {name!r}'s "
+                    f"{float(cap):.4g}). Found {cost:.4g}. Ask for a looser error, or have the cap raised."
+                )
         return cost
 
     def spending(self, days: float | None = None) -> pd.DataFrame:
