@@ -16,6 +16,7 @@ SCRIPTS = (
     "erm.py",
     "holdout.py",
     "sampling.py",
+    "streams.py",
     "ledger.py",
 )
 

@@ -16,6 +16,8 @@ import numpy as np
 from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
+from hedgerow._shelf import Shelf
+from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
 REPORTED = 1000  # answers that a report has, the last ones
+REPORTED_CELLS = 1_000_000  # and these have in all, but for the last one
 
 
 class Memory:
@@ -56,13 +59,14 @@ class Memory:
     def __init__(self, engine: Engine, ledger: Ledger) -> None:
         self._engine, self._ledger = engine, ledger
         self._known: dict[Hashable, Estimate] = {}
+        self._shelf = Shelf()
         self._ready: dict[Hashable, Estimate] = {}
 
     def __contains__(self, bound: Bound[Any]) -> bool:
         return self._known_of(bound) is not None
 
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
-        kept = _copied(estimate)  # whoever gets the answer may change it
+        kept = _with_arrays(estimate, self._shelf.put)  # whoever gets the answer may change it
         self._known[bound.key] = kept
         self._ledger.note(bound, kept)
         return estimate
@@ -72,6 +76,7 @@ class Memory:
         fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self._engine.expect(list(fresh.values()) if free is None else ())
 
     def ready(self, query: Linear) -> Estimate | None:
         """What was prepared of it, now answered."""
@@ -116,11 +121,15 @@ class Memory:
         known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
-        return replace(_copied(known), source="repeat")
+        return replace(_with_arrays(known, self._shelf.taken), source="repeat")
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
         known = self._known.get(bound.key)
-        return self._ledger.recall(bound) if known is None else known
+        if known is None:
+            known = self._ledger.recall(bound)
+            if known is not None:
+                self._known[bound.key] = known
+        return known
 
 
 class Current:
@@ -143,9 +152,9 @@ class Current:
         return self._memory.marginal(table, within)
 
 
-def _copied(estimate: Estimate) -> Estimate:
+def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
     arrays: dict[str, Any] = {
-        name: value.copy()
+        name: kept(value)
         for name in ("value", "error", "resolution", "typical", "coefficients")
         if isinstance(value := getattr(estimate, name), np.ndarray)
     }
@@ -171,7 +180,8 @@ class Session(OneOnly):
         self._ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
         self._beta, self._sampling = beta, sampling
         self._memory = Memory(engine, ledger)
-        self._given: deque[Answer] = deque(maxlen=REPORTED)
+        self._given: deque[Answer] = deque()
+        self._given_cells = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -371,13 +381,14 @@ class Session(OneOnly):
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            for query, bound in asked:
-                found = self._memory.ready(bound) if isinstance(bound, Linear) else None
-                if found is None:
-                    answers.append(self._asked(query, bound, None, scale))
-                else:
-                    answers.append(self._answer(query, bound, found, 0.0, scale))
-                advance()
+            with self.ledger.at_once():
+                for query, bound in asked:
+                    found = self._memory.ready(bound) if isinstance(bound, Linear) else None
+                    if found is None:
+                        answers.append(self._asked(query, bound, None, scale))
+                    else:
+                        answers.append(self._answer(query, bound, found, 0.0, scale))
+                    advance()
         finally:
             self._memory.prepare(())  # what was not asked after all is forgotten, for later it may be known better
         return answers
@@ -389,8 +400,17 @@ class Session(OneOnly):
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
         answer = self._scaled(query, bound, estimate, cost, scale)
-        self._given.append(answer)
+        self._give(answer)
         return answer
+
+    def _give(self, answer: Answer) -> None:
+        """Remember it for a report, with as many before it as there is room for."""
+        if len(self._given) == REPORTED:
+            self._given_cells -= np.size(self._given.popleft().value)
+        self._given.append(answer)
+        self._given_cells += np.size(answer.value)
+        while self._given_cells > REPORTED_CELLS and len(self._given) > 1:
+            self._given_cells -= np.size(self._given.popleft().value)
 
     def _scaled(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
