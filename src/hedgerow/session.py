@@ -16,6 +16,7 @@ import numpy as np
 from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
+from hedgerow._threads import one_thread
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
@@ -236,6 +237,7 @@ class Session(OneOnly):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
 
+    @one_thread
     def ask(
         self,
         query: Query,
