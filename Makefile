@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test lint stops audit coverage mutants crashes bench docs clean
+.PHONY: setup demo test lint stops audit coverage mutants crashes bench bench-peers docs clean
 
 setup: $(READY)
 
@@ -49,6 +49,9 @@ crashes: setup         ## sessions killed at every step, and many at once, on SQ
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	$(BIN)/python benchmarks/run.py
+
+bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours at their defaults, and goes on where it was
+	$(BIN)/python benchmarks/peers.py
 
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py
