@@ -169,7 +169,8 @@ def peers_python() -> Path:
 
 def sources() -> str:
     """What hedgerow's results depend on."""
-    files = sorted((ROOT / "src").rglob("*.py"))
+    folders = (ROOT / "src" / "hedgerow" / name for name in ("privacy", "questions", "data", "model", "engines"))
+    files = sorted(path for folder in folders for path in folder.rglob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:12]
 
 
@@ -213,11 +214,14 @@ FIGURES = ("conjunctions", "worst conjunction", "three-way", "worst cell", "accu
 
 
 def results(name: str) -> pd.DataFrame:
-    """All that was measured of a table: a row for each system, ε and seed."""
-    rows = []
+    """All that was measured of a table, of hedgerow as it is now: a row for each system, ε and seed."""
+    rows, version = [], sources()
     for path in sorted((RESULTS / name).glob("*-*-*.json")):
         *_, epsilon, seed = path.stem.rsplit("-", 2)
-        for system, figures in json.loads(path.read_text())["found"].items():
+        known = json.loads(path.read_text())
+        if "hedgerow" in known["found"] and known["version"] != version:
+            continue
+        for system, figures in known["found"].items():
             rows.append({"system": system, "epsilon": float(epsilon), "seed": int(seed), **figures})
     return pd.DataFrame(rows)
 
