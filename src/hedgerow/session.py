@@ -17,6 +17,7 @@ from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
 from hedgerow._shelf import Shelf
+from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
@@ -248,6 +249,7 @@ class Session(OneOnly):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
 
+    @one_thread
     def ask(
         self,
         query: Query,
