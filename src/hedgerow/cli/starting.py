@@ -19,7 +19,7 @@ from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, s
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.schema import Column
 from hedgerow.data.table import opened_before_rows, without_messages
-from hedgerow.drafting.public import from_codebook, from_schema
+from hedgerow.drafting.public import from_codebook, from_column
 from hedgerow.errors import HedgerowError, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.questions.attributes import Attribute
@@ -157,7 +157,7 @@ def _from_schema(
     if codebook is not None:
         listed = Universe.load(codebook)
         book = {name: from_codebook(name, listed[name]) for name in listed.names}
-    return {name: book[name] if name in book else from_schema(types[name], None, 16) for name in names}, types
+    return {name: book[name] if name in book else from_column(types[name], None, 16) for name in names}, types
 
 
 def _said_before(source: str, unknown: list[str], price: Budget) -> str:
