@@ -24,6 +24,39 @@ EXACTLY = (
     "exact/test_exact_practical.py::test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all"
 )
 
+LOSSES = "engines/test_convex_certificate.py::test_"
+losses = Writer("certificate of losses", "engines/practical/")
+losses(
+    "CL01", "convex_certificate.py", "the largest excess risk is drawn for half of what a row does to it",
+    "one = allowance.budget.linear()", "one = 0.5 * allowance.budget.linear()",
+    EXACTLY + "[declared losses, replace, approximate]",
+)  # fmt: skip
+losses(
+    "CL02", "convex_certificate.py", "the largest excess risk is told without noise",
+    "upper = max(0.0, float(noise.add(largest, receipt))) + reach", "noise.add(largest, receipt)\n    upper = largest + reach",
+    EXACTLY + "[declared losses, replace, approximate]",
+)  # fmt: skip
+losses(
+    "CL03", "convex_certificate.py", "a bound leaves out how far the noise reaches, and takes as much off",
+    "upper = max(0.0, float(noise.add(largest, receipt))) + reach", "upper = max(0.0, float(noise.add(largest, receipt)) - reach)",
+    LOSSES + "declared_losses_have_bounds_that_hold_and_would_not_if_the_noise_were_forgotten",
+)  # fmt: skip
+losses(
+    "CL04", "convex_certificate.py", "what learning changed is answered with the bound of what was certified",
+    "kept = [(place, self.get(question)) for place, question in enumerate(declared)]", "kept = [(0, self.get(question)) for place, question in enumerate(declared)]",
+    LOSSES + "a_session_on_a_ledger_that_lasts_has_the_same_bounds_again",
+)  # fmt: skip
+losses(
+    "CL05", "excess_bounds.py", "a coefficient may be twice as far from the best as is said",
+    "reach = np.sqrt(2 * error * ((V**2) / (λ * (1 - 1e-9))).sum(axis=1))", "reach = np.sqrt(error / 2 * ((V**2) / (λ * (1 - 1e-9))).sum(axis=1))",
+    LOSSES + "coefficients_are_as_far_from_the_best_as_is_said_and_may_be_that_far",
+)  # fmt: skip
+losses(
+    "CL06", "excess_bounds.py", "a direction in which nothing curves is taken for bounded",
+    "if not λ[0] > FLATTEST * max(float(λ[-1]), 1e-300):", "λ = np.maximum(λ, 1e-3)\n    if not λ[0] > FLATTEST * max(float(λ[-1]), 1e-300):",
+    LOSSES + "where_nothing_curves_no_coefficient_is_bounded",
+)  # fmt: skip
+
 certificate = Writer("certificate", "engines/practical/")
 certificate(
     "CE01", "certificate.py", "the largest error is drawn for half of what a row does to it",
@@ -603,7 +636,7 @@ promises(
 )  # fmt: skip
 promises(
     "H11", "engines/practical/convex.py", "a convex answer that nothing bounds has a bar all the same",
-    "return Estimate(theta, error if math.isfinite(error) else None, source)", "return Estimate(theta, min(error, 1.0), source)",
+    "return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)", "return Estimate(theta, min(error, 1.0), source)",
     MINIMIZE + "an_unconstrained_logistic_regression_is_answered_without_a_bar",
 )  # fmt: skip
 
@@ -723,7 +756,7 @@ wire(
 )  # fmt: skip
 wire(
     "Q07", "engines/wire.py", "an answer without a bar comes back with one of 0",
-    "return Estimate(found, bar, said, coarse, usual)", "return Estimate(found, 0.0 if bar is None else bar, said, coarse, usual)",
+    "return Estimate(found, bar, said, coarse, usual, coefficients=each)", "return Estimate(found, 0.0 if bar is None else bar, said, coarse, usual)",
     RELEASE + "an_answer_without_a_bar_comes_back_without_one",
 )  # fmt: skip
 wire(
@@ -751,6 +784,7 @@ wire(
 
 ENGINE = [
     *certificate.mutants,
+    *losses.mutants,
     *practical.mutants,
     *fit.mutants,
     *bars.mutants,

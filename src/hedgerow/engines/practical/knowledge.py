@@ -27,6 +27,7 @@ from hedgerow.questions.wire_values import Json, read_array, read_list, read_nam
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
 LOCAL_STEPS, REFIT_STEPS = 40, 200
+LOCAL_CELLS = 16_000_000  # of all corrected tables that are kept
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 RIDGE_FLOOR = 0.2
 LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
@@ -135,6 +136,8 @@ class Learned:
                     targets.append(Target(counts, self._ridge(prior, variance, 1.0)))
                 minimise(local, targets, self.rows, steps=LOCAL_STEPS, tolerance=0.5)
                 table = local.table()
+            if sum(kept.size for kept in self._local.values()) + table.size > LOCAL_CELLS:
+                self._local = {}  # they are the same when they are made again
             self._local[names] = table
         return self._local[names]
 
@@ -190,9 +193,9 @@ class Knowledge:
         values, errors = _placed(value, *self.intervals([query], value), within)
         return float(values[0]), float(errors[0])
 
-    def free_all(self, queries: Sequence[Linear]) -> tuple[Array, Array]:
-        """The same of many at once."""
-        values = answer_all(queries, self.believed)
+    def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
+        """The same of many at once. ``values``: the hypothesis' own answers, where they are at hand."""
+        values = answer_all(queries, self.believed) if values is None else values
         return _placed(values, *self.intervals(queries, values), None)
 
     def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
@@ -313,6 +316,14 @@ class Knowledge:
 
     def measures(self, names: Names) -> bool:
         return self.bars.covers(names)
+
+    def least(self, names: Names) -> Array | None:
+        """A lower bound on the true fraction of each cell; None where no table of so many attributes is known."""
+        kept, made = varying(self.universe, names), self.certified
+        if not (self.bars.covers(kept) or (made is not None and kept in made.family)):
+            return None
+        low = self.cell_intervals(kept, self.believed(kept))[0]
+        return np.maximum(low, 0.0).reshape(self.universe.sizes(names))
 
     def variation(self, names: Names, marginal: Array) -> float:
         """How far the true fractions may be from these in total variation, by what is certified; infinite where nothing is.
