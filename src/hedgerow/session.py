@@ -17,6 +17,7 @@ from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
 from hedgerow._shelf import Shelf
+from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
@@ -24,6 +25,7 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.engines.sampling import Sampling
+from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
@@ -38,6 +40,7 @@ from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
+from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
 from hedgerow.sql.result import Result, run
 from hedgerow.textbook.scq import Counted
@@ -153,7 +156,7 @@ class Current:
 def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
     arrays: dict[str, Any] = {
         name: kept(value)
-        for name in ("value", "error", "resolution", "typical")
+        for name in ("value", "error", "resolution", "typical", "coefficients")
         if isinstance(value := getattr(estimate, name), np.ndarray)
     }
     return replace(estimate, **arrays) if arrays else estimate
@@ -246,6 +249,7 @@ class Session(OneOnly):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
 
+    @one_thread
     def ask(
         self,
         query: Query,
@@ -272,7 +276,8 @@ class Session(OneOnly):
 
         It reads released values alone and charges nothing. Of a convex question it is the price of measuring the excess risk
         once: learning from it, where it turns out too large, costs more. A guard's round that a part of the question opens is not
-        in it, nor what the theory profile charges, which sells no ``within``.
+        in it. The theory profile and a release sell no ``within``: 0 where the answer has such a bar anyway (of a ratio as
+        the hypothesis has it now), else a refusal; what learning from the stream costs there is not in it.
         """
         bound = bound_to(query, self.universe, resolution)
         wanted = _wanted(within, bound)
@@ -396,14 +401,7 @@ class Session(OneOnly):
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
-        value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
-        in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
-        if in_rows or (scale == "rows" and bound.is_fraction):
-            reach = bound.reach(value) if in_rows else np.abs(value)  # type: ignore[attr-defined]
-            error = None if error is None else self._engine.error_in_rows(reach, error)
-            value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
-        labels = bound.labels if estimate.labels is None else estimate.labels
-        answer = Answer(query, value, error, estimate.source, cost, labels, coarse, usual)
+        answer = self._scaled(query, bound, estimate, cost, scale)
         self._give(answer)
         return answer
 
@@ -416,8 +414,34 @@ class Session(OneOnly):
         while self._given_cells > REPORTED_CELLS and len(self._given) > 1:
             self._given_cells -= np.size(self._given.popleft().value)
 
-    def report(self) -> Report:
-        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private."""
+    def _scaled(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
+        value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
+        in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
+        if in_rows or (scale == "rows" and bound.is_fraction):
+            reach = bound.reach(value) if in_rows else np.abs(value)  # type: ignore[attr-defined]
+            error = None if error is None else self._engine.error_in_rows(reach, error)
+            value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
+        labels = bound.labels if estimate.labels is None else estimate.labels
+        return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
+
+    def _answered(self) -> Iterator[Answer]:
+        """Everything the ledger has an answer to, whoever asked; a count is said by its cells."""
+        costs: dict[Hashable, float] = {}
+        for entry in self.log:
+            if isinstance(entry.asked, Query):
+                key = bound_to(entry.asked, self.universe).key
+                costs[key] = costs.get(key, 0.0) + entry.cost
+        for bound, estimate in self.ledger.answers():
+            found = question_of(bound)
+            if found is not None:
+                query = asked_again(found[0], self.universe) if isinstance(found[0], Linear) else found[0]
+                yield self._scaled(query, bound, estimate, costs.get(bound.key, 0.0), "fraction")
+
+    def report(self, *, everybody: bool = False) -> Report:
+        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private.
+
+        ``everybody``: with the answers of all sessions on the ledger, as fractions, in place of this one's as they were given.
+        """
         certificate = self.certificate
         return Report(
             self._facts(),
@@ -427,7 +451,7 @@ class Session(OneOnly):
                 Charge(e.why, "" if e.asked is None else repr(e.asked), ", ".join(map(repr, e.events)), e.cost)
                 for e in self.log
             ),
-            tuple(self._given),
+            tuple(deque(self._answered(), REPORTED) if everybody else self._given),
         )
 
     def _facts(self) -> dict[str, Any]:

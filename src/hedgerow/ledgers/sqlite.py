@@ -54,6 +54,9 @@ class Sqlite(Store):
         self.sa.event.listen(engine, "connect", prepare)
         return engine
 
+    def exists(self) -> bool:
+        return self._path.exists() and super().exists()  # to connect would make the file
+
     def _numbers(self) -> Any:
         return self.sa.Integer()  # of 64 bits, and then no index beside the table
 

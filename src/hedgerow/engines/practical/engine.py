@@ -23,8 +23,9 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.ahead import Ahead, is_countable
-from hedgerow.engines.practical.certificate import Certificate, Certified, certified
+from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified, certified
 from hedgerow.engines.practical.convex import Convex
+from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
@@ -44,6 +45,7 @@ from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 
 CERTIFICATE = {"rho": 0.05, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
+LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
 
 class Practical:
@@ -58,6 +60,7 @@ class Practical:
         knowledge: Knowledge,
         guard: Guard | None,
         vouched: Collection[Custom] = (),
+        losses: CertifiedLosses | None = None,
         state: Json = None,
         opened: Json = None,
     ) -> None:
@@ -70,7 +73,8 @@ class Practical:
         if state is not None and self._watch is not None:
             self._watch.resume((), tops=state["tops"])
         self._ahead = Ahead(data, self.knowledge)
-        self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched))
+        certified = CertifiedLosses() if losses is None else losses
+        self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched), certified)
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -156,7 +160,7 @@ class Practical:
         if within is None or errors.max() <= within * (1 + 1e-9):
             return _table(values, errors, "hypothesis", usual)
         names = varying(self._data.universe, table.attributes)
-        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(usual.flat[0])
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
         self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
         return _table(values, errors, "measured", usual)
@@ -256,7 +260,7 @@ class Quote:
         known, universe = self._engine.knowledge, self._engine.hypothesis.universe
         values, errors = known.table(table.attributes, within)
         if within is not None and errors.max() > within * (1 + 1e-9):
-            spread = _spread(known.typical_cells(table.attributes).flat[0])
+            spread = _spread(float(known.typical_cells(table.attributes).mean()))
             cell = self._engine._purchases.cell(varying(universe, table.attributes))
             self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
             errors = np.minimum(errors, within)
@@ -300,14 +304,16 @@ def prefitted(
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
     budget = ledger.budget
     rows = float(data.rows) if budget.neighbours == "replace" else None
-    wanted = attribute_sets(data.universe, workload)
+    wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
     if planned is not None and reserve + 2 * planned.share >= 1:  # the owner reserves what a guard would take
         planned = None
     kept = (guard or 0.0) if planned is None else planned.share
     share = 1 - reserve - 2 * kept  # as much again for what the guard finds
     allowance = Allowance(ledger, share * budget.total)
-    certifying = allowance.carve(CERTIFICATE[budget.currency] * allowance.left if certify else 0.0)
+    whole = allowance.left
+    certifying = allowance.carve(CERTIFICATE[budget.currency] * whole if certify else 0.0)
+    of_losses = allowance.carve(LOSSES[budget.currency] * whole if certify and declared else 0.0)
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
@@ -318,19 +324,29 @@ def prefitted(
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
             planned = planned_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
+        if of_losses.left > 0:  # a half for what was measured and certified, a half for the declared losses
+            doubt /= 2
         if state is None:
             known = certified_knowledge(data, noise, learned, certifying, doubt)
+            losses = (
+                certified_losses(data, noise, known, declared, of_losses, doubt, vouched)
+                if of_losses.left > 0
+                else CertifiedLosses()
+            )
         else:
             known = restored_knowledge(data, learned, doubt, rows, state)
+            losses = CertifiedLosses.restored(declared, state["opened"]["losses"])
     if state is not None:
         opened = state["opened"]
     elif not ledger.keeps_state:
         opened = None
-    elif known.certified is None:
-        opened = {"rows": estimate, "certified": None}
     else:
-        opened = {"rows": estimate, "certified": known.certified.state(), "learned": learned.state()}
-    return Practical(data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, state=state, opened=opened)
+        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared)}
+        if known.certified is not None:
+            opened |= {"certified": known.certified.state(), "learned": learned.state()}
+    return Practical(
+        data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened
+    )  # fmt: skip
 
 
 def certified_knowledge(
@@ -357,6 +373,13 @@ def restored_knowledge(data: DataSource, learned: Learned, beta: float, rows: fl
     return known
 
 
+def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:
+    """The convex questions of a workload, in its order."""
+    if workload is None or isinstance(workload, Workload):
+        return []
+    return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
+
+
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[Names, float]:
     """The attribute sets a workload asks about, with how often.
 
@@ -367,6 +390,12 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
         return {names: 1 / len(sets) for sets in orders for names in sets}
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[Names, float] = {}
-    for names in (names for query in chosen for names in bound_to(query, universe).tables if names):
-        sets[names] = sets.get(names, 0.0) + 1.0
+    for query in chosen:
+        bound = bound_to(query, universe)
+        tables, each = [names for names in bound.tables if names], 1.0
+        if isinstance(bound, BoundMinimize) and len(bound.attributes) > LARGEST:  # what its risk depends on first
+            tables = list(itertools.combinations(bound.attributes, LARGEST))
+            each /= len(tables)
+        for names in tables:
+            sets[names] = sets.get(names, 0.0) + each
     return sets
