@@ -17,6 +17,7 @@ SCRIPTS = (
     "erm.py",
     "holdout.py",
     "sampling.py",
+    "streams.py",
     "ledger.py",
 )
 

@@ -390,6 +390,10 @@ class Ledger(OneOnly, ABC):
     def compared(self) -> None:
         """A guard's open round was asked, so that the next answer is no function of the entries alone."""
 
+    def at_once(self) -> contextlib.AbstractContextManager[None]:
+        """While answers are found that are given together, at its end."""
+        return contextlib.nullcontext()
+
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Every question that was answered, with its answer, in order."""
         return tuple(self._answers)
