@@ -121,13 +121,17 @@ class LogLinear:
         """Take these parameters."""
         self.theta, self._settled = flat, False
 
-    def marginal(self, names: Names) -> Array:
-        """What the model believes, now."""
+    def beliefs(self) -> list[Array]:
+        """The probabilities on every clique of the tree, now: views that the next fit writes over."""
         if not self._settled:
             self.evaluate(self.theta)
             self._settled = True
         assert self._beliefs is not None
-        return self.tree.marginal(self._beliefs, names)
+        return self._beliefs
+
+    def marginal(self, names: Names) -> Array:
+        """What the model believes, now."""
+        return self.tree.marginal(self.beliefs(), names)
 
     def hypothesis(self, memory_limit: int = 2**31) -> Hypothesis:
         made = Hypothesis(self.universe, memory_limit)

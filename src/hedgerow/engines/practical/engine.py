@@ -10,7 +10,6 @@ error bar from public quantities (``knowledge``). The rest of the budget buys, a
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -22,6 +21,7 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
 from hedgerow.engines.practical.certificate import Certificate, Certified, certified
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
@@ -350,16 +350,15 @@ def restored_knowledge(data: DataSource, learned: Learned, beta: float, rows: fl
     return known
 
 
-def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[Names, float]:
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
     """The attribute sets a workload asks about, with how often.
 
     By default all sets of up to three attributes, weighted so that questions about one, two and three are asked alike.
     """
     if workload is None:
-        orders = [list(itertools.combinations(universe.names, k)) for k in (1, 2, 3)]
-        return {names: 1 / len(sets) for sets in orders for names in sets}
+        return EverySmallSet(universe)
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[Names, float] = {}
     for names in (names for query in chosen for names in bound_to(query, universe).tables if names):
         sets[names] = sets.get(names, 0.0) + 1.0
-    return sets
+    return Listed(universe, sets)
