@@ -14,6 +14,7 @@ from hedgerow._types import Array, Counts, Names
 from hedgerow.engines.practical.asked import MOST_LISTED, Asked
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.model.pair_tables import PairTables
+from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.model.tree_sizes import cells_with, edge_cells
 from hedgerow.questions.universe import Universe
 
@@ -94,7 +95,8 @@ class Offered:
         self._home, self._pairs = home, pairs
         self._matrix = home.believed(model)
         alone = sets if self._matrix is None else sets[pairs:]
-        self._tables = {names: model.marginal(names) for names in alone}
+        small = SmallTables(model.tree, model.beliefs())
+        self._tables = {s: small.marginal(s) if fits(model.tree, s) else model.marginal(s) for s in alone}
 
     def believed(self, names: Names) -> Array:
         found = self._tables.get(names)
