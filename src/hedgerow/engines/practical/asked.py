@@ -9,13 +9,13 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hedgerow._types import Names
 from hedgerow.engines.practical.measurement import varying
 from hedgerow.questions.universe import Universe, subsets
 
-MOST_LISTED = 2_000  # sets; of more only those near the model are candidates
+MOST_LISTED = 600  # sets; of more only those near the model are candidates
 MOST_NEAR = 1_000
 Links = Mapping[str, set[str]]
 
@@ -46,8 +46,10 @@ class Asked(ABC):
     def tables(self) -> dict[Names, float]:
         """All sets with how often."""
 
-    def weight(self, names: Names) -> float:
-        return sum(map(self.often, names))
+    def weights(self, sets: Sequence[Names]) -> list[float]:
+        """Σ w_t·|c ∩ t| for each set c."""
+        often = {name: self.often(name) for name in {name for names in sets for name in names}}
+        return [sum(often[name] for name in names) for names in sets]
 
 
 class Listed(Asked):
@@ -125,7 +127,7 @@ class EverySmallSet(Asked):
 
         def joined() -> Iterator[Names]:
             for middle in self._names:
-                around = sorted(links.get(middle, set()) & place.keys(), key=place.__getitem__)
+                around = sorted((links.get(middle, set()) - {middle}) & place.keys(), key=place.__getitem__)
                 for first, last in itertools.combinations(around, 2):
                     yield tuple(sorted((first, middle, last), key=place.__getitem__))
 

@@ -257,7 +257,7 @@ class Prefit:
         offered = candidates.offered(learned.model, limit)
         noise = _mean_absolute(Amount(self._budget, measured).marginal())
         discounts = offered.discounts(noise, SHRINKS, learned.rows)
-        demand = np.array([self._asked.weight(names) for names in offered.sets])
+        demand = np.array(self._asked.weights(offered.sets))
         scores: Array | None = None
         left, added, chosen = np.arange(len(offered.sets)), offered.sizes - learned.model.tree.cells, list[int]()
         while left.size and len(chosen) < many:
