@@ -51,7 +51,7 @@ OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
 OVERVIEW_ROUNDS = 3
 MASK = 1 / 3  # of an attribute's values are in a typical count
 CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
-AT_ONCE = 8  # of so many attributes one table is chosen at a time, of twice as many two: then all are fitted together
+AT_ONCE, FEW_ATTRIBUTES = 8, 15  # of more attributes, a table for every 8 and two are chosen before all are fitted
 ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
 FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
@@ -109,7 +109,8 @@ class Prefit:
                 self._measure_everything()
             else:
                 count = len(self._names)
-                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), max(1, count // AT_ONCE))
+                at_once = 1 if count <= FEW_ATTRIBUTES else count // AT_ONCE + 2
+                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), at_once)
 
     def _singles(self) -> list[Names]:
         return sorted((name,) for name in self._names)
