@@ -69,7 +69,7 @@ def edge_cells(tree: JunctionTree) -> Array:
             for b, more in new[way]:
                 line[b] = before + m * more
             stack += [(further, before + m * more) for further, more in onward[way]]
-    return np.minimum(added, added.T)
+    return np.asarray(np.minimum(added, added.T))
 
 
 def _ways(tree: JunctionTree) -> list[tuple[int, int]]:

@@ -99,7 +99,7 @@ class EverySmallSet(Asked):
     def __init__(self, universe: Universe) -> None:
         self._names = varying(universe, universe.names)
         all_of_them, others = len(universe.names), len(universe.names) - len(self._names)
-        orders = range(1, self.MOST + 1)  # a set with an attribute of one value is about the others
+        orders = range(1, min(self.MOST, all_of_them) + 1)  # a set with an attribute of one value is about the others
         self._weights = {
             k: sum(math.comb(others, order - k) / math.comb(all_of_them, order) for order in orders if order >= k)
             for k in orders

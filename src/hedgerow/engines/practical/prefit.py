@@ -36,6 +36,7 @@ from hedgerow.engines.practical.candidates import FLOATS, Candidates
 from hedgerow.engines.practical.knowledge import Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
+from hedgerow.engines.practical.strongest import expected_distance, take_strongest
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Allowance, Amount
@@ -49,6 +50,11 @@ NOISY = 0.05  # which is when their expected total variation distance exceeds th
 OVERVIEW_SHARE = 0.8
 OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
 OVERVIEW_ROUNDS = 3
+OVERVIEW_NOISE, OVERVIEW_PAIRS = (
+    0.0005,
+    1_000,
+)  # an overview of pairs that one model cannot hold: their distance and number
+PART_CELLS = 50_000  # of the model of the strongest of them
 MASK = 1 / 3  # of an attribute's values are in a typical count
 CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
 AT_ONCE, FEW_ATTRIBUTES = 8, 15  # of more attributes, a table for every 8 and two are chosen before all are fitted
@@ -103,14 +109,33 @@ class Prefit:
             self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
             self.learned.grow(*pairs)
             self._rounds(OVERVIEW_ROUNDS, 1)
+        elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
+            self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
+            take_strongest(self.learned, pairs, PART_CELLS, max(4, len(self._names) // 3))
+            self._rounds(max(OVERVIEW_ROUNDS, self._at_once), self._at_once)
         else:
             self._one_way_marginals()
             if everything and self._noise_of_everything() <= DIRECT:
                 self._measure_everything()
             else:
-                count = len(self._names)
-                at_once = 1 if count <= FEW_ATTRIBUTES else count // AT_ONCE + 2
-                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), at_once)
+                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), self._at_once)
+
+    @property
+    def _at_once(self) -> int:
+        count = len(self._names)
+        return 1 if count <= FEW_ATTRIBUTES else count // AT_ONCE + 2
+
+    def _worth_an_overview(self, pairs: list[Names]) -> bool:
+        """Whether all pairs at once, though the model cannot hold them all, would have little noise each: by public sizes."""
+        rows = self._public_rows
+        if rows is None or not 0 < len(pairs) <= OVERVIEW_PAIRS:
+            return False
+        each = Amount(self._budget, OVERVIEW_SHARE * self._whole / len(pairs))
+        noise = [
+            expected_distance(residual_event(each, self._universe.sizes(s), rows).sigma, self._universe.sizes(s))
+            for s in pairs
+        ]
+        return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * rows
 
     def _singles(self) -> list[Names]:
         return sorted((name,) for name in self._names)
@@ -316,7 +341,7 @@ def _exact_scores(distances: Sequence[int], discounts: Sequence[float] | Array, 
     most = 2.0**span
     whole = np.maximum(1.0, np.floor(np.ldexp(weights, bits)))
     off = np.array([min(d, 2**span) for d in distances], float) - np.minimum(np.round(np.asarray(discounts)), most)
-    return np.ldexp(whole * off, -bits)
+    return np.asarray(np.ldexp(whole * off, -bits))
 
 
 def _mean_absolute(event: Laplace | Gaussian) -> float:
