@@ -93,6 +93,11 @@ class DataSource(ABC):
         while self._cached_cells > CACHED_CELLS:
             self._cached_cells -= self._cache.pop(next(iter(self._cache))).size
 
+    def forget(self) -> None:
+        """Drop what is cached: it is counted again when it is asked for."""
+        with self._caching:
+            self._cache, self._cached_cells = {}, 0
+
     def fingerprint(self) -> str:
         """What two tables share if and only if they hold the same records, however often each, under one universe.
 

@@ -115,7 +115,7 @@ class Prefit:
             self._rounds(max(OVERVIEW_ROUNDS, self._at_once), self._at_once)
         else:
             self._one_way_marginals()
-            if everything and self._noise_of_everything() <= DIRECT:
+            if everything and len(pairs) <= OVERVIEW_PAIRS and self._noise_of_everything() <= DIRECT:
                 self._measure_everything()
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), self._at_once)
@@ -246,6 +246,7 @@ class Prefit:
             last = self._allowance.left < (many + 1) * cost
             cost = self._allowance.left / many if last else cost
             chosen = self._choose(candidates, many, CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost)
+            last = last and len(chosen) == many
             for names, _, _ in chosen:
                 self._measure(names, (1 - CHOICE_SHARE) * cost)
             self._grow([names for names, _, _ in chosen])
@@ -264,11 +265,12 @@ class Prefit:
 
     def _grow(self, sets: list[Names]) -> None:
         """Into the model as far as there is room: what was chosen together may not fit together, and corrects answers then."""
-        taken: list[Names] = []
-        for names in sets:
-            tops = self.learned.model.tops
-            if len(sets) == 1 or junction_cells(self._universe, [*tops, *taken, names]) <= LARGEST_MODEL_CELLS:
-                taken.append(names)
+        tops, taken = self.learned.model.tops, sets
+        if len(sets) > 1 and junction_cells(self._universe, [*tops, *sets]) > LARGEST_MODEL_CELLS:
+            taken = []
+            for names in sets:
+                if junction_cells(self._universe, [*tops, *taken, names]) <= LARGEST_MODEL_CELLS:
+                    taken.append(names)
         self.learned.grow(*taken)
 
     def _choose(
