@@ -166,6 +166,21 @@ data(
     CONTRACT + "values_beyond_what_float64_holds_are_cut",
 )  # fmt: skip
 data(
+    "D60", "counting.py", "the last rows of a block are not counted",
+    "for i in range(rows - rows % COPIES, rows):", "for i in range(rows - rows % COPIES, rows - 1):",
+    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+)  # fmt: skip
+data(
+    "D61", "counting.py", "rows of one block are counted again in the next",
+    "spread[copy * cells + i] = 0", "spread[copy * cells + i] = found[i] * 0 + spread[copy * cells + i]",
+    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+)  # fmt: skip
+data(
+    "D62", "counting.py", "cells are counted under the places of other cells",
+    "place[i] = place[i] * size + line[i]", "place[i] = place[i] + size * line[i] // size",
+    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+)  # fmt: skip
+data(
     "D31", "source.py", "whoever is given counts changes them for all that follows",
     "            counts.flags.writeable = False\n", "",
     SOURCES + "counts_cannot_be_written_to",

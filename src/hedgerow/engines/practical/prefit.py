@@ -2,9 +2,12 @@
 
 Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and pairs
 (of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals cost
-less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Otherwise all one-way marginals come
-first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once a round taught
-little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022).
+less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Where the pairs do not fit one model but their
+noise would be small, they are measured all the same, and the model takes the strongest of them (``strongest``). Otherwise all
+one-way marginals come first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once
+a round taught little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic
+data" (2022). Of many attributes several tables are chosen before the model is fitted again, no two of them sharing a pair: the
+scores of one round (``candidates``) then serve many choices, each with its own charge and draw.
 
 Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
 one-way marginals share their budget by (cells × workload)^⅔; the noise expected in a cell counts against a candidate
@@ -18,7 +21,8 @@ cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√
 Privacy. Everything measured is charged before it is drawn. A score is w·(‖M D − round(n·h)‖₁ − discount), w ≤ 1 and the
 rest public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
 another down. The distance and the discount are whole numbers and w is a multiple of a public power of two, so that this
-is exact (``_exact_scores``). All parameters are constants or functions of public sizes, the budget and released values.
+is exact (``_exact_scores``). The candidates of a round, and to which of them a later choice of it is restricted, follow from public
+sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
 """
 
 from __future__ import annotations
