@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,10 @@ from hedgerow.errors import TooLarge
 from hedgerow.questions.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
-CACHED_CELLS = 50_000_000  # cells of all cached tables together, and of all that are counted at once
+COUNTED_CELLS = 50_000_000  # cells of all tables that are counted at once
+CACHED_CELLS = 16_000_000  # cells of all cached tables together
+SUMMED = 1 << 21  # cells of a table from which smaller ones are summed: faster than another scan of many rows
+MOST_COMPARED = 100_000  # pairs of sets of attributes
 FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")  # of attributes
 MOST_ROWS = 2**50  # of any table: all exact arithmetic on counts is proved up to here
 
@@ -57,19 +60,46 @@ class DataSource(ABC):
         return self.marginals([attributes])[0]
 
     def marginals(self, sets: Iterable[Iterable[str]]) -> list[Counts]:
-        """The marginals of many sets of attributes, in their order: those that are not known yet in one scan."""
+        """The marginals of many sets of attributes, in their order: those that are not known yet in one scan.
+
+        One that is part of another is summed from it, which gives the same whole numbers.
+        """
         asked = [self.universe.order(attributes) for attributes in sets]
         with self._caching:
-            known = {names: self._cache[names] for names in asked if names in self._cache}
+            known = dict(self._cache)
         wanted = [names for names in dict.fromkeys(asked) if names not in known]
+        if not wanted:
+            return [known[names] for names in asked]
         self._require_room(wanted)
-        for names, counts in zip(wanted, self._count_all(wanted) if wanted else [], strict=True):
+        larger = self._larger({*known, *wanted}, wanted)
+        scanned = [names for names in wanted if names not in larger]
+        for names, counts in zip(scanned, self._count_all(scanned) if scanned else [], strict=True):
+            counts.flags.writeable = False
+            known[names] = counts
+        for names in sorted(larger, key=len, reverse=True):  # what is summed from may have been summed itself
+            counts = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
             counts.flags.writeable = False
             known[names] = counts
         with self._caching:
             for names in wanted:
                 self._keep(names, known[names])
         return [known[names] for names in asked]
+
+    def _larger(self, tables: Collection[Names], wanted: Sequence[Names]) -> dict[Names, Names]:
+        """Of each set that is part of one of the tables, and not too large to be summed, the smallest such.
+
+        Of very many sets it is not looked for: going through all pairs of them would take longer than the scan.
+        """
+        if len(tables) * len(wanted) > MOST_COMPARED:
+            return {}
+        sizes = sorted((self.universe.cells(names), names) for names in tables if names)
+        handy = [(set(names), names) for size, names in sizes if size <= SUMMED]
+        found = {}
+        for names in wanted:
+            inside = next((table for held, table in handy if table != names and held.issuperset(names)), None)
+            if inside is not None:
+                found[names] = inside
+        return found
 
     def _require_room(self, wanted: Sequence[Names]) -> None:
         cells = {names: self.universe.cells(names) for names in wanted}
@@ -79,9 +109,9 @@ class DataSource(ABC):
                     f"A marginal must have at most {LARGEST_MARGINAL} cells. Found {size} on {names!r}. "
                     "Ask about fewer attributes, or declare coarser bins."
                 )
-        if sum(cells.values()) > CACHED_CELLS:
+        if sum(cells.values()) > COUNTED_CELLS:
             raise TooLarge(
-                f"Marginals that are counted at once must have at most {CACHED_CELLS} cells in all. "
+                f"Marginals that are counted at once must have at most {COUNTED_CELLS} cells in all. "
                 f"Found {sum(cells.values())}. Ask for fewer at a time."
             )
 
@@ -119,6 +149,11 @@ class DataSource(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.universe!r})"
+
+
+def _beside(names: Names, kept: Names) -> tuple[int, ...]:
+    """The axes of a table that are summed away."""
+    return tuple(i for i, name in enumerate(names) if name not in kept)
 
 
 def _declaration(universe: Universe) -> bytes:

@@ -245,7 +245,7 @@ class Hypothesis:
 
     def _remember(self, names: Names, table: Array) -> Array:
         self._cached_bytes += table.nbytes
-        if self._cached_bytes > self.memory_limit // 4:
+        if self._cached_bytes > self.memory_limit // 16:
             self._forget()
         table.flags.writeable = False
         self._cache[names] = table
