@@ -20,6 +20,8 @@ MEASUREMENTS = "engines/test_wire_measurements.py::test_"
 WIRE = "questions/test_wire.py::test_"
 RECEIPTS = "attacks/test_attacks_receipts.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
+WIDTH = "engines/test_width.py::test_"
+SMALL = "model/test_small_tables.py::test_"
 
 CERTIFICATE = "engines/test_certificate.py::test_"
 LAWS = "laws/test_laws_of_bars.py::test_"
@@ -189,6 +191,52 @@ certificate(
 
 practical = Writer("practical", "engines/practical/")
 practical(
+    "WI01", "candidates.py", "a row moves the score of a pair by twice what is billed",
+    "off = np.abs(counts - whole(rows * self._matrix, counts.size))", "off = 2 * np.abs(counts - whole(rows * self._matrix, counts.size))",
+    WIDTH + "scores_are_of_each_candidate_by_itself",
+)  # fmt: skip
+practical(
+    "WI02", "prefit.py", "tables chosen together are about the same pair, which is paid for twice",
+    "len({*offered.sets[i]} & {*offered.sets[j]}) <= 1", "len({*offered.sets[i]} & {*offered.sets[j]}) <= 2",
+    WIDTH + "tables_chosen_together_share_at_most_one_attribute_and_all_is_spent",
+)  # fmt: skip
+practical(
+    "WI03", "candidates.py", "the model grows past its limit",
+    "kept = np.flatnonzero(sizes <= limit)", "kept = np.flatnonzero(sizes <= 4 * limit)",
+    WIDTH + "candidates_keep_the_model_within_its_limit",
+)  # fmt: skip
+practical(
+    "WI04", "asked.py", "what is asked of larger sets counts for nothing in the noise of smaller ones",
+    "* share ** (k - inside) for k, w", "* share ** (2 * (k - inside)) for k, w",
+    WIDTH + "all_small_sets_ask_what_they_ask_one_by_one",
+)  # fmt: skip
+practical(
+    "WI05", "strongest.py", "of measured pairs the model takes those that are noise",
+    "squares - freedom > CLEAR * np.sqrt(2 * freedom)", "squares - freedom < CLEAR * np.sqrt(2 * freedom)",
+    WIDTH + "an_overview_that_no_model_holds_teaches_it_the_strongest_pairs",
+)  # fmt: skip
+model = Writer("model", "model/")
+model(
+    "WI06", "small_tables.py", "what lies behind a separator is taken for what lies before it",
+    "start = child if into == parent else parent", "start = parent if into == parent else child",
+    SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
+)  # fmt: skip
+model(
+    "WI07", "tree_sizes.py", "a tree is said to be larger than it is",
+    "maximal = maximal and degree[u] != degree[v] + 1", "maximal = maximal and degree[u] != degree[v] + 2",
+    SMALL + "the_size_of_a_tree_with_one_set_more_is_that_of_the_tree_itself",
+)  # fmt: skip
+model(
+    "WI08", "pair_tables.py", "attributes below two children of a clique are taken for independent",
+    "self._put(found, places, theirs, meeting.T @ there)", "assert meeting.shape[0] == there.shape[0], theirs",
+    SMALL + "the_matrix_of_all_pairs_has_the_table_of_each",
+)  # fmt: skip
+model(
+    "WI09", "flat_sums.py", "a fit sees every table as if it were the first",
+    "first += stride", "first += 0 * stride",
+    SMALL + "a_fit_in_two_loops_sees_what_a_fit_table_by_table_sees",
+)  # fmt: skip
+practical(
     "R01", "prefit.py", "marginals are chosen for half of what a row does to their scores",
     "part.choice(self._budget.marginal_distance())", "part.choice(0.5 * self._budget.marginal_distance())",
     EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
@@ -212,12 +260,12 @@ practical(
 )  # fmt: skip
 practical(
     "R05", "prefit.py", "a prefit learns from bare residuals",
-    "drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), receipt), dtype=float)",
-    "drawn = np.asarray(coordinates(self._data.marginal(s), event.grid), dtype=float)",
+    "drawn = np.asarray(self._noise.add(coordinates(counts, event.grid), receipt), dtype=float)",
+    "drawn = np.asarray(coordinates(counts, event.grid), dtype=float)",
     RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
-    "R06", "prefit.py", "scores carry rounding that depends on the data",
+    "R06", "candidates.py", "scores carry rounding that depends on the data",
     "np.clip(np.round(expected), 0, most).astype(np.int64)", "np.clip(expected, 0, most)",
     EXACT + "scores_are_exact_whatever_n_was_guessed",
 )  # fmt: skip

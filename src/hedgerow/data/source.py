@@ -33,6 +33,7 @@ class DataSource(ABC):
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
         self._cache: dict[Names, Counts] = {}
+        self._cached_cells = 0
         self._caching = threading.Lock()
 
     def __copy__(self) -> Self:
@@ -42,10 +43,12 @@ class DataSource(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_cache", "_caching")}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_cache", "_cached_cells", "_caching")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _cache={}, _caching=threading.Lock())
+        vars(self).update(state, _cache={}, _cached_cells=0, _caching=threading.Lock())
 
     @property
     def rows(self) -> int:
@@ -114,10 +117,16 @@ class DataSource(ABC):
 
     def _keep(self, names: Names, counts: Counts) -> None:
         """Into the cache, from which the oldest leave."""
+        before = self._cache.pop(names, None)  # another thread may have counted it too
+        self._cached_cells += counts.size - (0 if before is None else before.size)
         self._cache[names] = counts
-        excess = sum(c.size for c in self._cache.values()) - CACHED_CELLS
-        while excess > 0:
-            excess -= self._cache.pop(next(iter(self._cache))).size
+        while self._cached_cells > CACHED_CELLS:
+            self._cached_cells -= self._cache.pop(next(iter(self._cache))).size
+
+    def forget(self) -> None:
+        """Drop what is cached: it is counted again when it is asked for."""
+        with self._caching:
+            self._cache, self._cached_cells = {}, 0
 
     def fingerprint(self) -> str:
         """What two tables share if and only if they hold the same records, however often each, under one universe.
