@@ -24,6 +24,7 @@ from hedgerow.errors import (
 )
 from hedgerow.generalise.holdout import Holdout
 from hedgerow.opening import open, release
+from hedgerow.planning import Plan, plan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
@@ -79,6 +80,7 @@ __all__ = [
     "LedgerBroken",
     "LedgerUnavailable",
     "NotPrivateWarning",
+    "Plan",
     "Polytope",
     "PublicWarning",
     "Query",
@@ -113,6 +115,7 @@ __all__ = [
     "open",
     "parities",
     "parity",
+    "plan",
     "quantile",
     "ratio",
     "release",

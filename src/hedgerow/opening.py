@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from hedgerow._checks import number, positive
 from hedgerow._progress import phases, tell
+from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource, Table
@@ -32,6 +33,7 @@ from hedgerow.questions.workloads import Workload, marginals
 from hedgerow.session import Session
 
 
+@one_thread
 def open(
     source: Any,
     *,
@@ -131,6 +133,7 @@ def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict
     return ledgers.opened(url, budget, who=who, binding=binding)
 
 
+@one_thread
 def release(
     source: Any,
     *,

@@ -49,6 +49,9 @@ class AnswersForNothing:
             )
         return 0.0
 
+    def expect(self, queries: Sequence[Linear]) -> None:
+        """Each is answered when it is asked."""
+
 
 class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     """Answers linear queries, whole tables and convex questions, each from the hypothesis or by paying for better."""
@@ -73,6 +76,9 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answers that consult nothing private, all at once; None where each may depend on the one before."""
+
+    def expect(self, queries: Sequence[Linear]) -> None:
+        """These are asked next, each once: what does not depend on earlier answers may be worked out together. None ends it."""
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """The bar of rows·value around the true number of rows, where ``error`` is that of the fraction."""

@@ -22,6 +22,8 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.ahead import Ahead, is_countable
+from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
 from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified, certified
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
@@ -38,7 +40,7 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import LARGEST_TABLE, Linear
+from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
@@ -71,6 +73,7 @@ class Practical:
         self._watch = None if guard is None else Watch(guard, ledger, noise)
         if state is not None and self._watch is not None:
             self._watch.resume((), tops=state["tops"])
+        self._ahead = Ahead(data, self.knowledge)
         certified = CertifiedLosses() if losses is None else losses
         self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched), certified)
 
@@ -107,20 +110,25 @@ class Practical:
         return [_estimate(*each) for each in zip(values.tolist(), errors.tolist(), usual.tolist(), strict=True)]
 
     @one_at_a_time
+    def expect(self, queries: Sequence[Linear]) -> None:
+        promise = 1.0 if self._watch is None else self._watch.guard.promise
+        self._ahead = Ahead(self._data, self.knowledge, queries, promise)
+
+    @one_at_a_time
     def believed(self, query: Linear) -> float:
         return self.knowledge.answer(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        value, error = self.knowledge.free(query, within)
+        found = self._ahead.free(query) if within is None else None
+        value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and error > within * (1 + 1e-9):
             return self._bought([self._wanted(query, within)])[0]
-        watch, usual = self._watch, float(self.knowledge.typical([query])[0])
+        watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.usual
         if within is not None:  # met for free: what a guard says is not of an answer that was moved to meet it
             return _estimate(value, error, usual)
-        countable = math.prod(query.shape) <= LARGEST_TABLE  # of any more attributes there is no table to compare with
-        if watch is not None and watch.is_on and error > watch.guard.promise and countable:
-            if watch.is_above(self._gap(query)):
+        if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
+            if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
@@ -153,7 +161,7 @@ class Practical:
         if within is None or errors.max() <= within * (1 + 1e-9):
             return _table(values, errors, "hypothesis", usual)
         names = varying(self._data.universe, table.attributes)
-        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(usual.flat[0])
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
         self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
         return _table(values, errors, "measured", usual)
@@ -209,7 +217,7 @@ class Practical:
         }
 
     def _gap(self, query: Linear) -> float:
-        """By how much the count differs from the hypothesis', in rows; one row moves it by at most 1. Private."""
+        """``ahead.gaps`` of one. Private."""
         query, known = exact.on_grid(self._data.universe, query), self.knowledge
         step = exact.step_of(query, known.grid)
         believed = exact.nearest(known.rows.estimate * known.answer(query), step)
@@ -253,7 +261,7 @@ class Quote:
         known, universe = self._engine.knowledge, self._engine.hypothesis.universe
         values, errors = known.table(table.attributes, within)
         if within is not None and errors.max() > within * (1 + 1e-9):
-            spread = _spread(known.typical_cells(table.attributes).flat[0])
+            spread = _spread(float(known.typical_cells(table.attributes).mean()))
             cell = self._engine._purchases.cell(varying(universe, table.attributes))
             self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
             errors = np.minimum(errors, within)
@@ -373,14 +381,13 @@ def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | N
     return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
 
 
-def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[Names, float]:
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
     """The attribute sets a workload asks about, with how often.
 
     By default all sets of up to three attributes, weighted so that questions about one, two and three are asked alike.
     """
     if workload is None:
-        orders = [list(itertools.combinations(universe.names, k)) for k in (1, 2, 3)]
-        return {names: 1 / len(sets) for sets in orders for names in sets}
+        return EverySmallSet(universe)
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[Names, float] = {}
     for query in chosen:
@@ -391,4 +398,4 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
             each /= len(tables)
         for names in tables:
             sets[names] = sets.get(names, 0.0) + each
-    return sets
+    return Listed(universe, sets)

@@ -27,6 +27,7 @@ from hedgerow.questions.wire_values import Json, read_array, read_list, read_nam
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
 LOCAL_STEPS, REFIT_STEPS = 40, 200
+LOCAL_CELLS = 16_000_000  # of all corrected tables that are kept
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 RIDGE_FLOOR = 0.2
 LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
@@ -135,6 +136,8 @@ class Learned:
                     targets.append(Target(counts, self._ridge(prior, variance, 1.0)))
                 minimise(local, targets, self.rows, steps=LOCAL_STEPS, tolerance=0.5)
                 table = local.table()
+            if sum(kept.size for kept in self._local.values()) + table.size > LOCAL_CELLS:
+                self._local = {}  # they are the same when they are made again
             self._local[names] = table
         return self._local[names]
 
@@ -190,9 +193,9 @@ class Knowledge:
         values, errors = _placed(value, *self.intervals([query], value), within)
         return float(values[0]), float(errors[0])
 
-    def free_all(self, queries: Sequence[Linear]) -> tuple[Array, Array]:
-        """The same of many at once."""
-        values = answer_all(queries, self.believed)
+    def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
+        """The same of many at once. ``values``: the hypothesis' own answers, where they are at hand."""
+        values = answer_all(queries, self.believed) if values is None else values
         return _placed(values, *self.intervals(queries, values), None)
 
     def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
@@ -274,23 +277,28 @@ class Knowledge:
     def typical(self, queries: Sequence[Linear]) -> Array:
         """The mean error of questions like these, as fractions; NaN where nobody knows. No bound.
 
-        Of what was measured it is that of the measurement's noise, E|Z| = √(2/π)·sd; of the rest what was released of all.
+        Of what was measured it is that of the measurement's noise, E|Z| = √(2/π)·sd; of the rest what was released of all, by
+        how much each is about.
         """
-        found = np.full(len(queries), math.nan)
+        found, made = np.full(len(queries), math.nan), self.certified
         for names, members in _grouped(queries).items():
-            deviations = self.bars.deviations(names, [queries[i] for i in members]) if names else np.zeros(len(members))
-            found[members] = self._usual(names, deviations)
+            asked = [queries[i] for i in members]
+            deviations = self.bars.deviations(names, asked) if names else np.zeros(len(members))
+            other = math.nan if made is None or np.isfinite(deviations).all() else made.usual(names, asked)
+            found[members] = self._usual(deviations, other)
         return found
 
     def typical_cells(self, names: Names) -> Array:
         kept = varying(self.universe, names)
         one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
-        usual = self.typical([Linear.product(self.universe, one)])
-        return np.full(self.universe.sizes(names), float(usual[0]))
+        made, deviation = self.certified, np.zeros(1)
+        if kept:
+            deviation = self.bars.deviations(kept, [Linear.product(self.universe, one)])
+        other = math.nan if made is None or np.isfinite(deviation).all() else made.usual_cells(kept)
+        usual = np.broadcast_to(self._usual(deviation[0], other), self.universe.sizes(kept))
+        return usual.reshape(self.universe.sizes(names)).copy()
 
-    def _usual(self, names: Names, deviations: Array) -> Array:
-        made = self.certified
-        other = math.nan if made is None or made.typical is None or names not in made.family else made.typical
+    def _usual(self, deviations: Array, other: float | Array) -> Array:
         return np.where(np.isfinite(deviations), math.sqrt(2 / math.pi) * deviations, other) / self.rows.estimate
 
     def believed(self, names: Names) -> Array:
