@@ -103,6 +103,10 @@ def test_the_noise_in_a_plane_is_beyond_its_tail_as_often_as_stated_and_a_fifth_
         assert _plane_tail(x, 0.3) == pytest.approx(math.sqrt(2) + math.sqrt(2 * x))
 
 
+def test_on_a_coarse_grid_noise_is_not_compared_with_one_that_has_none() -> None:
+    assert float(_gaussian_tail(8.0, 0.26)) == 4.0 > float(_gaussian_tail(8.0, 0.25))
+
+
 # Shares of β
 
 

@@ -435,7 +435,7 @@ bars(
 bars(
     "B03", "error_bars.py", "noise on a coarse grid is taken for noise that has none",
     "    if step > FINE_STEP:\n        return plain", "    if step > 1e9:\n        return plain",
-    LAWS + "the_interval_of_n_has_the_quantile_of_a_sum_of_all_cells",
+    LAWS + "on_a_coarse_grid_noise_is_not_compared_with_one_that_has_none",
 )  # fmt: skip
 bars(
     "B04", "error_bars.py", "all measurements have the whole β each",
