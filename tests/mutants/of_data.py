@@ -181,7 +181,7 @@ data(
     CONTRACT + "what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for",
 )  # fmt: skip
 data(
-    "D58", "source.py", "a table that is part of another is summed over the attributes that were asked for",
+    "SH4", "source.py", "a table that is part of another is summed over the attributes that were asked for",
     "if name not in kept)", "if name in kept)",
     SOURCES + "part_of_a_table_that_is_counted_is_summed_from_it_unless_that_is_large",
 )  # fmt: skip
