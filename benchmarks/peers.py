@@ -276,7 +276,7 @@ def page() -> str:
         lines.append("")
     lines.append("## Against the best of them\nhedgerow's figure over the least that any peer has; below 1 it is better. The classifier: its accuracy on "
                  "hedgerow's records less the best peer's. CPU over that of AIM at its defaults, where it finished. *against* says which peers there were: "
-                 "`aim, small` has a fraction of AIM's model and iterations, which cost it accuracy, and where `aim` is missing the ratio is not one to AIM.\n")  # fmt: skip
+                 "`aim, small` has a fraction of AIM's model and iterations, which may cost it accuracy, and where `aim` is missing the ratio is not one to AIM.\n")  # fmt: skip
     lines.append(
         "| table | ε | against | conjunctions | worst | three-way | worst cell | records: conjunctions | three-way | classifier | CPU / AIM |"
     )
