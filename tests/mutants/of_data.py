@@ -172,13 +172,18 @@ data(
 )  # fmt: skip
 data(
     "D31", "source.py", "whoever is given counts changes them for all that follows",
-    "            counts.flags.writeable = False\n", "",
+    "                known[names].flags.writeable = False\n", "",
     SOURCES + "counts_cannot_be_written_to",
 )  # fmt: skip
 data(
     "D32", "source.py", "counts of one set are given for another",
     "return [known[names] for names in asked]", "return list(known.values())[: len(asked)]",
     CONTRACT + "what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for",
+)  # fmt: skip
+data(
+    "D58", "source.py", "a table that is part of another is summed over the attributes that were asked for",
+    "if name not in kept)", "if name in kept)",
+    SOURCES + "part_of_a_table_that_is_counted_is_summed_from_it_unless_that_is_large",
 )  # fmt: skip
 data(
     "D33", "source.py", "tables of different universes pass for the same",

@@ -10,6 +10,9 @@ ENGINES = "engines/test_engines.py::test_"
 RELEASE = "engines/test_promises.py::test_"
 EXACT = "data/test_exact_counts.py::test_"
 SESSION = "test_session.py::test_"
+AHEAD = "engines/test_ahead.py::test_"
+SHELF = "test_shelf.py::test_"
+DURABLE = "ledgers/test_durable.py::test_"
 ANSWER = "test_answer.py::test_"
 MINIMIZE = "convex/test_minimize.py::test_"
 EXCESS = "convex/test_excess.py::test_"
@@ -394,6 +397,22 @@ practical(
     RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
 )  # fmt: skip
 
+practical(
+    "R60", "ahead.py", "questions asked together are answered by what was known before the guard taught something",
+    "if self._knowledge.hypothesis is not self._of:", "if self._of is None:",
+    AHEAD + "what_was_learned_meanwhile_is_in_the_answers_that_follow",
+)  # fmt: skip
+practical(
+    "R61", "ahead.py", "a guard compares a question asked together with others by half of its gap",
+    "abs(c - exact.nearest(b, step))", "0.5 * abs(c - exact.nearest(b, step))",
+    AHEAD + "gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid",
+)  # fmt: skip
+practical(
+    "R62", "ahead.py", "gaps of weighted questions have the steps of counts: a row moves them by more than is billed",
+    "believed = knowledge.rows.estimate * answer_all(gridded", "believed = knowledge.rows.estimate * answer_all(queries",
+    AHEAD + "gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid",
+)  # fmt: skip
+
 fit = Writer("practical", "model/")
 fit(
     "R32", "log_linear.py", "the fit does not descend on what it minimises",
@@ -689,6 +708,21 @@ promises(
 )  # fmt: skip
 
 session = Writer("session", "")
+session(
+    "S60", "session.py", "what was answered in another process is answered anew where many are asked at once",
+    "for query in queries if query not in self}", "for query in queries if query.key not in self._known}",
+    DURABLE + "what_was_answered_is_repeated_where_many_are_asked_at_once[SQLite]",
+)  # fmt: skip
+session(
+    "S61", "session.py", "a report keeps every table that was ever answered in memory",
+    "while self._given_cells > REPORTED_CELLS and", "while self._given_cells < 0 and",
+    SHELF + "a_report_has_the_last_answers_that_there_is_room_for",
+)  # fmt: skip
+session(
+    "S62", "_shelf.py", "a table that is put away is written over the one before",
+    "at, self._used = self._used, self._used + -(-array.nbytes // 64) * 64", "at, self._used = self._used, self._used",
+    SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
+)  # fmt: skip
 session(
     "S01", "session.py", "a repeat does not have the bar that is asked for now",
     "if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):", "if known is None:",

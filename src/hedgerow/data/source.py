@@ -68,22 +68,22 @@ class DataSource(ABC):
         with self._caching:
             known = dict(self._cache)
         wanted = [names for names in dict.fromkeys(asked) if names not in known]
-        if not wanted:
-            return [known[names] for names in asked]
+        if wanted:
+            self._find(wanted, known)
+        return [known[names] for names in asked]
+
+    def _find(self, wanted: Sequence[Names], known: dict[Names, Counts]) -> None:
+        """Add these to the known ones, and to the cache."""
         self._require_room(wanted)
         larger = self._larger({*known, *wanted}, wanted)
         scanned = [names for names in wanted if names not in larger]
-        for names, counts in zip(scanned, self._count_all(scanned) if scanned else [], strict=True):
-            counts.flags.writeable = False
-            known[names] = counts
+        known.update(zip(scanned, self._count_all(scanned) if scanned else [], strict=True))
         for names in sorted(larger, key=len, reverse=True):  # what is summed from may have been summed itself
-            counts = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
-            counts.flags.writeable = False
-            known[names] = counts
+            known[names] = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
         with self._caching:
             for names in wanted:
+                known[names].flags.writeable = False
                 self._keep(names, known[names])
-        return [known[names] for names in asked]
 
     def _larger(self, tables: Collection[Names], wanted: Sequence[Names]) -> dict[Names, Names]:
         """Of each set that is part of one of the tables, and not too large to be summed, the smallest such.

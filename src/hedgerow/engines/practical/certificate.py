@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from statistics import NormalDist
 from typing import Literal, Protocol
@@ -50,7 +50,8 @@ from hedgerow.questions.wire_values import Json
 
 LARGEST = 3  # attributes of a set
 MOST_WORK = 3e8  # additions for all sets of one size: less than a second
-MOST_CELLS, MOST_SETS, MOST_LISTED = 3_000_000, 3_000, 60_000  # of one size
+MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # of one size
+MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # all pairs of 100 attributes
 AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
 HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
 Class = Literal["products", "any"]
@@ -315,11 +316,14 @@ def certified(data: DataSource, noise: Noise, known: Known, allowance: Allowance
         receipt = allowance.charge(*plan.events, why=WHY)
     except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
         return None
-    total, farthest = _of_all(data, found, family, plan.weights)
+    differences = _scanned(data, found, family)
+    total, farthest = _of_all(data.universe, differences(), family, plan.weights)
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, plan.mean.grid)
         found.typical = max(0.0, float(noise.add(mean, receipt)))
-    exceeding = math.ldexp(max(-MOST_STEPS, min(_exceeding(data, found, family), MOST_STEPS)), -plan.bits)
+    exceeding = math.ldexp(
+        max(-MOST_STEPS, min(_exceeding(data.universe, found, differences()), MOST_STEPS)), -plan.bits
+    )
     found.margin = float(noise.add(exceeding, receipt)) + quantile(plan.margin, plan.doubts["products"])
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
@@ -360,7 +364,7 @@ def small_sets(known: Known) -> dict[int, list[Names]]:
         additions, cells = 0.0, 0
         for t in sorted(every, key=lambda t: (_work(universe, t), t)):
             additions, cells = additions + _work(universe, t), cells + universe.cells(t)
-            if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS:
+            if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS[size]:
                 break
             taken.append(t)
         if taken:
@@ -476,23 +480,36 @@ def _differences(data: DataSource, found: Certified, family: dict[int, list[Name
             yield names, (counts << found.bits) - found.stepped(names)
 
 
+def _scanned(
+    data: DataSource, found: Certified, family: dict[int, list[Names]]
+) -> Callable[[], Iterable[tuple[Names, Steps]]]:
+    """The same, to be gone through twice: kept between where they fit, by public sizes."""
+    if sum(data.universe.cells(t) for sets in family.values() for t in sets) > AT_ONCE:
+        return lambda: _differences(data, found, family)
+    kept = list(_differences(data, found, family))
+    return lambda: kept
+
+
 def _of_all(
-    data: DataSource, found: Certified, family: dict[int, list[Names]], weights: dict[Names, int]
+    universe: Universe,
+    differences: Iterable[tuple[Names, Steps]],
+    family: dict[int, list[Names]],
+    weights: dict[Names, int],
 ) -> tuple[int, dict[int, int]]:
     """The weighted sum of the errors of all boxes, and the largest error of any weights on so many attributes."""
     total, farthest = 0, dict.fromkeys(family, 0)
-    for names, difference in _differences(data, found, family):
+    for names, difference in differences:
         farthest[len(names)] = max(farthest[len(names)], half_distance(difference))
         if names in weights:
-            total += weights[names] * sum_of_errors(difference, _ordered(data.universe, names))
+            total += weights[names] * sum_of_errors(difference, _ordered(universe, names))
     return total, farthest
 
 
-def _exceeding(data: DataSource, found: Certified, family: dict[int, list[Names]]) -> int:
+def _exceeding(universe: Universe, found: Certified, differences: Iterable[tuple[Names, Steps]]) -> int:
     """By how much the largest error exceeds what is allowed; −a_t(q) is the largest of its lines', as a_t(q) is the least of them."""
     return max(
-        largest_error(difference, _ordered(data.universe, names), each.table) - each.offset
-        for names, difference in _differences(data, found, family)
+        largest_error(difference, _ordered(universe, names), each.table) - each.offset
+        for names, difference in differences
         for each in found.allowed(names, keep=False)
     )
 
