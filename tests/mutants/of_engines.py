@@ -196,7 +196,7 @@ practical(
 )  # fmt: skip
 practical(
     "WI02", "prefit.py", "tables chosen together are about the same pair, which is paid for twice",
-    "len({*offered.sets[i]} & {*offered.sets[j]}) <= 1", "len({*offered.sets[i]} & {*offered.sets[j]}) <= 2",
+    "(shared <= 1)", "(shared <= 2)",
     WIDTH + "tables_chosen_together_share_at_most_one_attribute_and_all_is_spent",
 )  # fmt: skip
 practical(

@@ -66,6 +66,7 @@ ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; th
 FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
+MOST_ATTRIBUTES = 30  # of more the model has fewer cells, in proportion
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
@@ -108,7 +109,9 @@ class Prefit:
 
     def _measure_workload(self, everything: bool) -> None:
         pairs = self._asked.pairs()
-        fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
+        every = len(pairs) == math.comb(len(self._names), 2)  # then they are one clique
+        cells = self._universe.cells(self._names) if every else junction_cells(self._universe, pairs)
+        fits = not self._budget.pure and cells <= OVERVIEW_CELLS
         if fits and not everything:
             self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
             self.learned.grow(*pairs)
@@ -263,9 +266,9 @@ class Prefit:
                 cost *= FACTOR
 
     def _limit(self) -> float:
-        """Of the model's cells: it grows with what was spent."""
+        """Of the model's cells: it grows with what was spent, and of very many attributes all that is done with it is done more often."""
         spent = 1 - self._allowance.left / self._whole
-        return MODEL_CELLS * max(spent, 0.1)
+        return MODEL_CELLS * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
 
     def _grow(self, sets: list[Names]) -> None:
         """Into the model as far as there is room: what was chosen together may not fit together, and corrects answers then."""
@@ -290,6 +293,7 @@ class Prefit:
         noise = _mean_absolute(Amount(self._budget, measured).marginal())
         discounts = offered.discounts(noise, SHRINKS, learned.rows)
         demand = np.array(self._asked.weights(offered.sets))
+        members = np.array([[name in names for name in self._names] for names in map(set, offered.sets)], np.int64)
         scores: Array | None = None
         left, added, chosen = np.arange(len(offered.sets)), offered.sizes - learned.model.tree.cells, list[int]()
         while left.size and len(chosen) < many:
@@ -301,10 +305,8 @@ class Prefit:
             j = int(left[self._noise.choose(scores[left], receipt)])
             chosen.append(j)
             limit -= max(0.0, added[j])
-            left = np.array(
-                [i for i in left if offered.sizes[i] <= limit and len({*offered.sets[i]} & {*offered.sets[j]}) <= 1],
-                np.int64,
-            )
+            shared = members[left] @ members[j]
+            left = left[(offered.sizes[left] <= limit) & (shared <= 1)]
         return [(offered.sets[j], offered.believed(offered.sets[j]), float(discounts[j])) for j in chosen]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
