@@ -12,8 +12,9 @@ from hedgerow._checks import number, positive
 from hedgerow._progress import phases, tell
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.data import DataSource, Table
+from hedgerow.data import DataSource
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.holding import held
 from hedgerow.data.rows import Rows, columns_of, stored
 from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
@@ -55,7 +56,7 @@ def open(
 ) -> Session:
     """Open a session on a sensitive table.
 
-    ``source``: a CSV or Parquet path, a pandas, polars or Arrow frame, an Ibis table, or a database URL with ``table``.
+    ``source``: a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database URL with ``table``.
     It is read once, now, and every value of every row has its cell: docs/reading.md says which.
     ``csv``: how a CSV file is written, where not with commas, double quotes, UTF-8 and a header line.
     ``profile``: "practical" spends most of the budget on a hypothesis before the first question; "theory" is the
@@ -201,7 +202,7 @@ def _prepared(
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
-    data = source if isinstance(source, DataSource) else Table(source, universe, table=table, csv=csv)
+    data = source if isinstance(source, DataSource) else held(source, universe, table=table, csv=csv)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:

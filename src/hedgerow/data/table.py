@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Counts, Integers, Names
+from hedgerow.data.batches import Source
 from hedgerow.data.coding import Coder
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import ROWS, Source, of_duckdb, opened
+from hedgerow.data.readers import ROWS, of_duckdb, opened
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.errors import DataUnavailable, HedgerowError

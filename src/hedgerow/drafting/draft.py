@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import whole
+from hedgerow.data.batches import Source
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Source
 from hedgerow.data.table import opened_before_rows, without_messages
 from hedgerow.data.tally import Counted, Tally, tallied
 from hedgerow.drafting.kinds import held
