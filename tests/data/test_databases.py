@@ -206,7 +206,13 @@ def test_folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data(tmp_
     (base / "_SUCCESS").write_text("")
     universe = hr.Universe(a=hr.Integers(0, 9), b=hr.Categories(["F/M"], missing=True), c=hr.Integers(0, 9))
     expected = [[1, 0, 1], [1, 0, 1], [2, 1, 0]]
-    for where in (base, str(base), f"file://{base}/", str(base / "a=*" / "*" / "*.parquet"), f"file://{base}/a=*/b=*/*.parquet"):
+    for where in (
+        base,
+        str(base),
+        f"file://{base}/",
+        str(base / "a=*" / "*" / "*.parquet"),
+        f"file://{base}/a=*/b=*/*.parquet",
+    ):
         assert Table(where, universe)._cells().tolist() == expected
     assert readers.opened(base, None, None).types[1].kind is None  # a key is a text
 
@@ -215,7 +221,7 @@ def test_folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data(tmp_
 def test_no_file_is_a_public_fact(tmp_path, monkeypatch, where) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InvalidInput, match="must have .parquet files"):
+    with pytest.raises(InvalidInput, match=r"must have \.parquet files"):
         Table(where, FLAG)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hedgerow.data.contributions import Unit
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import spark_frame
@@ -12,7 +13,11 @@ from hedgerow.data.table import Table
 from hedgerow.questions.universe import Universe
 
 
-def held(source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None) -> DataSource:
+def held(
+    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, unit: Unit | None = None
+) -> DataSource:
     """The source, read once and coded. A frame of Spark stays on its cluster; all else is copied, as cells, to this process."""
     frame = None if csv is not None or table is not None else spark_frame(source)
-    return Table(source, universe, table=table, csv=csv) if frame is None else SparkTable(frame, universe)
+    if frame is not None:
+        return SparkTable(frame, universe, unit)
+    return Table(source, universe, table=table, csv=csv, unit=unit)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
+from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import of_spark, selected
@@ -34,7 +35,8 @@ TYPES = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigin
 class SparkTable(DataSource):
     """A frame of Spark, coded into a copy on the cluster's storage, where it is counted."""
 
-    def __init__(self, frame: Any, universe: Universe) -> None:
+    def __init__(self, frame: Any, universe: Universe, unit: Unit | None = None) -> None:
+        """``unit``: of whom at most so many rows are kept (``contributions``)."""
         super().__init__(universe)
         self._spark = frame.sparkSession
         found = of_spark(frame)
@@ -43,10 +45,15 @@ class SparkTable(DataSource):
         require_match(universe.names, attributes, [found.type_of(i) for i in positions])
         self._kinds = [_signed(size) for size in universe.shape]
         self._schema = ", ".join(f"c{i} {TYPES[kind.name]}" for i, kind in enumerate(self._kinds))
-        rows = selected(frame, positions)
+        rows = selected(frame, [*positions, *([] if unit is None else found.positions([unit.column]))])
         self._folder = self._new_folder()
-        code = _coding(universe, self._kinds)
-        without_messages(lambda: rows.mapInArrow(code, self._schema).write.parquet(self._folder))
+        coded = rows.mapInArrow(
+            _coding(universe, self._kinds, unit), self._schema if unit is None else f"{self._schema}, unit binary"
+        )
+        if unit is not None:
+            columns = [f"c{i}" for i in range(len(self._kinds))]
+            coded = self._spark.sql(kept_query("{coded}", columns, unit.rows), coded=coded)
+        without_messages(lambda: coded.write.parquet(self._folder))
 
     def _new_folder(self) -> str:
         """Below Spark's checkpoint folder; where all workers are on this machine, a temporary one that its owner alone can open."""
@@ -111,14 +118,19 @@ def _signed(size: int) -> np.dtype[Any]:
 # What follows runs on the workers.
 
 
-def _coding(universe: Universe, kinds: Sequence[np.dtype[Any]]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _coding(
+    universe: Universe, kinds: Sequence[np.dtype[Any]], unit: Unit | None
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
     def code(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
         coders = [Coder(universe[name]) for name in universe.names]
         for batch in batches:
             cells = [coder.cells(batch.column(i)) for i, coder in enumerate(coders)]
-            yield pa.record_batch({f"c{i}": pa.array(column.astype(kinds[i])) for i, column in enumerate(cells)})
+            columns = {f"c{i}": pa.array(column.astype(kinds[i])) for i, column in enumerate(cells)}
+            if unit is not None:
+                columns["unit"] = persons(batch.column(len(coders))).cast(pa.binary())
+            yield pa.record_batch(columns)
 
     return code
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.batches import Source
 from hedgerow.data.coding import Coder
+from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import ROWS, of_duckdb, opened
 from hedgerow.data.schema import require_match
@@ -31,10 +32,19 @@ COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER"
 class Table(DataSource):
     """A table from a file, a frame or a database: each row coded into its cells, and only the cells kept, by DuckDB."""
 
-    def __init__(self, source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None) -> None:
+    def __init__(
+        self,
+        source: Any,
+        universe: Universe,
+        *,
+        table: str | None = None,
+        csv: Csv | None = None,
+        unit: Unit | None = None,
+    ) -> None:
+        """``unit``: of whom at most so many rows are kept (``contributions``)."""
         super().__init__(universe)
         self._engine: Any = without_messages(
-            lambda: _kept(coded_batches(source, universe, table=table, csv=csv), universe)
+            lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit)
         )
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
@@ -76,17 +86,20 @@ class Table(DataSource):
 
 
 def coded_batches(
-    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None
-) -> Iterator[list[NDArray[Any]]]:
-    """The cells of a source's rows, an array an attribute, some rows at a time: each row by itself, in order."""
+    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, unit: Unit | None = None
+) -> Iterator[list[Any]]:
+    """The cells of a source's rows, an array an attribute, some rows at a time: each row by itself, in order. Last, whose it is."""
     found = opened_before_rows(source, table, csv)
     positions = found.positions(universe.names)
+    wanted = positions if unit is None else found.positions(list(dict.fromkeys([*universe.names, unit.column])))
     attributes = [universe[name] for name in universe.names]
     require_match(universe.names, attributes, [found.type_of(i) for i in positions])
     coders = [Coder(attribute) for attribute in attributes]
     kinds = [np.min_scalar_type(size - 1) for size in universe.shape]
-    for batch in found.batches(positions):
-        yield [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=True)]
+    for batch in found.batches(wanted):
+        cells = [coder.cells(column).astype(kind) for coder, column, kind in zip(coders, batch, kinds, strict=False)]
+        whose = [] if unit is None else [persons(batch[wanted.index(found.columns.index(unit.column))])]
+        yield [*cells, *whose]
 
 
 def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Source:
@@ -104,8 +117,8 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
     raise refusal
 
 
-def _kept(batches: Iterator[list[NDArray[Any]]], universe: Universe) -> Any:
-    """An embedded engine that holds the cells."""
+def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None) -> Any:
+    """An embedded engine that holds the cells, of each person's rows those that stay."""
     import duckdb
     import pyarrow as pa
 
@@ -113,11 +126,17 @@ def _kept(batches: Iterator[list[NDArray[Any]]], universe: Universe) -> Any:
     with contextlib.suppress(Exception):  # some notebooks refuse the setting
         engine.execute("SET enable_progress_bar = false")
     kinds = [COLUMN_TYPES[np.min_scalar_type(size - 1).name] for size in universe.shape]
-    engine.execute(f"CREATE TABLE coded ({', '.join(f'c{i} {kind}' for i, kind in enumerate(kinds))})")
+    columns = [f"c{i}" for i in range(len(kinds))]
+    declared = ", ".join(f"{column} {kind}" for column, kind in zip(columns, kinds, strict=True))
+    engine.execute(f"CREATE TABLE coded ({declared}{'' if unit is None else ', unit BLOB'})")
     for cells in batches:
-        engine.register("batch", pa.table({f"c{i}": column for i, column in enumerate(cells)}))
+        engine.register("batch", pa.table(dict(zip([*columns, "unit"], cells, strict=False))))
         engine.execute("INSERT INTO coded SELECT * FROM batch")
         engine.unregister("batch")
+    if unit is not None:
+        engine.execute(f"CREATE TABLE kept AS {kept_query('coded', columns, unit.rows)}")
+        engine.execute("DROP TABLE coded")
+        engine.execute("ALTER TABLE kept RENAME TO coded")
     return engine
 
 

@@ -65,6 +65,11 @@ def draft(
         raise InvalidInput(
             f"budget must be an hr.Budget. Found {type(budget).__name__}. For example Budget(0.1, 1e-8)."
         )
+    if budget is not None and budget.rows_per_unit > 1:
+        raise InvalidInput(
+            f"A draft's budget must be for single rows. Found rows_per_unit={budget.rows_per_unit}. Draft from a table with one row a "
+            "person, or declare the universe."
+        )
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "empty_table"):
         source = source.empty_table()  # a schema alone
     found = without_messages(lambda: opened_before_rows(source, table, csv))

@@ -17,6 +17,7 @@ theirs taught is learned and the question asked again (``following``). Their sum
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -355,7 +356,7 @@ class Durable(Ledger):
 
     def cap(self, who: str, epsilon: float) -> None:
         """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again."""
-        amount = Budget(epsilon, self.budget.delta, self.budget.neighbours).total
+        amount = dataclasses.replace(self.budget, epsilon=epsilon).total
         if amount > self.budget.total or not _name("who", who):
             raise InvalidInput(
                 f"A cap must be of somebody, and at most the budget's epsilon = {self.budget.epsilon:g}. Found {epsilon:g} for {who!r}. "
