@@ -153,7 +153,11 @@ def test_a_connection_that_drops_while_rows_are_read_is_told_without_them_and_co
 
 def test_the_password_comes_from_the_environment_and_is_in_no_message(monkeypatch) -> None:
     monkeypatch.setenv("PGPASSWORD", "hunter2")
-    for url in ("postgresql://u@127.0.0.1:1/x", "postgresql://u:hunter2@127.0.0.1:1/x"):
+    for url in (
+        "postgresql://u@127.0.0.1:1/x",
+        "postgresql://u:hunter2@127.0.0.1:1/x",
+        "postgresql://u:%zzhunter2@h/x",
+    ):
         with pytest.raises(DataUnavailable) as refused:
             Table(url, FLAG, table="t")
         assert "hunter2" not in "".join(traceback.format_exception(refused.value))

@@ -115,9 +115,8 @@ class Budget:
             raise errors.InvalidInput(
                 f"slack must be at least 0 and below delta = {self.delta!r}. Found {slack!r}. Reserve less."
             )
-        if (
-            slack > 0 and self.rows_per_unit > 1
-        ):  # what fails for a row with δ fails for k with more, by a factor that grows with ρ
+        # what fails for a row with δ fails for k with more, by a factor that grows with ρ
+        if slack > 0 and self.rows_per_unit > 1:
             raise errors.InvalidInput(
                 f"slack must be 0 where a person has several rows. Found {slack!r}. Use mechanisms without a delta of their own."
             )
