@@ -30,8 +30,7 @@ def test_a_broken_mechanism_is_caught_and_ours_passes_the_same_test(entry) -> No
 
 @pytest.mark.parametrize("case", ours.EXACT, ids=named)
 def test_an_event_of_ours_has_no_more_than_it_claims_and_comes_close(case) -> None:
-    (outcome,) = report.audited([case], 1.0, 1)
-    assert outcome.fault == ""
+    assert report.audited(report.Findings(None), 1.0, 1, lambda key: key == report.Outcome.key(case)) == []
 
 
 def test_faults_are_told() -> None:
@@ -45,10 +44,28 @@ def test_faults_are_told() -> None:
     assert "ours has" in report.Caught(entry, Evidence(2 * entry.claim), Evidence(2 * entry.claim)).fault
 
 
-def test_a_page_and_a_picture_are_written(tmp_path) -> None:
-    outcome = report.Outcome(ours.EXACT[0], Evidence(0.4), full=True)
-    caught = report.Caught(dataclasses.replace(GALLERY[0], name="a broken one"), Evidence(2.0), Evidence(0.1))
-    report.write(tmp_path, [outcome], [caught], 0.5)
+def test_a_page_and_a_picture_are_written_of_what_is_kept(tmp_path) -> None:
+    case, entry = ours.EXACT[0], GALLERY[0]
+    findings = report.Findings(tmp_path)
+    findings.keep(report.Outcome.key(case), {"found": dataclasses.asdict(Evidence(0.4)), "full": False})
+    both = {"broken": dataclasses.asdict(Evidence(2.0)), "ours": dataclasses.asdict(Evidence(0.1))}
+    findings.keep(entry.name, both)
+    again = report.Findings(tmp_path)  # from the file
+    assert again.ours() == findings.ours() and again.broken() == findings.broken()
+    report.write(tmp_path, again)
     page = (tmp_path / "audit.md").read_text()
-    assert "| Laplace noise |" in page and "| a broken one |" in page and "0.5 of its runs" in page
+    assert f"| {case.name} |" in page and f"| {entry.name} |" in page
+    assert f"With fewer runs than `make audit` makes:** {case.name}." in page
+    assert "Not audited yet:**" in page and ours.EXACT[1].name in page.split("## Ours")[0]
     assert (tmp_path / "audit.png").stat().st_size > 1000
+
+
+def test_what_is_missing_is_audited_and_what_is_kept_stays(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(report, "CASES", ours.EXACT[:2])
+    monkeypatch.setattr(report, "GALLERY", ())
+    first, second = map(report.Outcome.key, ours.EXACT[:2])
+    assert report.main(tmp_path, 1.0, 1, only=[second]) == 0
+    report.Findings(tmp_path).keep(second, {"found": dataclasses.asdict(Evidence(9.0)), "full": True})
+    assert report.main(tmp_path, 1.0, 1, missing=True) == 1  # the one that was kept is above its claim
+    assert first in report.Findings(tmp_path)
+    assert report.main(tmp_path, 1.0, 1) == 0

@@ -1,15 +1,19 @@
-"""All audits at once: every mechanism of ours, then the gallery. Writes docs/audit.md and docs/audit.png.
+"""All audits at once: every mechanism of ours, then the gallery. Writes audit.json, and from it audit.md and audit.png.
+
+What was found is kept in audit.json after every audit, so that a run that was cut goes on with ``--missing``, and a mechanism that
+changed is audited again alone with ``--only``.
 
 Fails where a claim of ours is refuted, where an audit at full length finds less than it should, or where a broken mechanism passes.
 """
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from hedgerow.audit.gallery import GALLERY, Broken, Evidence
 from hedgerow.audit.ours import CASES, Case
@@ -57,6 +61,10 @@ class Outcome:
     case: Case
     evidence: Evidence
     full: bool
+
+    @staticmethod
+    def key(case: Case) -> str:
+        return f"{case.name} ({case.claim.neighbours})"
 
     @property
     def share(self) -> float:
@@ -110,35 +118,75 @@ def _certainty(evidence: Evidence) -> tuple[str, str]:
     return (f"{evidence.runs:,}", f"1 − {1 - evidence.confidence:.0e}") if evidence.runs else ("", "")
 
 
-def audited(cases: Iterable[Case], share: float, workers: int) -> list[Outcome]:
-    outcomes = []
-    for case in cases:
-        start = time.monotonic()
-        outcomes.append(Outcome(case, case.examine(share, workers), full=share >= 1))
-        _say(outcomes[-1].row(), start)
-    return outcomes
+@final
+class Findings:
+    """What has been found, in audit.json of a folder; in memory only if there is none."""
+
+    def __init__(self, folder: Path | None) -> None:
+        self._folder = folder
+        path = folder and folder / "audit.json"
+        self._kept: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path and path.exists() else {}
+
+    def forget(self) -> None:
+        self._kept = {}
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._kept
+
+    def keep(self, key: str, found: dict[str, Any]) -> None:
+        self._kept[key] = found
+        if self._folder is not None:
+            (self._folder / "audit.json").write_text(json.dumps(self._kept, indent=1, ensure_ascii=False) + "\n")
+
+    def ours(self) -> list[Outcome]:
+        return [
+            Outcome(case, Evidence(**kept["found"]), kept["full"])
+            for case in CASES
+            if (kept := self._kept.get(Outcome.key(case)))
+        ]
+
+    def broken(self) -> list[Caught]:
+        return [
+            Caught(entry, Evidence(**kept["broken"]), Evidence(**kept["ours"]))
+            for entry in GALLERY
+            if (kept := self._kept.get(entry.name))
+        ]
 
 
-def caught(entries: Iterable[Broken]) -> list[Caught]:
-    found, noise = [], Noise()
-    for entry in entries:
-        start = time.monotonic()
-        found.append(Caught(entry, entry.audit(noise), entry.ours(noise)))
-        _say(found[-1].row(), start)
-    return found
+def audited(
+    findings: Findings, share: float, workers: int, wanted: Callable[[str], bool] = lambda key: True
+) -> list[str]:
+    """Audit the mechanisms and the gallery's entries that are wanted, by their keys; what is wrong with any that was found."""
+    noise = Noise()
+    for case in CASES:
+        if wanted(key := Outcome.key(case)):
+            start = time.monotonic()
+            outcome = Outcome(case, case.examine(share, workers), full=share >= 1)
+            findings.keep(key, {"found": asdict(outcome.evidence), "full": outcome.full})
+            _say(outcome.row(), start)
+    for entry in GALLERY:
+        if wanted(entry.name):
+            start = time.monotonic()
+            caught = Caught(entry, entry.audit(noise), entry.ours(noise))
+            findings.keep(entry.name, {"broken": asdict(caught.broken), "ours": asdict(caught.ours)})
+            _say(caught.row(), start)
+    faults = [*(o.fault for o in findings.ours()), *(c.fault for c in findings.broken())]
+    return [fault for fault in faults if fault]
 
 
 def _say(row: str, start: float) -> None:
     print(row, f"{time.monotonic() - start:.0f} s", flush=True)
 
 
-def faults(outcomes: Iterable[Outcome | Caught]) -> list[str]:
-    return [outcome.fault for outcome in outcomes if outcome.fault]
-
-
-def write(folder: Path, ours: Sequence[Outcome], broken: Sequence[Caught], share: float) -> None:
-    shorter = "" if share >= 1 else f"\n**Shorter than `make audit`: {share:g} of its runs.**\n"
-    page = HEADER + shorter + OURS + "\n".join(o.row() for o in ours) + "\n" + BROKEN
+def write(folder: Path, findings: Findings) -> None:
+    ours, broken = findings.ours(), findings.broken()
+    short = [o.case.name for o in ours if not o.full]
+    missing = [c.name for c in CASES if Outcome.key(c) not in findings] + [
+        e.name for e in GALLERY if e.name not in findings
+    ]
+    notes = f"\n**With fewer runs than `make audit` makes:** {', '.join(short)}.\n" if short else ""
+    notes += f"\n**Not audited yet:** {', '.join(missing)}.\n" if missing else ""
+    page = HEADER + notes + OURS + "\n".join(o.row() for o in ours) + "\n" + BROKEN
     (folder / "audit.md").write_text(page + "\n".join(c.row() for c in broken) + "\n")
     _draw(folder / "audit.png", ours, broken)
 
@@ -166,11 +214,20 @@ def _draw(path: Path, ours: Sequence[Outcome], broken: Sequence[Caught]) -> None
     plt.close(figure)
 
 
-def main(folder: Path | None, share: float, workers: int) -> int:
-    """Audit all, write the page if there is a folder for it, and say what is wrong: the number of faults."""
-    ours, broken = audited(CASES, share, workers), caught(GALLERY)
+def main(folder: Path | None, share: float, workers: int, only: Sequence[str] = (), missing: bool = False) -> int:
+    """Audit all, or what is missing, or those whose key has one of these texts in it; renew the page, and say what is wrong.
+
+    The number of faults.
+    """
+    findings = Findings(folder)
+    if not only and not missing:
+        findings.forget()
+
+    def wanted(key: str) -> bool:
+        return key not in findings if missing else not only or any(text in key for text in only)
+
+    wrong = audited(findings, share, workers, wanted)
     if folder is not None:
-        write(folder, ours, broken, share)
-    wrong = faults([*ours, *broken])
+        write(folder, findings)
     print("\n".join(wrong) if wrong else "every claim holds, and every broken mechanism is caught")
     return len(wrong)
