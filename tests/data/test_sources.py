@@ -6,11 +6,14 @@ A new source goes into ``SOURCES``: a function that holds the records of an arra
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import math
 import shutil
 import sqlite3
+import stat
 import sys
+import tempfile
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -30,6 +33,7 @@ from numpy.typing import NDArray
 import hedgerow as hr
 from hedgerow.data import DataSource, Histogram, Table
 from hedgerow.data import source as module
+from hedgerow.data import table as table_module
 from hedgerow.data.spark_table import SparkTable
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.questions.universe import subsets
@@ -350,6 +354,21 @@ def test_threads_may_share_a_source(make, monkeypatch) -> None:
     finally:
         sys.setswitchinterval(kept)
     assert sum(counts.size for counts in data._cache.values()) <= module.CACHED_CELLS
+
+
+def test_what_memory_does_not_hold_is_in_a_folder_that_its_owner_alone_can_open(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(table_module, "MEMORY", "32MB")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    universe = hr.Universe.from_sizes({name: 250 for name in "abcdefgh"})
+    cells = np.random.default_rng(0).integers(0, 250, (8, 6_000_000), dtype=np.uint8)
+    data = Table(pa.table(dict(zip("abcdefgh", cells, strict=True))), universe)
+    (folder,) = tmp_path.iterdir()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700 and sum(file.stat().st_size for file in folder.iterdir()) > 0
+    for name, column in zip("ah", (cells[0], cells[-1]), strict=True):
+        assert np.array_equal(data.marginal([name]), np.bincount(column, minlength=250))
+    del data
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_large_table_is_counted_batch_by_batch(tmp_path) -> None:

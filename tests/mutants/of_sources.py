@@ -108,6 +108,12 @@ sources(
     PEOPLE + "ids_are_texts_blanks_aside_and_rows_without_one_are_one_person",
 )  # fmt: skip
 
+sources(
+    "SR21", "table.py", "cells that memory does not hold are left in whatever folder the process runs in",
+    """engine.execute("SET temp_directory = '" + beside.replace("'", "''") + "'")""", "pass",
+    SOURCES + "what_memory_does_not_hold_is_in_a_folder_that_its_owner_alone_can_open",
+)  # fmt: skip
+
 people = Writer("people", "privacy/")
 people(
     "PE01", "budget.py", "k rows cost ρ in proportion to k",

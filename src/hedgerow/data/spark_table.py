@@ -8,10 +8,7 @@ counts, whose size the universe fixes, and no row.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import uuid
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -24,7 +21,7 @@ from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import of_spark, selected
-from hedgerow.data.table import without_messages
+from hedgerow.data.table import folder_of, without_messages
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.universe import Universe
 
@@ -65,9 +62,7 @@ class SparkTable(DataSource):
                 "Spark must have a folder for the coded copy that all workers reach. Found none. Set spark.checkpoint.dir, to a "
                 "folder that only the owner of the table may read."
             )
-        made = tempfile.mkdtemp(prefix="hedgerow-spark-")
-        weakref.finalize(self, shutil.rmtree, made, ignore_errors=True)
-        return f"file://{made}/coded"
+        return f"file://{folder_of(self)}/coded"
 
     def _coded(self) -> Any:
         """The copy, by the session that is active now: the one that wrote it may be gone."""

@@ -8,6 +8,10 @@ depends on public facts: no value is refused. What an engine raises is replaced 
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -26,6 +30,7 @@ from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
 Result = TypeVar("Result")
+MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
 
 
@@ -43,8 +48,9 @@ class Table(DataSource):
     ) -> None:
         """``unit``: of whom at most so many rows are kept (``contributions``)."""
         super().__init__(universe)
+        beside = folder_of(self)
         self._engine: Any = without_messages(
-            lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit)
+            lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
         )
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
@@ -68,7 +74,11 @@ class Table(DataSource):
         return [counts.reshape(self.universe.sizes(names)) for counts, names in zip(found, sets, strict=True)]
 
     def fingerprint(self) -> str:
-        return without_messages(super().fingerprint)
+        def of_all() -> str:
+            with _with_all_memory(self._engine):
+                return super(Table, self).fingerprint()
+
+        return without_messages(of_all)
 
     def _distinct(self) -> Iterator[Integers]:
         columns = self._columns(self.universe.names)
@@ -117,14 +127,16 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
     raise refusal
 
 
-def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None) -> Any:
-    """An embedded engine that holds the cells, of each person's rows those that stay."""
+def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str) -> Any:
+    """An embedded engine that holds the cells, of each person's rows those that stay; what MEMORY does not hold, in a folder."""
     import duckdb
     import pyarrow as pa
 
     engine = duckdb.connect()
     with contextlib.suppress(Exception):  # some notebooks refuse the setting
         engine.execute("SET enable_progress_bar = false")
+    engine.execute(f"SET memory_limit = '{MEMORY}'")
+    engine.execute("SET temp_directory = '" + beside.replace("'", "''") + "'")
     kinds = [COLUMN_TYPES[np.min_scalar_type(size - 1).name] for size in universe.shape]
     columns = [f"c{i}" for i in range(len(kinds))]
     declared = ", ".join(f"{column} {kind}" for column, kind in zip(columns, kinds, strict=True))
@@ -134,10 +146,28 @@ def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None) -
         engine.execute("INSERT INTO coded SELECT * FROM batch")
         engine.unregister("batch")
     if unit is not None:
-        engine.execute(f"CREATE TABLE kept AS {kept_query('coded', columns, unit.rows)}")
+        with _with_all_memory(engine):
+            engine.execute(f"CREATE TABLE kept AS {kept_query('coded', columns, unit.rows)}")
         engine.execute("DROP TABLE coded")
         engine.execute("ALTER TABLE kept RENAME TO coded")
     return engine
+
+
+def folder_of(owner: object) -> str:
+    """A new folder that its owner alone can open, gone with the object; a fork that ends takes nothing away."""
+    made, here = tempfile.mkdtemp(prefix="hedgerow-cells-"), os.getpid()
+    weakref.finalize(owner, lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == here else None)
+    return made
+
+
+@contextlib.contextmanager
+def _with_all_memory(engine: Any) -> Iterator[None]:
+    """For what sorts and groups all rows: within less, whether it succeeds could depend on how many are distinct."""
+    engine.execute("RESET memory_limit")
+    try:
+        yield
+    finally:
+        engine.execute(f"SET memory_limit = '{MEMORY}'")
 
 
 def without_messages(work: Callable[[], Result]) -> Result:
