@@ -75,17 +75,17 @@ sources(
 sources(
     "SR12", "holding.py", "the rows of a cluster are brought to this process",
     "return SparkTable(frame, universe, unit)", "pass",
-    SPARK + "a_frame_on_spark_is_counted_there_as_it_would_be_here",
+    SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
     "SR13", "spark_table.py", "what two workers counted of a cell is not added up",
     '.groupBy("place").sum("times")', '.groupBy("place").max("times")',
-    SPARK + "a_frame_on_spark_is_counted_there_as_it_would_be_here",
+    SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
-    "SR15", "spark_frame.py", "dates come as days since 1970, which are no dates",
-    "(column if kinds[i] in AS_THEY_ARE else column.cast(\"string\"))", "column",
-    SPARK + "other_types_come_by_their_text_and_those_without_are_refused",
+    "SR15", "spark_frame.py", "a column is read in place of another",
+    'columns = [numbered[f"c{i}"] for i in positions]', 'columns = [numbered[f"c{i}"] for i in positions[::-1]]',
+    SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
     "SR16", "contributions.py", "which of a person's rows stay depends on the rows of others",

@@ -6,6 +6,7 @@ session's time zone). Types that have no text are refused by name, before any ro
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -30,9 +31,10 @@ def spark_frame(source: Any) -> Any:
     families = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
     if "pyspark" in families and hasattr(source, "mapInArrow"):
         return source
-    if "ibis" in families and hasattr(source, "to_pyarrow_batches") and source.get_backend().name == "pyspark":
-        engine = source.get_backend()
-        return engine.raw_sql(str(engine.compile(source)))
+    if "ibis" in families and hasattr(source, "to_pyarrow_batches"):
+        with contextlib.suppress(Exception):  # what has no backend, or a dead one, is told where it is opened
+            engine = source.get_backend()
+            return engine.raw_sql(str(engine.compile(source))) if engine.name == "pyspark" else None
     return None
 
 

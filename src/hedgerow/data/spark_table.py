@@ -20,8 +20,8 @@ from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
-from hedgerow.data.spark_frame import of_spark, selected
-from hedgerow.data.table import folder_of, without_messages
+from hedgerow.data.spark_frame import selected
+from hedgerow.data.table import folder_of, opened_before_rows, without_messages
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.universe import Universe
 
@@ -36,7 +36,7 @@ class SparkTable(DataSource):
         """``unit``: of whom at most so many rows are kept (``contributions``)."""
         super().__init__(universe)
         self._spark = frame.sparkSession
-        found = of_spark(frame)
+        found = opened_before_rows(frame, None, None)
         positions = found.positions(universe.names)
         attributes = [universe[name] for name in universe.names]
         require_match(universe.names, attributes, [found.type_of(i) for i in positions])
