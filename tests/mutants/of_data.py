@@ -116,16 +116,6 @@ data(
     ATTACKS + "an_encoding_in_which_a_line_can_spell_a_newline_is_refused", OPENING + "a_bad_dialect_is_refused_by_name",
 )  # fmt: skip
 data(
-    "D23", "readers.py", "of two columns of one name the first is read",
-    "twice = [name for name in names if self.columns.count(name) > 1]", "twice = [name for name in names if False]",
-    OPENING + "public_failures_are_named",
-)  # fmt: skip
-data(
-    "D24", "readers.py", "a column of a file is read in place of another",
-    "yield [batch.column(batch.schema.get_field_index(name)) for name in wanted]", "yield [batch.column(i) for i in range(len(wanted))][::-1]",
-    OPENING + "the_same_table_has_the_same_cells_from_every_source",
-)  # fmt: skip
-data(
     "D25", "readers.py", "one text of SQLite that is no UTF-8 raises, and is heard of",
     "    connection.text_factory = bytes\n", "    pass\n",
     OPENING + "no_row_of_a_sqlite_table_changes_another",

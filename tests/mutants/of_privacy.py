@@ -147,7 +147,7 @@ events(
 )  # fmt: skip
 events(
     "A25", "budget.py", "the δ that is set aside is converted to ρ as well",
-    "return largest_rho(self.epsilon, self.delta - slack)", "return largest_rho(self.epsilon, self.delta)",
+    "ρ = largest_rho(self.epsilon, self.delta - slack)", "ρ = largest_rho(self.epsilon, self.delta)",
     BUDGET + "slack_is_taken_from_delta_before_converting",
 )  # fmt: skip
 events(
@@ -298,7 +298,7 @@ allowance(
 )  # fmt: skip
 allowance(
     "W13", "allowance.py", "a Budget pays for a step of any δ",
-    " and planned[0].delta <= δ * (1 + 1e-12):", ":",
+    " and planned[0].delta <= δ0 * (1 + 1e-12):", ":",
     ALLOWANCE + "a_step_with_a_delta_is_paid_by_its_epsilon_and_delta",
 )  # fmt: skip
 allowance(

@@ -151,7 +151,7 @@ def _from_schema(
     place: str, table_name: str | None, csv: Csv | None, columns: str | None, codebook: Path | None
 ) -> tuple[Draft, dict[str, Column]]:
     """What is public of each column: no row is read. A file's types are public by being drafted from, as in ``Universe.from_schema``."""
-    found = without_messages(lambda: opened_before_rows(place if "://" in place else Typed(place), table_name, csv))
+    found = without_messages(lambda: opened_before_rows(place if table_name else Typed(place), table_name, csv))
     names = [name.strip() for name in columns.split(",")] if columns else list(dict.fromkeys(found.columns))
     types = {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
     book: Mapping[str, Attribute] = {}
