@@ -198,7 +198,7 @@ def test_no_file_of_a_folder_changes_how_another_is_read(tmp_path) -> None:
     written(tmp_path / "t" / "3.parquet", a=[2.5])
     universe = hr.Universe(a=hr.Integers(0, 3, other=True), b=hr.Categories(["x", "y"], missing=True))
     assert Table(tmp_path / "t", universe)._cells().tolist() == [[1, 0], [2, 1], [2, 1], [4, 2], [2, 2]]
-    assert [column.kind for column in readers.opened(tmp_path / "t", None, None).types] == [None, "text"]
+    assert [column.kind for column in readers.opened(readers.Typed(tmp_path / "t"), None, None).types] == [None, "text"]
 
 
 def test_folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data(tmp_path) -> None:
