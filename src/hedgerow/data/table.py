@@ -8,7 +8,7 @@ depends on public facts: no value is refused. What an engine raises is replaced 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,9 +32,21 @@ class Table(DataSource):
 
     def __init__(self, source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None) -> None:
         super().__init__(universe)
+        self._groups: dict[str, Integers] = {}
         self._engine: Any = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv), universe)
         )
+
+    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Table:
+        """A view: the rows are kept once, and grouped as they are counted."""
+        view = Table.__new__(Table)
+        DataSource.__init__(view, universe)
+        view._engine = self._engine
+        view._groups = {
+            **self._groups,
+            **{n: g[self._groups[n]] if n in self._groups else g for n, g in groups.items()},
+        }
+        return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
         """In one scan: of 28 pairs of columns in a third of the time that a query a set takes, or one of GROUPING SETS."""
@@ -43,7 +55,7 @@ class Table(DataSource):
 
         def count() -> None:
             for batch in of_duckdb(self._engine, f"SELECT {self._columns(columns)} FROM coded", ROWS):
-                cells = {name: batch.column(i).to_numpy().astype(np.int64) for i, name in enumerate(columns)}
+                cells = {name: self._grouped(name, batch.column(i).to_numpy()) for i, name in enumerate(columns)}
                 for names, counts in zip(sets, found, strict=True):
                     place = cells[names[0]] if names else np.zeros(batch.num_rows, np.int64)
                     for name in names[1:]:
@@ -62,8 +74,21 @@ class Table(DataSource):
     def _distinct(self) -> Iterator[Integers]:
         columns = self._columns(self.universe.names)
         query = f"SELECT {columns}, count(*) FROM coded GROUP BY {columns} ORDER BY {columns}"
-        for batch in of_duckdb(self._engine, query, ROWS):
-            yield np.column_stack([column.to_numpy().astype(np.int64) for column in batch.columns])
+        batches = of_duckdb(self._engine, query, ROWS)
+        each = (np.column_stack([column.to_numpy().astype(np.int64) for column in batch.columns]) for batch in batches)
+        yield from each if not self._groups else self._merged_records(list(each))
+
+    def _merged_records(self, batches: list[Integers]) -> Iterator[Integers]:
+        records = np.concatenate(batches)
+        for i, name in enumerate(self.universe.names):
+            records[:, i] = self._grouped(name, records[:, i])
+        distinct, places = np.unique(records[:, :-1], axis=0, return_inverse=True)
+        counts = np.zeros(len(distinct), np.int64)
+        np.add.at(counts, places.ravel(), records[:, -1])
+        yield np.column_stack([distinct, counts])
+
+    def _grouped(self, name: str, cells: NDArray[Any]) -> Integers:
+        return self._groups[name][cells] if name in self._groups else cells.astype(np.int64)
 
     def _columns(self, names: Names) -> str:
         return ", ".join(f"c{self.universe.index(name)}" for name in names)

@@ -66,8 +66,6 @@ class Known(Protocol):
 
     def believed(self, names: Names) -> Array: ...
 
-    def correction(self, names: Names) -> Array | None: ...
-
     def measures(self, names: Names) -> bool: ...
 
 
@@ -125,8 +123,6 @@ class Certified:
     def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
         self.hypothesis, self.rows, self._universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
-        corrections = {names: known.correction(names) for names in self.family}
-        self._corrected = {names: table for names, table in corrections.items() if table is not None}
         self.rounding: dict[Names, float] = {}  # how far the steps are from what they stand for, in rows
         self.limits: dict[tuple[Class, int], float] = {}  # in rows
         self.typical: float | None = None  # in rows
@@ -157,8 +153,7 @@ class Certified:
 
     def believed(self, names: Names) -> Array:
         """The table that was certified."""
-        corrected = self._corrected.get(names)
-        return self.hypothesis.marginal(names) if corrected is None else corrected
+        return self.hypothesis.marginal(names)
 
     def stepped(self, names: Names, bits: int) -> Steps:
         """ñ times that table in whole steps; by how many rows a question's value differs is kept."""

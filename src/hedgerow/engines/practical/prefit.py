@@ -73,8 +73,10 @@ class Prefit:
         workload: dict[Names, float],
         allowance: Allowance,
         rows: float | None,
+        learned: Learned | None = None,
+        model_cells: int = MODEL_CELLS,
     ) -> None:
-        """``rows``: n where it is public."""
+        """``rows``: n where it is public. ``learned``: what is known already. ``model_cells``: how large the model may become."""
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
@@ -84,7 +86,8 @@ class Prefit:
                 self._workload[kept] = self._workload.get(kept, 0.0) + weight
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
-        self.learned = Learned.nothing(data.universe, rows)
+        self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
+        self._model_cells = model_cells
 
     def run(self, *, everything: bool = False) -> Learned:
         """``everything``: measure the whole workload without choosing, where the noise allows it."""
@@ -111,6 +114,13 @@ class Prefit:
                 self._measure_everything()
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
+
+    def _take_in(self) -> None:
+        """Now that nothing else is coming, the model takes what was measured outside it as far as it may grow."""
+        growth = LARGEST_MODEL_CELLS / MODEL_CELLS
+        for names in self.learned.outside:
+            if junction_cells(self._universe, [*self.learned.model.tops, names]) <= growth * self._model_cells:
+                self.learned.grow(names)
 
     def _closure(self, least: int, most: int) -> list[Names]:
         """The attribute sets of these sizes inside the workload's; single attributes always all."""
@@ -224,21 +234,21 @@ class Prefit:
             choice, measured = CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost
             names, believed, discount = self._choose(candidates, weights, choice, measured)
             self._measure(names, measured)
-            self.learned.grow(names)
+            if self._fits(names):  # otherwise it corrects what the model says (``corrections``)
+                self.learned.grow(names)
             self.learned.refit(ROUND_STEPS)
-            change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())
+            change = self.learned.rows * float(np.abs(self.learned.marginal(names) - believed).sum())
             if change <= discount:
                 cost *= FACTOR
+        self._take_in()
 
     def _choose(
         self, candidates: list[Names], weights: Array, choice: float, measured: float
     ) -> tuple[Names, Array, float]:
         """The exponential mechanism over the candidates that fit the model; with it, what was believed and the discount."""
         learned, universe = self.learned, self._universe
-        spent = 1 - self._allowance.left / self._whole
-        limit = MODEL_CELLS * max(spent, 0.1)
         allowed = [
-            i for i, c in enumerate(candidates) if junction_cells(universe, [*learned.model.tops, c]) <= limit
+            i for i, c in enumerate(candidates) if self._fits(c) or (len(c) == 2 and universe.cells(c) <= self._limit)
         ] or [int(np.argmin([universe.cells(c) for c in candidates]))]
         part = self._allowance.carve(choice)
         receipt = part.charge(part.choice(self._budget.marginal_distance()), why="prefit: choice")
@@ -254,14 +264,21 @@ class Prefit:
         j = self._noise.choose(scores, receipt)
         return candidates[allowed[j]], beliefs[j], discounts[j]
 
+    @property
+    def _limit(self) -> float:
+        """Cells that the model may have by now: what is bought first should be what is used longest."""
+        return self._model_cells * max(1 - self._allowance.left / self._whole, 0.1)
+
+    def _fits(self, names: Names) -> bool:
+        return junction_cells(self._universe, [*self.learned.model.tops, names]) <= self._limit
+
     def _beliefs(self, sets: list[Names]) -> list[Array]:
-        """The model's marginals, smaller ones as sums of larger ones where that saves an elimination."""
-        model = self.learned.model
+        """What is believed of each, smaller ones as sums of larger ones where that saves an elimination."""
         found: dict[Names, Array] = {}
         for names in sorted(sets, key=len, reverse=True):
             if names in found:
                 continue
-            found[names] = table = model.marginal(names)
+            found[names] = table = self.learned.marginal(names)
             for s in subsets(names, 2)[:-1]:
                 if s not in found:
                     found[s] = table.sum(axis=tuple(i for i, n in enumerate(names) if n not in s))
