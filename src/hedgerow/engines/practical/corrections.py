@@ -4,7 +4,7 @@
     H_A        the model's table on attributes A
     B_A        what is believed of A: H_A where A holds nothing outside. Otherwise H_A raked to B_s for every set s ⊂ A outside and to
                the model's own tables inside A (iterative proportional fitting, Deming & Stephan 1940), so that sums over A agree
-               with smaller questions as far as raking converges; and where A itself is outside, fitted to its counts as the model's own.
+               with smaller questions as far as raking converges; where A itself is outside, after a fit to its counts as the model's own.
 
 Records are drawn the same way: a pool from the tree, its weights raked to all of these tables, and records drawn by weight.
 
@@ -31,7 +31,7 @@ from hedgerow.questions.universe import Universe
 LOCAL_CELLS = 4_000_000  # of a table that is corrected
 KEPT_CELLS = 16_000_000  # of all that are kept
 LOCAL_STEPS = 40
-SWEEPS = 30
+SWEEPS, LARGE, FEWER_SWEEPS = 200, 100_000, 30  # of a table, and of one with more cells than that
 AGREES = 1e-9  # how far, in all cells together, sums may still be apart when raking ends
 POOL_SWEEPS = 10
 POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each that is drawn
@@ -89,10 +89,11 @@ class Corrections:
     def _corrected(self, names: Names, inside: list[Names]) -> Array:
         table = self._marginal(names)
         smaller = [s for s in inside if s != names]
+        targets = self._targets(names, smaller)
         if smaller:
-            table = raked(table, names, self._targets(names, smaller))
+            table = raked(table, names, targets)
         if names in inside:
-            table = fitted(names, table, self._evidence, self._rows)
+            table = raked(fitted(names, table, self._evidence, self._rows), names, targets)
         return table
 
     def _targets(self, names: Names, outside: list[Names]) -> dict[Names, Array]:
@@ -115,8 +116,9 @@ class Corrections:
             table = self.table(s)
             if table is not None:
                 targets[s] = table
-        weights = self._weights(pool, targets)
-        cumulative = np.cumsum(weights)
+        first = [pool[:, self._universe.index(name)] for name in self.outside[-1]]
+        pool = pool[np.lexsort(first)]  # so that its counts, drawn at even steps of weight, are rounded and not random
+        cumulative = np.cumsum(self._weights(pool, targets))
         wanted = (np.arange(rows) + rng.random()) / rows * cumulative[-1]
         places = np.minimum(np.searchsorted(cumulative, wanted, side="right"), len(pool) - 1)
         return np.asfortranarray(pool[rng.permutation(places)])
@@ -218,7 +220,7 @@ def raked(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
         )
         for s, target in targets.items()
     ]
-    for _ in range(SWEEPS):
+    for _ in range(SWEEPS if table.size <= LARGE else FEWER_SWEEPS):
         apart = 0.0
         for away, wide, target in plans:
             found = table.sum(axis=away)
