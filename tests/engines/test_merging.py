@@ -14,8 +14,10 @@ from hedgerow.data import Histogram
 from hedgerow.engines.practical import merging as merging_module
 from hedgerow.engines.practical import prefit as selection
 from hedgerow.engines.practical.corrections import raked
+from hedgerow.engines.practical.error_bars import ErrorBars
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.engines.practical.merged_bars import MergedBars
 from hedgerow.engines.practical.merging import Merging, grouped, shared
 from hedgerow.engines.practical.prefit import Prefit
 from hedgerow.privacy.allowance import Allowance
@@ -177,6 +179,15 @@ def test_a_question_about_groups_has_narrower_bars_than_one_that_divides_them() 
     assert high - low < 0.2
 
 
+def test_a_value_in_a_group_has_no_bar_from_below_by_its_group() -> None:
+    known = opened()._engine.knowledge
+    groups = known.learned.merging.groups["pay"]
+    low, high = known.bars.cell_intervals(("pay", "kind"), known.rows)
+    truth = onto(COUNTS, UNIVERSE, ("pay", "kind")) / ROWS
+    assert (low <= truth).all() and (truth <= high).all()
+    assert (low[np.bincount(groups)[groups] > 1] == 0).all() and (low > 0).any()
+
+
 @pytest.mark.parametrize("budget", [hr.Budget(1, 1e-6), hr.Budget(1, 1e-6, "add-remove"), hr.Budget(1, 0)], ids=str)
 def test_a_session_with_merged_values_is_taken_up_to_the_last_bit(budget) -> None:
     first = opened(budget)
@@ -216,8 +227,13 @@ def test_bars_of_merged_values_have_half_of_beta_each_whatever_was_merged(monkey
     """Whether something was merged is decided by noise, so it must not decide who has how much of β."""
     monkeypatch.setattr(merging_module, "grouped", lambda counts, least: np.arange(counts.size))
     session = opened()
-    assert not session._engine.knowledge.learned.merging.groups
-    assert type(session._engine.knowledge.bars).__name__ == "MergedBars"
+    known = session._engine.knowledge
+    assert not known.learned.merging.groups
+    query = bound(hr.count(kind=1), UNIVERSE)
+    event = Gaussian(1.0, 1.0)
+    one, half = MergedBars(known.learned.merging, 0.05), ErrorBars(UNIVERSE, 0.025)
+    assert type(known.bars) is MergedBars
+    assert one.width(query, event, alone=True) == half.width(query, event, alone=True)
 
 
 def test_a_hypothesis_with_merged_values_is_not_updated() -> None:

@@ -37,7 +37,7 @@ POOL_SWEEPS = 10
 POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each that is drawn
 
 RIDGE_FLOOR = 0.2
-STANDS_OUT = 2.0  # deviations by which a count above its prior is believed itself
+STANDS_OUT = 3.0  # deviations by which a count above its prior is believed itself
 
 
 def ridge(rows: float, prior: Array, counts: Array, variance: float, trust: float = 1.0) -> Array:
@@ -194,7 +194,7 @@ class Believed(Hypothesis):
         names = query.attributes
         if not names:
             return float(query.table)
-        if names in self._cache or self._is_measured(names):
+        if self._is_measured(names):
             return query.dot(self.marginal(names))
         found = self._corrections.table(names)
         asked = self._merging.expected(query)

@@ -7,18 +7,19 @@ first. Then rounds of the exponential mechanism and a measurement, with a larger
 little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022).
 
 Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
-one-way marginals share their budget by (cells × workload)^⅔; a score is not the distance less the noise of all cells, but
-the sum over cells of what is left of their error beyond the noise, Σ (|count − n·h| − c·E|noise|)⁺: a fit that shrinks
-towards the hypothesis gains by these cells and loses little by the others, and one large error in a large table is
-seen. A pair that does not fit the model's tree may be chosen all the same, and corrects what the model says (``corrections``).
+one-way marginals share their budget by (cells × workload)^⅔; after an overview the noise expected in a cell counts against a
+candidate only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the
+hypothesis cannot add more error than that; while pairs are unknown a score is what stands above the noise,
+Σ (|count − n·h| − 3·E|noise|)⁺, by which one large error in a large table is seen. A pair that does not fit the
+model's tree may be chosen all the same, and corrects what the model says (``corrections``).
 
 Overview shares. A workload table on t asked for a random count (each value in it with probability f = ⅓) has the
 variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} m_a·f(1−f)·Π_{a∈t∖s} f². The sum over the workload is least, for a given
 cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)).
 
-Privacy. Everything measured is charged before it is drawn. A score is w·Σ (|count − round(n·h)| − τ)⁺, w ≤ 1 and all but the
-counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
-another down, and each term by no more than its count. Terms are whole numbers and w is a multiple of a public power of two, so that this
+Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and all but
+the counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
+another down, and each term by no more than its count. Terms and the discount are whole numbers and w is a multiple of a public power of two, so that this
 is exact (``_exact_scores``). All parameters are constants or functions of public sizes, the budget and released values.
 """
 
@@ -53,7 +54,7 @@ MASK = 1 / 3  # of an attribute's values are in a typical count
 CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
 ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
 FACTOR = 4.0  # in cost, when a round taught little: half the noise
-NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less cannot be learned
+NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is not looked at, while pairs are unknown
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
@@ -258,13 +259,15 @@ class Prefit:
         beliefs = self._beliefs([candidates[i] for i in allowed])
         expected = [learned.rows * belief for belief in beliefs]
         self._count([candidates[i] for i in allowed])
-        known = round(NOTICEABLE * noise)
+        discounts = [float(np.minimum(noise, SHRINKS * counts).sum()) for counts in expected]
+        first = learned.overview is None  # then large errors may be left anywhere, else small ones everywhere
         distances = [
-            _distance(self._data.marginal(candidates[i]), counts, known)
+            _distance(self._data.marginal(candidates[i]), counts, round(NOTICEABLE * noise) if first else 0)
             for i, counts in zip(allowed, expected, strict=True)
         ]
-        j = self._noise.choose(_exact_scores(distances, weights[allowed], learned.rows), receipt)
-        return candidates[allowed[j]], beliefs[j], float(np.minimum(noise, SHRINKS * expected[j]).sum())
+        less = [0.0] * len(discounts) if first else discounts
+        j = self._noise.choose(_exact_scores(distances, less, weights[allowed], learned.rows), receipt)
+        return candidates[allowed[j]], beliefs[j], discounts[j]
 
     @property
     def _limit(self) -> float:
@@ -308,19 +311,20 @@ def _distance(counts: NDArray[np.int64], expected: Array, noise: int) -> int:
     return int(np.maximum(off - noise, 0).sum())
 
 
-def _exact_scores(distances: Sequence[int], weights: Array, rows: float) -> Array:
-    """w·distance for each candidate, without error: one row moves it by at most what it moves the distance.
+def _exact_scores(distances: Sequence[int], discounts: Sequence[float], weights: Array, rows: float) -> Array:
+    """w·(distance − discount) for each candidate, without error: one row moves it by at most what it moves the distance.
 
-    Distances are cut off at a public bound of at least four times the rows (1-Lipschitz, and none reaches it where
-    ``rows`` is n), and weights rounded down to multiples of 2^-b, b such that all products fit float64.
+    Distances and discounts are cut off at a public bound of at least four times the rows (1-Lipschitz, and no distance
+    reaches it where ``rows`` is n), discounts are rounded to whole rows and weights down to multiples of 2^-b, b such
+    that all products fit float64.
     """
     span = min(FLOATS, math.ceil(math.log2(max(rows, 1.0))) + 2)
     bits = min(WEIGHT_BITS, FLOATS - span)
     most = 2**span
     return np.array(
         [
-            math.ldexp(max(1, math.floor(math.ldexp(w, bits))) * min(distance, most), -bits)
-            for distance, w in zip(distances, weights.tolist(), strict=True)
+            math.ldexp(max(1, math.floor(math.ldexp(w, bits))) * (min(distance, most) - min(round(d), most)), -bits)
+            for distance, d, w in zip(distances, discounts, weights.tolist(), strict=True)
         ]
     )
 
