@@ -272,7 +272,7 @@ practical(
 )  # fmt: skip
 practical(
     "R19", "knowledge.py", "what was measured does not narrow the bar it was bought for",
-    "        self.bars.add(measurement)\n        self.learned.add(measurement)", "        self.learned.add(measurement)",
+    "        self.bars.add(measurement)\n        self.learned.add_values(measurement)", "        self.learned.add_values(measurement)",
     SESSION + "within_of_a_weighted_question_is_paid_once_and_reached",
 )  # fmt: skip
 practical(
