@@ -3,9 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-KERNELS := tests/model tests/data/test_sources.py  # of loops that are compiled, which coverage cannot see otherwise
+KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test lint stops audit coverage mutants crashes bench docs clean
+.PHONY: setup demo test lint stops audit coverage mutants crashes bench bench-peers docs clean
 
 setup: $(READY)
 
@@ -24,19 +24,19 @@ lint: setup            ## style, types, and randomness in one module only
 	$(BIN)/mypy
 
 test: lint             ## everything that must hold on every commit
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal -q
+	$(BIN)/python -m pytest -n 2 --dist worksteal -q
 
 stops: setup           ## how many modules a question goes through
 	$(BIN)/python tools/stops.py --check
 
 audit: setup           ## empirical privacy: every mechanism and the gallery into docs/audit.md, then the long tests
-	OMP_NUM_THREADS=1 $(BIN)/python -m hedgerow.audit --docs docs --workers 2
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -q -m audit
+	$(BIN)/python -m hedgerow.audit --docs docs --workers 2
+	$(BIN)/python -m pytest -n 2 -q -m audit
 
 coverage: setup        ## branches that tests take of what pays, draws and sees rows: at least 95 % of each folder
 	rm -f .coverage .coverage.*
-	OMP_NUM_THREADS=1 $(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal -q
-	OMP_NUM_THREADS=1 NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q $(KERNELS)
+	$(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal -q
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q $(KERNELS)
 	$(BIN)/python -m coverage combine -q
 	for folder in privacy data model textbook engines erm; do \
 	  $(BIN)/python -m coverage report --include="src/hedgerow/$$folder/*" || exit 1; done
@@ -45,10 +45,13 @@ mutants: setup         ## small harmful changes, each of which the tests must no
 	$(BIN)/python tools/mutants.py
 
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
-	OMP_NUM_THREADS=1 $(BIN)/python tools/crashes.py
+	$(BIN)/python tools/crashes.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
-	OMP_NUM_THREADS=1 $(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/run.py
+
+bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours at their defaults, and goes on where it was
+	$(BIN)/python benchmarks/peers.py
 
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py

@@ -1,9 +1,10 @@
 """How much bars are worth: bars against true errors, what a certificate costs, and what is bought. Writes docs/benchmarks-bars.md.
 
-    python benchmarks/bars.py [--seeds 3] [--quick]
+    python benchmarks/bars.py [--seeds 5] [--quick]
 
-Three tables at ε = 1, δ = 1e-6: adult_dense and nltcs, coded as the projects that distribute them do, and a made one of 50,000 rows whose
-eight attributes depend on each other in chains and threes. Needs ../shared; says what it skips.
+Four tables at ε = 1, δ = 1e-6: adult_dense and nltcs, coded as the projects that distribute them do, a made one of 50,000 rows whose
+eight attributes depend on each other in chains and threes, and one of households that no constant was chosen by. Needs ../shared; says what it
+skips.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import json
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -33,6 +35,7 @@ PAGE = ROOT / "docs" / "benchmarks-bars.md"
 ORDERED = {"age", "education-num", "hours-per-week"}
 BUDGET = hr.Budget(1.0, 1e-6)
 RESERVE = 0.05
+FEWER = 3  # sessions, where many are opened
 warnings.simplefilter("ignore", NotPrivateWarning)
 
 
@@ -46,6 +49,7 @@ def tables() -> Iterator[tuple[str, Table]]:
         frame = pd.read_csv(folder / f"{name}.csv.gz")[list(sizes)]
         yield name, Table(frame, universe_of(sizes, ORDERED))
     yield "made", made()
+    yield "households", households()
 
 
 def universe_of(sizes: dict[str, int], ordered: set[str]) -> hr.Universe:
@@ -62,6 +66,39 @@ def made(rows: int = 50_000) -> Table:
         one, two = list(columns.values())[-2:]
         columns[name] = (one + two * (one > 1) + rng.integers(0, max(2, m // 2), rows)) % m
     return Table(pd.DataFrame(columns), universe_of(sizes, {"a", "e", "g"}))
+
+
+def households(rows: int = 50_000) -> Table:
+    """A tree of attributes, each drawn from what its parent says and now and then from a second one."""
+    rng = np.random.default_rng(23)
+    sizes = {
+        "size": 8,
+        "rooms": 9,
+        "tenure": 4,
+        "heating": 5,
+        "region": 11,
+        "cars": 4,
+        "internet": 2,
+        "pension": 2,
+        "income": 14,
+    }
+    parents = {
+        "rooms": "size",
+        "tenure": "rooms",
+        "heating": "tenure",
+        "cars": "size",
+        "internet": "region",
+        "pension": "size",
+        "income": "rooms",
+    }
+    columns: dict[str, np.ndarray] = {}
+    for name, m in sizes.items():
+        above = columns.get(parents.get(name, ""), np.zeros(rows, int))
+        laws = rng.dirichlet(np.full(m, 0.8), int(above.max()) + 1).cumsum(axis=1)
+        drawn = (rng.random(rows)[:, None] > laws[above]).sum(axis=1)
+        other = columns.get("region", above)
+        columns[name] = np.minimum(np.where(rng.random(rows) < 0.1, other, drawn), m - 1)
+    return Table(pd.DataFrame(columns), universe_of(sizes, {"size", "rooms", "cars", "income"}))
 
 
 def questions(universe: hr.Universe, count: int, seed: int) -> list[Linear]:
@@ -88,7 +125,8 @@ def truths(data: DataSource, queries: list[Linear]) -> np.ndarray:
     return answer_all(queries, data.marginal) / data.rows
 
 
-def bars(name: str, data: DataSource, seed: int, count: int) -> list[dict[str, Any]]:
+def bars(name: str, data: DataSource, seed: int, count: int) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """Of each class of questions, and of means within one condition where there are numbers."""
     began = time.process_time()
     session, asked = opened(data, seed), questions(data.universe, count, 1)
     cpu = time.process_time() - began
@@ -108,19 +146,60 @@ def bars(name: str, data: DataSource, seed: int, count: int) -> list[dict[str, A
                 "outside": int((error > bar + 1e-12)[some].sum()), "cpu": cpu,
             }
         )  # fmt: skip
+    return rows, means(name, data, session)
+
+
+def means(name: str, data: DataSource, session: Session) -> dict[str, Any] | None:
+    """Of every number, within every value of every other attribute that a twentieth of the rows have."""
+    universe, found = data.universe, []
+    numbers = [n for n in universe.names if universe[n].ordered]
+    for number, other in itertools.product(numbers, universe.names):
+        if number == other:
+            continue
+        joint = data.marginal(universe.order({number, other}))
+        counts = joint if universe.names.index(number) > universe.names.index(other) else joint.T
+        for k in range(universe[other].size):
+            if counts[k].sum() >= data.rows / 20:
+                answer = session.ask(hr.mean(number, where=hr.count({other: k})))
+                truth = float(np.average(np.arange(universe[number].size), weights=counts[k]))
+                found.append((abs(answer.value - truth), math.inf if answer.error is None else float(answer.error)))
+    if not found:
+        return None
+    error, bar = np.array(found).T
+    return {
+        "table": name, "means": len(found), "median error": np.median(error), "median bar": np.median(bar),
+        "bar/error": np.median(bar) / np.median(error), "outside": int((error > bar + 1e-12).sum()),
+    }  # fmt: skip
+
+
+def over_seeds(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The same row of each run: the mean of each figure, of the ratios the least and the most too, of what is outside the sum."""
+    rows = []
+    for same in zip(*runs, strict=True):
+        row: dict[str, Any] = {}
+        for key, first in same[0].items():
+            values = [each[key] for each in same]
+            if isinstance(first, str) or key in ("attributes", "means"):
+                row[key] = first
+            elif key == "outside":
+                row[key] = sum(values)
+            elif key in ("bar/error", "p99 of bars"):
+                row[key] = f"{np.mean(values):.3g} ({min(values):.3g}–{max(values):.3g})"
+            else:
+                row[key] = float(max(values) if key == "largest bar" else np.mean(values))
+        rows.append(row)
     return rows
 
 
 def _largest(session: Session, data: DataSource, size: int | None) -> float:
     """The largest true error of any question of the class: what a certificate would say without noise."""
-    from hedgerow.engines.practical.largest_errors import largest_errors
+    from hedgerow.engines.practical.largest_errors import largest_error
 
     universe, worst = data.universe, 0
     for k in (1, 2, 3) if size is None else (size,):
         for names in itertools.combinations(universe.names, k):
             believed = np.rint(data.rows * session.hypothesis.marginal(names)).astype(np.int64)
-            found = largest_errors(data.marginal(names) - believed, [universe[n].ordered for n in names])
-            worst = max(worst, found["products"])
+            worst = max(worst, largest_error(data.marginal(names) - believed, [universe[n].ordered for n in names]))
     return worst / data.rows
 
 
@@ -147,32 +226,36 @@ def _uncertified(data: DataSource, seed: int, reserve: float) -> Session:
     return Session(data, ledger, noise, prefitted(data, ledger, noise, reserve=reserve, **options))
 
 
-def bought(name: str, data: DataSource, seed: int, count: int) -> dict[str, Any]:
-    """Questions of three attributes to half their free bar, a fresh session for every few."""
-    asked = [q for q in questions(data.universe, 20 * count, 2) if len(q.attributes) == 3][:count]
-    truth = truths(data, asked)
-    before, after, met, refused = [], [], 0, 0
-    for start in range(0, len(asked), 8):
-        session = opened(data, seed + start, reserve=0.3)
-        for query, true in zip(asked[start : start + 8], truth[start : start + 8], strict=True):
-            free, spent = session._engine.linear(query, None), session.spent
-            assert free.error is not None
-            within = float(free.error) / 2
-            try:
-                paid = session._engine.linear(query, within)
-            except BudgetExceeded:
-                assert session.spent == spent
-                refused += 1
-                continue
-            assert paid.error is not None
-            met += bool(paid.error <= within * (1 + 1e-9))
-            before.append(abs(free.value - true))
-            after.append(abs(paid.value - true))
-    return {
-        "table": name, "bought": len(after), "met": met, "refused unpaid": refused,
-        "median error before": np.median(before), "median error after": np.median(after),
-        "mean before": np.mean(before), "mean after": np.mean(after),
-    }  # fmt: skip
+def bought(name: str, data: DataSource, seeds: int, count: int) -> list[dict[str, Any]]:
+    """Questions of three attributes to half their free bar, so many of a session, by how much is kept for them."""
+    asked = [q for q in questions(data.universe, 20 * count * seeds, 2) if len(q.attributes) == 3]
+    rows = []
+    for reserve in (0.2, 0.4):
+        before, after, met, refused = [], [], 0, 0
+        for seed in range(seeds):
+            session, some = opened(data, 300 + seed, reserve=reserve), asked[seed * count : (seed + 1) * count]
+            for query, true in zip(some, truths(data, some), strict=True):
+                free, spent = session._engine.linear(query, None), session.spent
+                assert free.error is not None
+                within = float(free.error) / 2
+                try:
+                    paid = session._engine.linear(query, within)
+                except BudgetExceeded:
+                    assert session.spent == spent
+                    refused += 1
+                    continue
+                assert paid.error is not None
+                met += bool(paid.error <= within * (1 + 1e-9))
+                before.append(abs(free.value - true))
+                after.append(abs(paid.value - true))
+        rows.append(
+            {
+                "table": name, "reserve": reserve, "bought": len(after), "met": met, "refused unpaid": refused,
+                "median error before": np.median(before), "median error after": np.median(after),
+                "mean before": np.mean(before), "mean after": np.mean(after),
+            }
+        )  # fmt: skip
+    return rows
 
 
 def triples() -> float:
@@ -188,7 +271,7 @@ def triples() -> float:
         data, universe=universe, budget=BUDGET, seed=0, workload=[hr.count({n: 0}) for n in universe.names]
     )._engine.knowledge
     ledger = hr.Accountant(BUDGET)
-    data._cache.clear()
+    data.forget()
     began = time.process_time()
     made = certified(data, Seeded(0), known, Allowance(ledger, 0.05 * BUDGET.total), 0.025)
     assert made is not None and made.certificate is not None and made.certificate.limits[2].sets == 455
@@ -205,30 +288,40 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--quick", action="store_true")
     given, _ = parser.parse_known_args()
     count, seeds = (400, 1) if given.quick else (3000, given.seeds)
-    said, costs, purchases = [], [], []
+    said, costs, purchases, numbers = [], [], [], []
     for name, data in tables():
-        said += bars(name, data, 0, count)
-        costs.append(cost(name, data, seeds, count))
-        purchases.append(bought(name, data, 0, 8 if given.quick else 96))
-        print(name, said[-1], costs[-1], purchases[-1], sep="\n", flush=True)
+        runs = [bars(name, data, seed, count) for seed in range(seeds)]
+        said += over_seeds([run for run, _ in runs])
+        print(*said[-4:], *(of_means for _, of_means in runs), sep="\n", flush=True)
+        if runs[0][1] is not None:
+            numbers += over_seeds([[of_means] for _, of_means in runs if of_means is not None])
+        costs.append(cost(name, data, min(FEWER, seeds), count))
+        print(costs[-1], flush=True)
+        purchases += bought(name, data, min(FEWER, seeds), 5)
+        print(*purchases[-2:], sep="\n", flush=True)
     seconds = triples()
     page = f"""# How much bars are worth
 
-`python benchmarks/bars.py`; ε = 1, δ = 1e-6, replace-one, one session a table, {count:,} random questions of one to three attributes. *bar/error*: the median of
-each bar over its answer's true error. *p99 of bars*: their 99th percentile over the largest true error of any question of the class. *outside*: how
-many errors are larger than their bar.
+`python benchmarks/bars.py`; ε = 1, δ = 1e-6, replace-one, {seeds} sessions a table, {count:,} random questions of one to three attributes in each. *bar/error*:
+the median of each bar over its answer's true error, its mean over the sessions and the least and the most. *p99 of bars*: their 99th percentile
+over the largest true error of any question of the class. *largest bar*: of all sessions. *outside*: how many errors of all sessions are larger than their bar. No
+constant was chosen by *households*.
 
 {markdown(said)}
 
-What a certificate costs: mean errors of a session that spends its share on the hypothesis instead, over {seeds} seeds each.
+Means of a number within one condition that a twentieth of the rows meet, in units of the number. *bar/error*: the median bar over the median error.
+
+{markdown(numbers)}
+
+What a certificate costs: mean errors of a session that spends its share on the hypothesis instead, over {min(FEWER, seeds)} seeds each.
 
 {markdown(costs)}
 
-`within=` half the free bar, questions of three attributes, a third of the budget in reserve.
+`within=` half the free bar, questions of three attributes, {min(FEWER, seeds)} sessions each, with a fifth and with two fifths of the budget in reserve.
 
 {markdown(purchases)}
 

@@ -9,6 +9,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 SCRIPTS = (
     "speed.py",
+    "threads.py",
     "data.py",
     "accuracy.py",
     "bars.py",
@@ -16,6 +17,7 @@ SCRIPTS = (
     "erm.py",
     "holdout.py",
     "sampling.py",
+    "streams.py",
     "ledger.py",
 )
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
+import threadpoolctl
 from people import SMALL, frame, opened
 
 import hedgerow as hr
@@ -15,6 +17,13 @@ from hedgerow.data import Table
 def ledger_key(tmp_path_factory: pytest.TempPathFactory) -> None:
     """The key of ledgers' fingerprints, away from that of whoever runs the tests; for their processes too."""
     os.environ["HEDGEROW_LEDGER_KEY_FILE"] = str(tmp_path_factory.mktemp("key") / "ledger.key")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Of tests that call inner parts, which the public calls would have kept on one thread."""
+    with threadpoolctl.threadpool_limits(1, user_api="blas"):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -69,7 +69,7 @@ def test_the_demo_of_a_holdout_shows_what_is_claimed_and_saves_its_picture(tmp_p
 
 def test_a_demo_that_is_not_there_is_refused() -> None:
     ran = CliRunner().invoke(app, ["demo", "nothing"])
-    assert ran.exit_code == 2 and "must be 'counts' or 'holdout'" in ran.output
+    assert ran.exit_code == 2 and "must be one of 'counts', 'convex', 'holdout'" in ran.output
 
 
 def test_a_release_writes_synthetic_records_with_the_columns_of_the_table(tmp_path) -> None:

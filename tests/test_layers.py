@@ -16,7 +16,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
-HELPERS = {"errors", "_types", "_checks", "_compiled", "_html", "_progress"}
+HELPERS = {"errors", "_types", "_checks", "_compiled", "_html", "_progress", "_shelf", "_threads"}
 LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"errors"},
     HELPERS - {"errors"},
@@ -31,7 +31,7 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"report"},
     {"session"},
     {"opening"},
-    {"estimators", "wire"},
+    {"estimators", "wire", "planning"},
     {"server"},
     {"hedgerow"},  # the public names
     {"demo", "console"},
@@ -45,7 +45,12 @@ SEES_ONLY = {  # and the helpers
 }
 SEES_ALSO = {"ledgers": {"hedgerow.engines.wire"}}  # the forms of what it writes
 BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
-SEES_BESIDE = {"demo": {"bench"}, "hedgerow": {"audit", "bench"}, "cli": {"errata"}}  # the demo's table is public
+SEES_BESIDE = {
+    "demo": {"bench"},
+    "planning": {"bench"},
+    "hedgerow": {"audit", "bench"},
+    "cli": {"audit", "errata"},
+}  # a demo's and a plan's rows are public
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 
 # What others' libraries document under a private name, or have under no other.

@@ -16,6 +16,7 @@ from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.ledger import Ledger
 
 SOURCES = Path(hr.__file__).resolve().parent.parent, Path(__file__).resolve().parent
 
@@ -134,18 +135,16 @@ def test_ctrl_c_between_a_charge_and_its_draw_loses_that_charge_alone(interrupte
     assert torn["kept"] and torn["lost"] == 1 and torn["first"] == whole and torn["spent"] <= 1 + 1e-9
 
 
-def test_without_a_ledger_of_ones_own_the_interrupt_says_what_is_lost() -> None:
-    def stop(seen: Any, kind: str, argument: Any) -> None:
-        if kind == "return" and seen.f_code.co_name == "record":
-            sys.setprofile(None)
-            os.kill(os.getpid(), signal.SIGINT)
+def test_without_a_ledger_of_ones_own_the_interrupt_says_what_is_lost(monkeypatch) -> None:
+    recorded = Ledger.record
 
-    sys.setprofile(stop)
-    try:
-        with pytest.raises(KeyboardInterrupt) as stopped:
-            opened(frame(500))
-    finally:
-        sys.setprofile(None)
+    def stop(self: Ledger, *given: Any) -> None:
+        recorded(self, *given)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Ledger, "record", stop)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        opened(frame(500))
     assert re.search(r"of 0\.\d+ rho was spent\. It is lost with this ledger", stopped.value.__notes__[-1])
 
 

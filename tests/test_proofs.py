@@ -46,6 +46,7 @@ MECHANISMS = {
     "drafting/selection.py": "drafting",
     "engines/practical/certificate.py": "certificate",
     "engines/practical/convex.py": "practical_convex",
+    "engines/practical/convex_certificate.py": "practical_convex",
     "engines/practical/guard.py": "practical",
     "engines/practical/merging.py": "merging",
     "engines/practical/prefit.py": "practical",

@@ -9,6 +9,7 @@ from hedgerow.answer import Answer
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.readers import Typed
 from hedgerow.errors import (
     BudgetExceeded,
     DataUnavailable,
@@ -23,6 +24,7 @@ from hedgerow.errors import (
 )
 from hedgerow.generalise.holdout import Holdout
 from hedgerow.opening import open, release
+from hedgerow.planning import Plan, plan
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
@@ -78,6 +80,7 @@ __all__ = [
     "LedgerBroken",
     "LedgerUnavailable",
     "NotPrivateWarning",
+    "Plan",
     "Polytope",
     "PublicWarning",
     "Query",
@@ -85,6 +88,7 @@ __all__ = [
     "Session",
     "Simplex",
     "TooLarge",
+    "Typed",
     "UnaccountedWarning",
     "Unconstrained",
     "Universe",
@@ -111,6 +115,7 @@ __all__ = [
     "open",
     "parities",
     "parity",
+    "plan",
     "quantile",
     "ratio",
     "release",

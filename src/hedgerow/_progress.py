@@ -57,9 +57,10 @@ def bar(title: str, steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
         with _line() as write:
             yield lambda step: write(f"{title}: {step:,} of {steps:,}")
         return
+    from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(transient=True) as display:
+    with Progress(console=Console(stderr=True), transient=True) as display:
         task = display.add_task(title, total=steps)
         yield lambda step: display.update(task, completed=step)
 
@@ -109,9 +110,10 @@ def running(title: str, shown: bool) -> Iterator[Callable[[int], None]]:
     if not shown:
         yield lambda done: None
         return
+    from rich.console import Console
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     columns = (SpinnerColumn(), TextColumn("{task.description}: {task.completed:,.0f}"), TimeElapsedColumn())
-    with Progress(*columns, transient=True) as display:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as display:
         task = display.add_task(title, total=None)
         yield lambda done: display.update(task, completed=done)

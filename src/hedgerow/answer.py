@@ -54,7 +54,7 @@ class Answer:
     """A private answer. ``error`` is a half-width that holds for all answers of the session at once with 1 − β.
 
     Of a convex question ``value`` is θ and ``error`` a bound on its excess risk: how much larger its average loss on the
-    table may be than the least of the set. Of a table there is one ``error`` for each cell. It is None where nothing public
+    table may be than the least of the set; ``coefficients`` has what follows for each entry of θ. Of a table there is one ``error`` for each cell. It is None where nothing public
     bounds it. ``resolution`` is how much of it the universe's bins account for; ``typical`` the size that errors of questions
     like it have on average, which is no bound. ``cost`` is what was charged for it, in the budget's currency: ε when δ = 0,
     else ρ.
@@ -70,6 +70,7 @@ class Answer:
     labels: Labels = ()
     resolution: float | Array = 0.0
     typical: float | Array | None = None
+    coefficient_errors: Array | None = None
 
     __array_ufunc__ = None  # so that numpy's numbers leave arithmetic with answers to them
 
@@ -154,8 +155,8 @@ class Answer:
         """One row per cell: what each axis is there, and the value, its guaranteed error and its typical one."""
         import pandas as pd
 
-        if isinstance(self.query, Minimize):  # the bound is on θ's risk, and not on any coefficient
-            return pd.DataFrame({"value": np.ravel(self.value)})
+        if isinstance(self.query, Minimize):  # the bound is on θ's risk, which may bound its coefficients, too
+            return self.coefficients
         shape = np.shape(self.value)
         columns = {"value": self.value, "error": self.error, "typical": self.typical}
         cells = {name: np.broadcast_to(np.nan if v is None else v, shape).ravel() for name, v in columns.items()}
@@ -164,6 +165,27 @@ class Answer:
         names, labels = [n for n, _ in self.labels], [list(v) for _, v in self.labels]
         index = pd.MultiIndex.from_product(labels, names=names)
         return pd.DataFrame(cells, index=index).reset_index()
+
+    @property
+    def coefficients(self) -> pd.DataFrame:
+        """Of a convex question, one row per entry of θ: its feature, its value, and how far it may be from the one of least risk.
+
+        That ``error`` holds together with all others, and follows from the bound on the excess risk where the loss is strongly
+        convex on the table: with a ridge, or squared where enough is known of its features. Elsewhere it is NaN: no bound.
+        """
+        import pandas as pd
+
+        if not isinstance(self.query, Minimize):
+            raise InvalidInput(
+                f"Coefficients must be of a convex question. Found {self.query!r}. Use .value and .error, or .frame."
+            )
+        value = np.ravel(self.value)
+        errors = np.full(value.size, np.nan) if self.coefficient_errors is None else self.coefficient_errors
+        columns = {"value": value, "error": np.ravel(errors)}
+        names = [name for name, _ in self.labels]
+        index = pd.MultiIndex.from_product([list(v) for _, v in self.labels], names=names) if names else None
+        frame = pd.DataFrame(columns, index=index)
+        return frame.reset_index() if names else frame
 
     @property
     def frame(self) -> pd.DataFrame:

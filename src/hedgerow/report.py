@@ -68,10 +68,10 @@ class Report:
             "facts": self.facts,
             "attributes": [{"name": name, "kind": kind, "cells": cells} for name, kind, cells in self.attributes],
             "certificate": self.certificate,
-            "answers": [_record(answer) for answer in self.answers],
+            "answers": [record_of(answer) for answer in self.answers],
             "charges": [asdict(charge) for charge in self.charges],
         }
-        return json.dumps(_finite(record), allow_nan=False, indent=1, default=str)
+        return json.dumps(plain(record), allow_nan=False, indent=1, default=str)
 
     def save(self, path: str | Path) -> Path:
         """Write it where the name ends in .html or .json; the path."""
@@ -88,7 +88,8 @@ class Report:
         return f"Report({len(self.answers)} answers, {len(self.charges)} charges)"
 
 
-def _record(answer: Answer) -> dict[str, Any]:
+def record_of(answer: Answer) -> dict[str, Any]:
+    """An answer for a program that knows nothing of this package."""
     return {
         "question": repr(answer.query),
         "value": answer.value,
@@ -101,14 +102,15 @@ def _record(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _finite(found: Any) -> Any:
+def plain(found: Any) -> Any:
+    """As JSON has it: arrays as lists, what is not finite as None."""
     match found:
         case dict():
-            return {str(name): _finite(part) for name, part in found.items()}
+            return {str(name): plain(part) for name, part in found.items()}
         case list() | tuple():
-            return [_finite(part) for part in found]
+            return [plain(part) for part in found]
         case np.ndarray() | np.generic():
-            return _finite(found.tolist())
+            return plain(found.tolist())
         case float() if not math.isfinite(found):
             return None
     return found

@@ -16,12 +16,16 @@ import numpy as np
 from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
+from hedgerow._shelf import Shelf
+from hedgerow._threads import one_thread
+from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.engines.sampling import Sampling
+from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
@@ -36,6 +40,7 @@ from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
+from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
 from hedgerow.sql.result import Result, run
 from hedgerow.textbook.scq import Counted
@@ -46,6 +51,7 @@ if TYPE_CHECKING:
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
 REPORTED = 1000  # answers that a report has, the last ones
+REPORTED_CELLS = 1_000_000  # and these have in all, but for the last one
 
 
 class Memory:
@@ -54,22 +60,24 @@ class Memory:
     def __init__(self, engine: Engine, ledger: Ledger) -> None:
         self._engine, self._ledger = engine, ledger
         self._known: dict[Hashable, Estimate] = {}
+        self._shelf = Shelf()
         self._ready: dict[Hashable, Estimate] = {}
 
     def __contains__(self, bound: Bound[Any]) -> bool:
         return self._known_of(bound) is not None
 
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
-        kept = _copied(estimate)  # whoever gets the answer may change it
+        kept = _with_arrays(estimate, self._shelf.put)  # whoever gets the answer may change it
         self._known[bound.key] = kept
         self._ledger.note(bound, kept)
         return estimate
 
     def prepare(self, queries: Iterable[Linear]) -> None:
         """Answers to these that need nothing private, computed together, for when they are asked."""
-        fresh = {query.key: query for query in queries if query.key not in self._known}
+        fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self._engine.expect(list(fresh.values()) if free is None else ())
 
     def ready(self, query: Linear) -> Estimate | None:
         """What was prepared of it, now answered."""
@@ -114,11 +122,15 @@ class Memory:
         known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
-        return replace(_copied(known), source="repeat")
+        return replace(_with_arrays(known, self._shelf.taken), source="repeat")
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
         known = self._known.get(bound.key)
-        return self._ledger.recall(bound) if known is None else known
+        if known is None:
+            known = self._ledger.recall(bound)
+            if known is not None:
+                self._known[bound.key] = known
+        return known
 
 
 class Current:
@@ -141,10 +153,10 @@ class Current:
         return self._memory.marginal(table, within)
 
 
-def _copied(estimate: Estimate) -> Estimate:
+def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
     arrays: dict[str, Any] = {
-        name: value.copy()
-        for name in ("value", "error", "resolution", "typical")
+        name: kept(value)
+        for name in ("value", "error", "resolution", "typical", "coefficients")
         if isinstance(value := getattr(estimate, name), np.ndarray)
     }
     return replace(estimate, **arrays) if arrays else estimate
@@ -169,7 +181,8 @@ class Session(OneOnly):
         self._ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
         self._beta, self._sampling = beta, sampling
         self._memory = Memory(engine, ledger)
-        self._given: deque[Answer] = deque(maxlen=REPORTED)
+        self._given: deque[Answer] = deque()
+        self._given_cells = 0
 
     @property
     def ledger(self) -> Ledger:
@@ -236,6 +249,7 @@ class Session(OneOnly):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
 
+    @one_thread
     def ask(
         self,
         query: Query,
@@ -262,7 +276,8 @@ class Session(OneOnly):
 
         It reads released values alone and charges nothing. Of a convex question it is the price of measuring the excess risk
         once: learning from it, where it turns out too large, costs more. A guard's round that a part of the question opens is not
-        in it, nor what the theory profile charges, which sells no ``within``.
+        in it. The theory profile and a release sell no ``within``: 0 where the answer has such a bar anyway (of a ratio as
+        the hypothesis has it now), else a refusal; what learning from the stream costs there is not in it.
         """
         bound = bound_to(query, self.universe, resolution)
         wanted = _wanted(within, bound)
@@ -368,13 +383,14 @@ class Session(OneOnly):
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            for query, bound in asked:
-                found = self._memory.ready(bound) if isinstance(bound, Linear) else None
-                if found is None:
-                    answers.append(self._asked(query, bound, None, scale))
-                else:
-                    answers.append(self._answer(query, bound, found, 0.0, scale))
-                advance()
+            with self.ledger.at_once():
+                for query, bound in asked:
+                    found = self._memory.ready(bound) if isinstance(bound, Linear) else None
+                    if found is None:
+                        answers.append(self._asked(query, bound, None, scale))
+                    else:
+                        answers.append(self._answer(query, bound, found, 0.0, scale))
+                    advance()
         finally:
             self._memory.prepare(())  # what was not asked after all is forgotten, for later it may be known better
         return answers
@@ -385,6 +401,20 @@ class Session(OneOnly):
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
+        answer = self._scaled(query, bound, estimate, cost, scale)
+        self._give(answer)
+        return answer
+
+    def _give(self, answer: Answer) -> None:
+        """Remember it for a report, with as many before it as there is room for."""
+        if len(self._given) == REPORTED:
+            self._given_cells -= np.size(self._given.popleft().value)
+        self._given.append(answer)
+        self._given_cells += np.size(answer.value)
+        while self._given_cells > REPORTED_CELLS and len(self._given) > 1:
+            self._given_cells -= np.size(self._given.popleft().value)
+
+    def _scaled(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
         in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
         if in_rows or (scale == "rows" and bound.is_fraction):
@@ -392,12 +422,26 @@ class Session(OneOnly):
             error = None if error is None else self._engine.error_in_rows(reach, error)
             value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
         labels = bound.labels if estimate.labels is None else estimate.labels
-        answer = Answer(query, value, error, estimate.source, cost, labels, coarse, usual)
-        self._given.append(answer)
-        return answer
+        return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
 
-    def report(self) -> Report:
-        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private."""
+    def _answered(self) -> Iterator[Answer]:
+        """Everything the ledger has an answer to, whoever asked; a count is said by its cells."""
+        costs: dict[Hashable, float] = {}
+        for entry in self.log:
+            if isinstance(entry.asked, Query):
+                key = bound_to(entry.asked, self.universe).key
+                costs[key] = costs.get(key, 0.0) + entry.cost
+        for bound, estimate in self.ledger.answers():
+            found = question_of(bound)
+            if found is not None:
+                query = asked_again(found[0], self.universe) if isinstance(found[0], Linear) else found[0]
+                yield self._scaled(query, bound, estimate, costs.get(bound.key, 0.0), "fraction")
+
+    def report(self, *, everybody: bool = False) -> Report:
+        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private.
+
+        ``everybody``: with the answers of all sessions on the ledger, as fractions, in place of this one's as they were given.
+        """
         certificate = self.certificate
         return Report(
             self._facts(),
@@ -407,7 +451,7 @@ class Session(OneOnly):
                 Charge(e.why, "" if e.asked is None else repr(e.asked), ", ".join(map(repr, e.events)), e.cost)
                 for e in self.log
             ),
-            tuple(self._given),
+            tuple(deque(self._answered(), REPORTED) if everybody else self._given),
         )
 
     def _facts(self) -> dict[str, Any]:

@@ -35,7 +35,16 @@ __all__ = ["dumps", "from_json", "ledger_from_lines", "ledger_lines", "loads", "
 def _write_answer(answer: Answer) -> dict[str, Json]:
     return {
         "query": inner(answer.query),
-        "estimate": inner(Estimate(answer.value, answer.error, answer.source, answer.resolution, answer.typical)),
+        "estimate": inner(
+            Estimate(
+                answer.value,
+                answer.error,
+                answer.source,
+                answer.resolution,
+                answer.typical,
+                coefficients=answer.coefficient_errors,
+            )
+        ),
         "cost": write_number("cost", answer.cost),
         "labels": [[write_text("A name", name), write_value(labels)] for name, labels in answer.labels],
     }
@@ -46,7 +55,7 @@ def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answe
     named = tuple((name, _read_labels(values)) for name, values in read_pairs("labels", labels))
     return Answer(
         thing("query", query, Query), found.value, found.error, found.source, read_number("cost", cost), named,
-        found.resolution, found.typical,
+        found.resolution, found.typical, found.coefficients,
     )  # fmt: skip
 
 

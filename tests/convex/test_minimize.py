@@ -20,8 +20,8 @@ from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.data import Histogram, Table
 from hedgerow.demo import convex as demo_convex
 from hedgerow.engines.practical import convex as practical_convex
-from hedgerow.engines.practical.convex import excess_bound
 from hedgerow.engines.practical.error_bars import Measurement
+from hedgerow.engines.practical.excess_bounds import excess_bound
 from hedgerow.engines.practical.residuals import Overview
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.losses import (

@@ -135,7 +135,12 @@ def test_a_time_with_a_zone_is_on_the_day_it_is_written_as() -> None:
 
 
 def typed(kind: str) -> list:
-    """The column in every source that has types."""
+    """The column in every source whose types the owner calls public."""
+    return [hr.Typed(source) for source in unsaid(kind)]
+
+
+def unsaid(kind: str) -> list:
+    """The column in every source that has types, which a reader may have inferred."""
     frames = {
         "number": pd.DataFrame({"a": [1, 2, 3]}), "real": pd.DataFrame({"a": [1.5, 2.5]}), "truth": pd.DataFrame({"a": [True, False]}),
         "date": pd.DataFrame({"a": pd.to_datetime(["2020-01-01", "2020-05-01"])}),
@@ -172,6 +177,24 @@ def test_what_a_type_can_never_match_is_refused_from_the_schema(kind, attribute)
         with pytest.raises(InvalidInput, match=r"Attribute 'a' must be .* Declare it by the column's type") as refused:
             Table(source, hr.Universe(a=attribute))
         assert "2020" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("kind", "attribute"), NEVER, ids=lambda x: x if isinstance(x, str) else type(x).__name__)
+def test_a_type_that_came_with_rows_refuses_nothing_until_the_owner_says_so(kind, attribute, tmp_path) -> None:
+    """A reader that infers types makes texts of a column for one row; then nothing is refused, so it may not be otherwise either."""
+    for source in unsaid(kind):
+        assert Table(source, hr.Universe(a=attribute)).rows > 0
+    next(s for s in unsaid(kind) if isinstance(s, pl.DataFrame)).write_parquet(tmp_path / "t.parquet")
+    assert Table(tmp_path / "t.parquet", hr.Universe(a=attribute)).rows > 0
+
+
+def test_the_types_of_a_databases_table_are_its_schema(tmp_path) -> None:
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "t.db")) as db:
+        db.execute("CREATE TABLE t (a DATE)")
+    with pytest.raises(InvalidInput, match="Attribute 'a' must be Dates"):
+        Table(f"duckdb://{tmp_path}/t.db", hr.Universe(a=hr.Range(0, 1, bins=2)), table="t")
 
 
 @pytest.mark.parametrize(("kind", "attribute"), PERHAPS, ids=lambda x: x if isinstance(x, str) else type(x).__name__)

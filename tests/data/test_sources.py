@@ -169,7 +169,7 @@ def test_what_is_too_large_is_refused_before_anything_is_counted(make, monkeypat
     monkeypatch.setattr(module, "LARGEST_MARGINAL", 23)
     with pytest.raises(TooLarge, match=r"at most 23 cells. Found 24 on \('age', 'visits'\)"):
         data.marginals([["age"], ["age", "visits"]])
-    monkeypatch.setattr(module, "CACHED_CELLS", 9)
+    monkeypatch.setattr(module, "COUNTED_CELLS", 9)
     with pytest.raises(TooLarge, match=r"at most 9 cells in all\. Found 10"):
         data.marginals([["age"], ["region"], ["age"], ["region"], ["smoker"], ()])
 
@@ -191,6 +191,20 @@ def test_what_is_cached_is_not_counted_again(make, monkeypatch) -> None:
     monkeypatch.setattr(data, "_count_all", lambda sets: counted.append(list(sets)) or count(sets))
     assert data.marginals([["age"], ["region"], ["age"], ["region"]])[0] is known
     assert counted == [[("region",)]]
+
+
+def test_part_of_a_table_that_is_counted_is_summed_from_it_unless_that_is_large(make, monkeypatch) -> None:
+    cells = records(10)
+    data, counted = make(cells), []
+    count = data._count_all
+    monkeypatch.setattr(data, "_count_all", lambda sets: counted.extend(sets) or count(sets))
+    asked = [("age",), ("region", "visits"), ("age", "region", "visits"), (), ("smoker",)]
+    for names, counts in zip(asked, data.marginals(asked), strict=True):
+        assert np.array_equal(counts, brute_force(cells, names)) and not counts.flags.writeable
+    assert counted == [("age", "region", "visits"), ("smoker",)]
+    assert np.array_equal(data.marginal(("visits",)), brute_force(cells, ("visits",))) and len(counted) == 2
+    monkeypatch.setattr(module, "SUMMED", 0)
+    assert np.array_equal(data.marginal(("region",)), brute_force(cells, ("region",))) and len(counted) == 3
 
 
 def test_the_same_records_have_the_same_fingerprint_in_any_order_and_wherever_they_are_held(make, tmp_path) -> None:

@@ -9,8 +9,10 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import polars as pl
+import psycopg
 import pyarrow as pa
 import pytest
+from postgres import server
 
 import hedgerow as hr
 from hedgerow.data.readers import opened
@@ -124,7 +126,7 @@ def _facts(tally: Tally) -> tuple:
 
 def test_what_is_public_costs_nothing(tmp_path) -> None:
     frame = pd.DataFrame({"a": pd.Categorical(["x", "y"]), "b": pd.array([True, False], "boolean"), "c": [1, 2]})
-    universe = hr.Universe.draft(frame, public=["a"], codebook={"c": (0, 9)})
+    universe = hr.Universe.draft(hr.Typed(frame), public=["a"], codebook={"c": (0, 9)})
     assert (
         universe["a"].listed == ("x", "y")
         and isinstance(universe["b"], hr.Flag)
@@ -142,6 +144,46 @@ def test_a_dictionary_is_private_until_the_owner_says_otherwise() -> None:
         with pytest.raises(InvalidInput, match=r"Found none for 'a'\. Give budget=, a codebook") as refused:
             hr.Universe.draft(source)
         assert "'x'" not in str(refused.value)
+
+
+def test_checks_and_enumerations_of_postgres_are_public() -> None:
+    url = server().fresh()
+    other = server().fresh()  # a table of the same name that this search path does not find
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("CREATE TYPE mood AS ENUM ('sad', 'it''s ok')")
+        columns = TABLE.replace("(sex", "(mood mood, sex", 1).replace("double", "double precision")
+        db.execute(f"CREATE TABLE t {columns}")
+        db.execute("ALTER TABLE t ADD v varchar(1) CHECK (v IN ('a', 'b')), ADD w int CHECK (w > -3), ADD b boolean")
+        db.execute("ALTER TABLE t ADD CONSTRAINT later CHECK (w <= 4) NOT VALID")
+    with psycopg.connect(other, autocommit=True) as db:
+        db.execute("CREATE TYPE mood AS ENUM ('glad')")
+        db.execute("CREATE TABLE t (mood mood, sex text CHECK (sex IN ('X')))")
+    universe = hr.Universe.from_schema(url, table="t", codebook={"w": (0, 9)})
+    assert universe["mood"].listed == ("sad", "it's ok") and universe["sex"].listed == ("F", "M")
+    assert (universe["age"].low, universe["age"].high) == (0, 50) and universe["v"].listed == ("a", "b")
+    assert (universe["k"].edges[0], universe["k"].edges[-1]) == (-1.5, 2.0) and isinstance(universe["b"], hr.Flag)
+    with pytest.raises(InvalidInput, match="Found none for 'w'"):  # old rows need not keep to what was added NOT VALID
+        hr.Universe.from_schema(url, table="t")
+
+
+def test_a_schema_is_read_without_any_row(tmp_path) -> None:
+    frame = pd.DataFrame({"a": pd.array([True, None], "boolean"), "age": pd.array([3, 4], "Int64")})
+    frame.to_parquet(tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("a,age\n1,2\n")
+    for source in (frame, tmp_path / "t.parquet", pl.from_pandas(frame), pa.Table.from_pandas(frame).schema):
+        universe = hr.Universe.from_schema(source, codebook={"age": (0, 99)})
+        assert isinstance(universe["a"], hr.Flag) and (universe["age"].edges[0], universe["age"].edges[-1]) == (0, 99)
+        with pytest.raises(InvalidInput, match="Found none for 'age'"):
+            hr.Universe.from_schema(source)
+    with pytest.raises(InvalidInput, match="Found none for 'a'"):
+        hr.Universe.from_schema(tmp_path / "t.csv", codebook={"age": (0, 99)})
+
+
+def test_types_that_came_with_rows_are_free_only_by_the_owners_word() -> None:
+    frame = pa.table({"a": [True, False]})
+    assert isinstance(hr.Universe.draft(hr.Typed(frame))["a"], hr.Flag)
+    with pytest.raises(InvalidInput, match="Found none for 'a'"):
+        hr.Universe.draft(frame)
 
 
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb"])
@@ -202,7 +244,9 @@ def test_a_bad_draft_is_refused_by_name(how, words) -> None:
 
 
 def test_a_pure_budget_drafts_numbers() -> None:
-    universe = hr.Universe.draft(pl.from_pandas(people()[["age", "children"]]), budget=hr.Budget(4.0, 0.0), seed=1)
+    universe = hr.Universe.draft(
+        hr.Typed(pl.from_pandas(people()[["age", "children"]])), budget=hr.Budget(4.0, 0.0), seed=1
+    )
     assert isinstance(universe["children"], hr.Integers)
 
 

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import hedgerow as hr
 from hedgerow.engines.practical import error_bars, knowledge
@@ -20,6 +20,7 @@ from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
 from hedgerow.engines.practical.measurement import Measurement, Rows
 from hedgerow.engines.practical.residuals import Overview, subsets
 from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.questions.linear import Linear
 from hedgerow.textbook import sparse_vector
 
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4, "c": 2})
@@ -32,6 +33,8 @@ QUESTIONS = {
     "tables": hr.linear(["a", "b"], np.linspace(0.1, 0.9, 12).reshape(3, 4)),
 }
 
+RUNS = {"runs": [True, True], "products": [True, False]}
+
 
 def measured(names: tuple[str, ...], event: Laplace | Gaussian, value: float = 700.0) -> Measurement:
     return Measurement(names, np.full(UNIVERSE.sizes(names), value), event)
@@ -42,20 +45,38 @@ def doubt(j: int) -> float:
     return math.log(math.pi**2 * j**2 / (6 * BETA))
 
 
+def normal(x: float, step: float) -> float:
+    """Twice the normal tail is at most e^{−x}, by e^{−z²/2}/(z√(2π)); a little more for the grid. No more than √(2x)."""
+    z = optimize.brentq(
+        lambda z: z * z / 2 + math.log(z * math.sqrt(2 * math.pi)) - max(x + math.log(2), 2.5), 1e-3, 100
+    )
+    return min(math.sqrt(2 * x), z * math.sqrt(1 + (1.5 * step) ** 2))
+
+
 def tail(event: Laplace | Gaussian, norm: float, x: float) -> float:
     if isinstance(event, Gaussian):
-        return event.sigma * norm * math.sqrt(2 * x)
-    return math.sqrt(8 * x) * event.scale * norm if math.sqrt(x) <= norm else math.sqrt(2) * event.scale * (x + norm**2)
+        return event.sigma * norm * normal(x, event.grid / event.sigma)
+    s = math.sqrt(x / (x + norm**2))
+    return event.scale * (x - norm**2 * math.log(1 - s * s)) / s
+
+
+def code(query: np.ndarray, runs: list[bool]) -> float:
+    """Of ½/(m(m+1)) for a run and ½/((m+1)·C(m, k)) for a set of k cells, the larger on each axis: −ln of their product."""
+    found = 0.0
+    for axis, is_run in enumerate(runs[: query.ndim]):
+        m = query.shape[axis]
+        k = int(query.any(axis=tuple(i for i in range(query.ndim) if i != axis)).sum())
+        of_size = math.log((m + 1) * math.comb(m, k))
+        found += math.log(2) + (min(of_size, math.log(m * (m + 1))) if is_run else of_size)
+    return found
 
 
 def width_of(kind: str, query: np.ndarray, event: Laplace | Gaussian, sizes: list[int], merged: int, j: int) -> float:
     """In rows, of a query on some cells of a table of attributes of these sizes, each of ``merged`` measured ones."""
     norm = math.sqrt(((query - query.mean()) ** 2).sum() * merged)
     base = doubt(j) + math.log(6 * 2 ** len(sizes))
-    if kind == "runs":
-        return tail(event, norm, base + math.log(math.prod(m * (m + 1) for m in sizes)))
-    if kind == "products":
-        return tail(event, norm, base + math.log(2) * sum(sizes))
+    if kind in RUNS:
+        return tail(event, norm, base + code(query, RUNS[kind]))
     if isinstance(event, Gaussian):
         return event.sigma * (math.sqrt(query.size) + math.sqrt(2 * base)) * norm
     cells = math.prod(sizes)
@@ -81,7 +102,7 @@ def test_no_noise_is_beyond_its_tail_more_often_than_stated(event, x) -> None:
         t = float(error_bars._tail(event, np.array(math.sqrt(count)), x))
         for reached in (t, error_bars._one_tail(event, x)) if count == 1 else (t,):
             assert sums[count * 3000 + math.floor(reached) + 1 :].sum() <= math.exp(-x) + 1e-12
-        assert t == pytest.approx(tail(event, math.sqrt(count), x))
+        assert t == pytest.approx(tail(event, math.sqrt(count), x), rel=0.03 if x < 10 else 4e-3)
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -93,7 +114,7 @@ def test_a_bar_is_the_one_of_the_proof(event, kind, names) -> None:
     known = Rows(10**9, 10**9, 10**9)
     sizes = list(UNIVERSE.sizes(names))
     stated = width_of(kind, query.table, event, sizes, math.prod(sizes) // 12, 1)
-    assert half(bars.intervals([query], known)) * 10**9 == pytest.approx(stated, rel=1e-6)
+    assert half(bars.intervals([query], known)) * 10**9 == pytest.approx(stated, rel=4e-3)
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -103,7 +124,30 @@ def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
     low, high = bars.cell_intervals(("a", "b"), Rows(10**9, 10**9, 10**9))
     cell = np.zeros((3, 4))
     cell[0, 0] = 1
-    assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=1e-6)
+    assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=4e-3)
+
+
+def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
+    """What a mean is made of: α + βi within a product and γ elsewhere. What is no such line has the bar of any table."""
+    event, universe = Gaussian(1.0, 20.0), hr.Universe.from_sizes({"a": 5, "b": 4})
+    bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
+    bars.add(Measurement(("a", "b"), np.full((5, 4), 1e6), event))
+    base = doubt(1) + math.log(6 * 4)
+    for middle in (0.0, 1.3, 2.9):
+        table = np.full((5, 4), 0.5)
+        table[:, 2] += (np.arange(5) - middle) / 10
+        norm = float(np.linalg.norm(table - table.mean()))
+        x = base + math.log(2) + math.log(2 * 4 * 5)  # of two attributes, and one of the values of the other
+        planar = event.sigma * norm * math.sqrt(2 * x) * math.sqrt(1 + (1.5 / 20) ** 2)
+        found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), table)], known)) * 10**9
+        assert found == pytest.approx(planar, rel=4e-3)
+        for bent in (0, 3):  # off the line within the product, and elsewhere
+            other = table.copy()
+            other[1, 2 - bent % 2] += 0.01
+            norm = float(np.linalg.norm(other - other.mean()))
+            anything = event.sigma * norm * (math.sqrt(20) + math.sqrt(2 * base))
+            found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), other)], known)) * 10**9
+            assert found == pytest.approx(anything, rel=1e-6)
 
 
 def test_all_measurements_together_fail_with_probability_beta() -> None:
@@ -131,7 +175,7 @@ def test_a_bar_of_a_query_measured_alone_is_the_one_of_the_proof(event) -> None:
         bars.add(Measurement(query.attributes, np.array(5000.0), event, query, rounding=rounding))
         low, high = bars.intervals([query], KNOWN)
         x = math.log(2) + doubt(1)
-        width = (event.scale * x if isinstance(event, Laplace) else tail(event, 1.0, x)) + extra_rows
+        width = (event.scale * x if isinstance(event, Laplace) else event.sigma * math.sqrt(2 * x)) + extra_rows
         assert low[0] == pytest.approx((5000 - width) / N - rounding)
         assert high[0] == pytest.approx((5000 + width) / N + rounding)
 
@@ -152,23 +196,21 @@ def test_a_bar_of_an_overview_is_the_one_of_the_proof(kind) -> None:
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add_overview(known)
     base = doubt(1) + math.log(6 * 7)
-    x = {
-        "runs": base + math.log(3 * 4 * 4 * 5),
-        "products": base + math.log(2) * 7,
-        "tables": (math.sqrt(12) + math.sqrt(2 * base)) ** 2 / 2,
-    }[kind]
     freedom = {s: math.prod(UNIVERSE[n].size - 1 for n in s) for s in known.sets if s}
     sigmas = {s: 10.0 + i for i, s in enumerate(s for s in subsets(UNIVERSE.names, 1) if len(s) <= 2)}
     rounding = math.sqrt(sum((0.25 * math.sqrt(r) / sigmas[s]) ** 2 for s, r in freedom.items()))
     deviation = float(known.deviations(query.attributes, [query])[0])
-    stated = deviation * (math.sqrt(2 * x) + rounding)
-    assert half(bars.intervals([query], KNOWN)) * N == pytest.approx(stated)
+    if kind in RUNS:
+        spread = normal(base + code(query.table, RUNS[kind]), 2 * rounding)
+    else:
+        spread = math.sqrt(12) + math.sqrt(2 * base)
+    assert half(bars.intervals([query], KNOWN)) * N == pytest.approx(deviation * (spread + rounding), rel=4e-3)
 
 
 def test_an_overview_takes_the_first_share_of_beta() -> None:
     bars, event = ErrorBars(UNIVERSE, BETA), Gaussian(1.0, 20.0)
     bars.add_overview(overview())
-    assert bars.number(event) == pytest.approx(tail(event, 1.0, math.log(2) + doubt(2)))
+    assert bars.number(event) == pytest.approx(event.sigma * math.sqrt(2 * (math.log(2) + doubt(2))))
 
 
 def test_where_n_is_private_a_bar_holds_for_every_n_that_is_possible() -> None:
@@ -180,7 +222,7 @@ def test_where_n_is_private_a_bar_holds_for_every_n_that_is_possible() -> None:
         low, high = bars.intervals([query], rows)
         off, width = counts[0] - N / 3, width_of("runs", np.array([1.0, 0, 0]), Gaussian(1.0, 2.0), [3], 1, 1)
         ends = [(off + sign * width) / n + 1 / 3 for sign in (-1, 1) for n in (rows.low, rows.high)]
-        assert (low[0], high[0]) == pytest.approx((max(0.0, min(ends)), max(ends)))
+        assert (low[0], high[0]) == pytest.approx((max(0.0, min(ends)), max(ends)), rel=1e-4)
 
 
 def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
@@ -188,16 +230,16 @@ def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
     event = Gaussian(1.0, 20.0)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add(measured(("a", "b"), event))
-    base = doubt(1) + math.log(6 * 4) + math.log(3 * 4 * 4 * 5)
-    found = bars.rows()
-    assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base))
+    found, base = bars.rows(), doubt(1) + math.log(6 * 4)
+    assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base), rel=4e-3)
     assert found.estimate == pytest.approx(12 * 700)
     whole = [Measurement((), np.array(8000.0), event, residual=True)]
     whole += [Measurement((n,), np.zeros(UNIVERSE[n].size), event, residual=True) for n in UNIVERSE.names]
     bars, known = ErrorBars(UNIVERSE, BETA), Overview(UNIVERSE, whole, None)
     bars.add_overview(known)
     found, base = bars.rows(), doubt(1) + math.log(6 * 4)
-    assert (found.high - found.low) / 2 == pytest.approx(event.sigma * (math.sqrt(2 * base) + known.rounding))
+    stated = event.sigma * (normal(base, 2 * known.rounding) + known.rounding)
+    assert (found.high - found.low) / 2 == pytest.approx(stated, rel=4e-3)
 
 
 @pytest.mark.parametrize("event", EVENTS)

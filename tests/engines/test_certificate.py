@@ -23,7 +23,8 @@ from hedgerow.engines.practical.certificate import (
     small_sets,
     step_bits,
 )
-from hedgerow.engines.practical.largest_errors import boxes_with, largest_errors, sum_of_errors
+from hedgerow.engines.practical.expected_errors import PIECES, allowed
+from hedgerow.engines.practical.largest_errors import boxes_with, half_distance, largest_error, sum_of_errors
 from hedgerow.engines.practical.measurement import Rows
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -71,16 +72,62 @@ def test_the_largest_error_is_that_of_the_worst_question(axes) -> None:
         shape = tuple(int(m) for m in rng.integers(1, 5, axes))
         ordered = [bool(o) for o in rng.integers(0, 2, axes)]
         difference = rng.integers(-50, 51, shape)
-        found = largest_errors(difference, ordered)
-        assert found["products"] == max(abs(float((q * difference).sum())) for q in products(shape, ordered))
-        assert found["any"] == max(difference[difference > 0].sum(), -difference[difference < 0].sum())
+        every = products(shape, ordered)
+        assert largest_error(difference, ordered) == max(abs(float((q * difference).sum())) for q in every)
+        assert half_distance(difference) == max(difference[difference > 0].sum(), -difference[difference < 0].sum())
+        off = rng.integers(0, 20, shape)
+        exceeding = max(abs(float((q * difference).sum())) - float((q * off).sum()) for q in every)
+        assert largest_error(difference, ordered, off) == max(0, exceeding)
 
 
 def test_where_sets_are_too_many_the_number_is_larger_and_still_holds(monkeypatch) -> None:
     difference = np.random.default_rng(0).integers(-50, 51, (4, 4, 3))
-    exact = largest_errors(difference, [False, False, True])
+    exact = largest_error(difference, [False, False, True])
     monkeypatch.setattr("hedgerow.engines.practical.largest_errors.MOST_SETS", 1)
-    assert largest_errors(difference, [False, False, True])["products"] >= exact["products"]
+    assert largest_error(difference, [False, False, True]) >= exact
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_row_moves_the_number_by_one_whatever_is_allowed_and_no_more(neighbours) -> None:
+    """Over all tables and lines together: the largest of what exceeds; some row moves it by a whole one."""
+    rng, bits = np.random.default_rng(2), 4
+    names = [("age",), ("region", "visits"), ("age", "region", "visits")]
+    believed = {n: rng.dirichlet(np.ones(math.prod(UNIVERSE.sizes(n)))).reshape(UNIVERSE.sizes(n)) for n in names}
+    lines = {n: allowed(believed[n], 3.0, bits) for n in names}
+    assert all(each.offset >= 0 and (each.table is None or each.table.min() >= 0) for n in names for each in lines[n])
+
+    def released(counts: np.ndarray) -> Fraction:
+        largest = None
+        for n in names:
+            away = tuple(i for i, a in enumerate(UNIVERSE.names) if a not in n)
+            off = (counts.sum(axis=away) << bits) - np.rint(np.ldexp(600 * believed[n], bits)).astype(np.int64)
+            for each in lines[n]:
+                found = largest_error(off, [UNIVERSE[a].ordered for a in n], each.table) - each.offset
+                largest = found if largest is None else max(largest, found)
+        return Fraction(largest, 2**bits)
+
+    moves = []
+    counts = rng.multinomial(600, np.full(UNIVERSE.size, 1 / UNIVERSE.size)).reshape(UNIVERSE.shape)
+    for cell, other in rng.integers(0, UNIVERSE.size, (40, 2)):
+        near = counts.copy()
+        near.flat[cell] += 1
+        if neighbours == "replace":
+            near.flat[other] -= 1
+        moves.append(abs(released(near) - released(counts)))
+    assert max(moves) == 1
+
+
+def test_what_is_expected_grows_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines() -> None:
+    few, many = (allowed(np.full(m, 1 / m), 10.0, 8) for m in (4, 64))
+    assert [each.offset for each in few] < [each.offset for each in many]
+    assert [each.table is None for each in few] == [slope == 0 for _, slope in PIECES]
+    table = few[-1].table
+    assert int(table.sum()) == pytest.approx(PIECES[-1][1] / PIECES[-1][0] * few[-1].offset, abs=20)
+    empty = np.array([0.5, 0.5, 0.0, 0.0])
+    assert allowed(empty, 10.0, 8)[0].offset == allowed(empty[:2], 10.0, 8)[0].offset
+    assert allowed(empty, 10.0, 8)[-1].table[2] == 0
+    assert [each.offset for each in allowed(empty, 0.0, 8)] == [0] * len(PIECES)
+    assert all(each.offset <= 2**55 for each in allowed(empty, 1e300, 20))
 
 
 def boxes(size: int, ordered: bool) -> list[np.ndarray]:
@@ -180,7 +227,27 @@ def test_every_product_of_up_to_three_attributes_is_within_its_bar(budget) -> No
             truth = [q.dot(data.marginal(q.attributes)) / 40_000 for q in queries]
             found = session._engine.free(queries)
             assert all(abs(e.value - t) <= (e.error or 0) + 1e-12 for e, t in zip(found, truth, strict=True))
-    assert session._engine.knowledge.certified.limits.keys() == {(k, s) for k in ("products", "any") for s in (1, 2, 3)}
+    made = session._engine.knowledge.certified
+    assert {(limit.kind, limit.size) for limit in made.certificate.limits} == {
+        (k, s) for k in ("products", "any") for s in (1, 2, 3)
+    }
+
+
+def test_small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes() -> None:
+    made = opened(table())._engine.knowledge.certified
+    names = ("age", "region", "visits")
+    small, large = (
+        Linear.product(UNIVERSE, {"age": np.arange(5) < a, "region": np.arange(4) < r, "visits": np.arange(3) < 1})
+        for a, r in ((1, 1), (4, 3))
+    )
+    narrow, wide = made.reach(names, [small, large])
+    assert narrow < wide <= made.flat(names)
+    for query, reach in ((small, narrow), (large, wide)):
+        lines = []
+        for each in made.allowed(names):
+            on_cells = 0.0 if each.table is None else query.dot(each.table.astype(float)) / 2**made.bits
+            lines.append(max(0.0, each.offset / 2**made.bits + made.margin) + on_cells)
+        assert reach == pytest.approx(min(*lines, made.anything[3]) + made.rounding[names])
 
 
 def test_any_weights_are_within_what_is_certified() -> None:
@@ -196,11 +263,10 @@ def test_any_weights_are_within_what_is_certified() -> None:
         exact = query.dot(data.marginal(query.attributes))
         believed = query.dot(made.believed(query.attributes)) * made.rows.estimate
         reach = made.reach(query.attributes, [query])[0]
-        assert abs(exact - believed) <= reach <= made.limits["any", len(query.attributes)] + 1
+        assert abs(exact - believed) <= reach <= made.anything[len(query.attributes)] + 1
     one = Linear.from_table(UNIVERSE, names, rising)
-    assert made.reach(one.attributes, [one])[0] == pytest.approx(
-        made.limits["products", len(one.attributes)] * rising.max() + made.rounding[one.attributes]
-    )
+    flat = made.flat(one.attributes) - made.rounding[one.attributes]
+    assert made.reach(one.attributes, [one])[0] <= flat * rising.max() + made.rounding[one.attributes] + 1e-9
 
 
 def test_an_alternating_count_is_as_many_intervals_as_it_has() -> None:
@@ -228,7 +294,9 @@ def test_what_is_said_of_fractions_has_room_for_all_that_the_numbers_of_rows_lea
     assert (low < high) == (neighbours == "add-remove")
     for limit in made.certificate.limits:
         rounded = max(off for names, off in made.rounding.items() if len(names) == limit.size)
-        B = made.limits[limit.kind, limit.size] + rounded
+        flat = max(made.flat(names) for names in made.family if len(names) == limit.size)
+        B = made.anything[limit.size] + rounded
+        B = B if limit.kind == "any" else min(B, flat)
         for v in (0.0, 0.3, 1.0):
             assert (ñ * v + B) / low - v <= limit.bar + 1e-12
             assert v - (ñ * v - B) / high <= limit.bar + 1e-12
@@ -249,27 +317,28 @@ def test_a_certificate_costs_its_share_and_no_more() -> None:
 
 
 def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(monkeypatch) -> None:
-    """All that is added to the largest error is the quantile."""
+    """All that is added to the largest error, less what is allowed, is the quantile."""
     monkeypatch.setattr(Seeded, "add", lambda self, value, receipt: (receipt.redeem(Gaussian, Laplace), value)[1])
     data = table()
-    known = opened(data)._engine.knowledge
-    made = known.certified
+    session = opened(data)
+    made = session._engine.knowledge.certified
+    events = next(entry.events for entry in session.ledger.entries() if entry.why == "certificate")
+    worst, steps = -math.inf, 2.0**made.bits
     for size in (1, 2, 3):
-        worst = 0.0
+        farthest = 0.0
         for names in itertools.combinations(UNIVERSE.names, size):
             off = data.marginal(names) - 40_000 * made.believed(names)
-            ordered = [UNIVERSE[n].ordered for n in names]
-            worst = max(worst, max(abs(float((q * off).sum())) for q in products(UNIVERSE.sizes(names), ordered)))
-        share = next(limit.beta for limit in made.certificate.limits if (limit.kind, limit.size) == ("products", size))
-        assert made.limits["products", size] == pytest.approx(worst + quantile(_event(made, size), share), abs=0.01)
-
-
-def _event(made, size):
-    ledger = hr.Accountant(BUDGETS[2])
-    part = 0.05 * 0.95 * ledger.budget.total * (1 - 1e-9)
-    typical = certificate.TYPICAL if made.typical is not None else 0.0
-    whole = 3 * (certificate.SHARES["products"] + certificate.SHARES["any"]) + typical
-    return Gaussian(1.0, 1 / math.sqrt(2 * part / whole), 2.0**-20)
+            farthest = max(farthest, np.abs(off).sum() / 2)
+            for q in products(UNIVERSE.sizes(names), [UNIVERSE[n].ordered for n in names]):
+                given = min(
+                    each.offset / steps + (0.0 if each.table is None else float((q * each.table).sum()) / steps)
+                    for each in made.allowed(names)
+                )
+                worst = max(worst, abs(float((q * off).sum())) - given)
+        share = next(limit.beta for limit in made.certificate.limits if (limit.kind, limit.size) == ("any", size))
+        assert made.anything[size] == pytest.approx(farthest + quantile(events[1 + size], share), abs=0.01)
+    share = made.certificate.limits[0].beta
+    assert made.margin == pytest.approx(worst + quantile(events[1], share), abs=0.01)
 
 
 def test_after_a_refit_answers_stay_within_what_was_certified() -> None:
@@ -314,13 +383,17 @@ def test_a_cell_has_the_bar_and_the_value_of_its_count() -> None:
 def test_a_family_too_large_is_cut_to_what_can_be_gone_through(monkeypatch) -> None:
     known = opened(table())._engine.knowledge
     assert [len(sets) for sets in small_sets(known).values()] == [4, 6, 4]
-    monkeypatch.setattr(certificate, "MOST_SETS", 3)
+    monkeypatch.setattr(certificate, "MOST_SETS", {1: 3, 2: 3, 3: 3})
     assert [len(sets) for sets in small_sets(known).values()] == [3, 3, 3]
     session = opened(table())
     assert "(3 of 6 sets)" in str(session.certificate)
     outside = next(t for t in itertools.combinations(UNIVERSE.names, 2) if t not in small_sets(known)[2])
     made = session._engine.knowledge.certified
-    assert made.cells(outside) == made.distance(outside) == math.inf
+    assert (made.cells(outside) == math.inf).all() and made.distance(outside) == math.inf
+    assert (
+        made.reach(outside, [Linear.product(UNIVERSE, {n: np.arange(UNIVERSE[n].size) == 0 for n in outside})])[0]
+        == math.inf
+    )
     monkeypatch.setattr(certificate, "MOST_LISTED", 0)
     assert all(any(set(t) <= set(c) for c in known.hypothesis.cliques) for s in small_sets(known).values() for t in s)
 

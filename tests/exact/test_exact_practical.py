@@ -18,9 +18,13 @@ from neighbouring import BUDGETS, Case, hold, reversed_table, shifted, tables
 import hedgerow as hr
 from hedgerow import losses
 from hedgerow.data import Histogram
+from hedgerow.engines.practical import prefit as selection
+from hedgerow.engines.practical.convex_certificate import certified_losses
 from hedgerow.engines.practical.engine import prefitted
+from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
+from hedgerow.questions.counts import bound
 from hedgerow.session import Session
 
 U = hr.Universe.from_sizes({"y": 2, "a": 3, "b": 3})
@@ -30,6 +34,7 @@ PRACTICAL, GUARD = "engines.practical", "textbook.sparse_vector:_ready"
 MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_overview", "_choose"))
 TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
 CERTIFY = f"{PRACTICAL}.certificate:certified"
+LOSSES = f"{PRACTICAL}.convex_certificate:certified_losses"
 NUMBER, ORACLE = (f"{PRACTICAL}.convex:Convex.{name}" for name in ("_measured", "_oracle"))
 SINGLE = [hr.marginal(name) for name in U.names]
 
@@ -189,6 +194,27 @@ def convex(
     )
 
 
+def declared(budget: Budget, rows: int = 10**5) -> Case:
+    """The largest excess risk of the losses that the workload declares, about a hypothesis that believes the opposite."""
+    slope = hr.minimize(losses.Absolute(target="y", features=["a"]), hr.L2Ball(0.1))
+    usual = convex(budget, None, rows, {LOSSES})
+    table, high, low = people(rows), U.size - 1, U.size // 2 - 1
+    table.flat[high], table.flat[low] = (
+        table.flat[high] - rows // 4,
+        table.flat[low] + rows // 4,
+    )  # so that S is not reached
+    moves = [(high, low)] if budget.neighbours == "replace" else [(high, None), (low, None)]
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        session = opened(counts, ledger, noise, workload=SINGLE, reserve=0.9)
+        asked, allowance = [bound(question, U) for question in (LINE, slope)], Allowance(ledger, 0.89 * budget.total)
+        found = certified_losses(Histogram(U, counts), noise, session._engine.knowledge, asked, allowance, 0.05, ())
+        assert len(found.answers) == 2
+        return told(session, [found.get(question) for question in asked])
+
+    return replace(usual, run=run, pairs=[(table, shifted(table, *move)) for move in moves], far=reversed_table(table))
+
+
 def checked(budget: Budget) -> Case:
     """The excess risk is measured, is too large, and the table teaches."""
     return convex(budget, 0.05, 20_000, {NUMBER, TABLE}, reserve=0.5)
@@ -212,6 +238,7 @@ CASES: dict[str, Callable[[], Case]] = {
     **{f"certificate, {k}": functools.partial(certificate, b) for k, b in BUDGETS.items()},
     **{f"within, {k}": functools.partial(purchases, b) for k, b in BUDGETS.items()},
     **{f"guard, {k}": functools.partial(guarded, b) for k, b in BUDGETS.items()},
+    **{f"declared losses, {k}": functools.partial(declared, b) for k, b in BUDGETS.items()},
     **{f"excess risk, {k}": functools.partial(checked, b) for k, b in BUDGETS.items()},
     **{f"descent, {k}": functools.partial(descended, b) for k, b in BUDGETS.items()},
     **{f"guarded excess risk, {k}": functools.partial(watched, b) for k, b in BUDGETS.items()},
@@ -221,3 +248,14 @@ CASES: dict[str, Callable[[], Case]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str) -> None:
     hold(CASES[name]())
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+def test_tables_chosen_together_are_each_paid_for(budget: Budget, monkeypatch) -> None:
+    """Several choices before one fit, and an overview of pairs that no model is said to hold."""
+    monkeypatch.setattr(selection, "FEW_ATTRIBUTES", 1)
+    monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
+    hold(replace(prefit(budget), sites=frozenset({MEASURE, CHOOSE})))
+    if budget.neighbours == "replace" and not budget.pure:
+        monkeypatch.setattr(selection, "OVERVIEW_NOISE", 1.0)
+        hold(prefit(budget))

@@ -23,6 +23,7 @@ import numpy as np
 
 import hedgerow as hr
 from hedgerow.data import Histogram
+from hedgerow.engines.practical import knowledge
 from hedgerow.engines.practical.knowledge import Knowledge
 from hedgerow.ledgers import durable, read
 from hedgerow.ledgers.store import Store
@@ -38,6 +39,7 @@ TABLE = Histogram(UNIVERSE, np.round(1e6 * SHARES).astype(np.int64))
 BUDGET = hr.Budget(1.0, 1e-6)
 FREE = [hr.count(a=a, b=True, c={"w", "x"}, d=(0, 1)) for a in range(6)] + [hr.count(a=(1, a)) for a in range(2, 6)]
 BOUGHT = [hr.count(a=a, c="x", d=d) for a in range(3) for d in (1, 2)]
+MANY = [hr.count(a=(0, a), b=False, c={"w", "y"}, d=d) for a in range(5) for d in range(3)]
 TABLES = [hr.marginal("a", "c"), hr.marginal("b", "d")]
 WITHIN = 0.0015
 
@@ -141,15 +143,19 @@ def live(url: str, log: Log, at: int, guard: float) -> None:
     durable.EVERY = 3  # so that there are snapshots to be killed at
     session = opened(url, guard=guard)
     log.write("opened", session.spent)
-    for index, (query, within) in enumerate(script()):
-        try:
-            answer = session.ask(query, within=within)
-        except hr.BudgetExceeded:
-            continue
+
+    def heard(index: int, answer: hr.Answer) -> None:
         if index in answered and (said(answer) != answered[index] or answer.cost != 0):
             log.write("changed", index, said(answer), answered[index], answer.cost, answer.source)
         elif index not in answered:
             log.write("answered", index, *said(answer))
+
+    for index, (query, within) in enumerate(script()):
+        with contextlib.suppress(hr.BudgetExceeded):
+            heard(index, session.ask(query, within=within))
+        if index == 4:
+            for number, answer in enumerate(session.ask_all(MANY)):
+                heard(100 + number, answer)
     log.write("finished")
 
 
@@ -244,16 +250,20 @@ def _is_there(url: str) -> bool:
 
 # Many at once
 
+PAID = 0.35  # of the questions of a crowd
+DEAR, CHEAP = 0.001, 0.02  # bars: so many of the dear ones that in a long run the budget ends before the questions do
+REMEMBERED = 40  # answers of each process that are asked for again when all is over
+
 
 def questions(seed: int, count: int) -> Iterator[tuple[hr.Query, float | None]]:
+    """Free counts, of which many come again, and weights that nobody else asks for, each of which is paid."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
-        a, d = sorted(rng.integers(0, 6, 2)), sorted(rng.integers(0, 4, 2))
-        query = hr.count(a=(int(a[0]), int(a[1])), d=(int(d[0]), int(d[1])), b=bool(rng.integers(2)))
-        if rng.random() < 0.2:  # few different ones, for each is learned by all
-            yield hr.count(a=(int(a[0]), int(a[1])), d=int(d[0] > 0)), float(rng.choice([0.002, 0.001, 0.0005]))
+        if rng.random() < PAID:
+            yield hr.linear(UNIVERSE.names, rng.random(UNIVERSE.shape)), DEAR if rng.random() < 0.07 else CHEAP
         else:
-            yield query, None
+            a, d = sorted(rng.integers(0, 6, 2)), sorted(rng.integers(0, 4, 2))
+            yield hr.count(a=(int(a[0]), int(a[1])), d=(int(d[0]), int(d[1])), b=bool(rng.integers(2))), None
 
 
 def crowd(url: str, processes: int, count: int) -> dict[str, int]:
@@ -262,9 +272,10 @@ def crowd(url: str, processes: int, count: int) -> dict[str, int]:
         logs = [Log(Path(folder) / f"log{i}") for i in range(processes)]
 
         def ask(i: int) -> None:
+            knowledge.ROOM = 0  # thousands of purchases are learned by all: as bars, which takes no fit of the model
             session = opened(f"{url}{'&' if '?' in url else '?'}timeout=240", who=f"analyst {i}")
             answered = refused = 0
-            for query, within in questions(i, count):
+            for number, (query, within) in enumerate(questions(i, count)):
                 before = len(session.ledger.entries())
                 try:
                     answer = session.ask(query, within=within)
@@ -273,9 +284,12 @@ def crowd(url: str, processes: int, count: int) -> dict[str, int]:
                     refused += 1
                     continue
                 if answer.cost:
-                    logs[i].write("paid", answer.cost)
+                    logs[i].write("paid", i, answer.cost)
+                if number % max(1, count // REMEMBERED) == 0:
+                    logs[i].write("said", i, number, *said(answer))
                 assert len(session.ledger.entries()) >= before
             logs[i].write("done", answered, refused)
+            session.ledger.close()
 
         children = [in_a_process(lambda i=i: ask(i), logs[i], 7200) for i in range(processes)]
         statuses = [os.waitpid(child, 0)[1] for child in children]
@@ -286,14 +300,16 @@ def crowd(url: str, processes: int, count: int) -> dict[str, int]:
         ledger.verify()
         entries, view = ledger.entries(), ledger.spending()
         assert [entry.number for entry in entries] == list(range(len(entries)))
+        assert all(entry.is_complete for entry in entries if entry.why != "guard round"), "what was paid for came out"
         assert ledger.spent <= BUDGET.total * (1 + 1e-11)
-        paid = sum(e[1] for e in told if e[0] == "paid")
-        streamed = float(view[view.who != ""].spent.sum())
-        assert abs(paid - streamed) <= 1e-9 * BUDGET.total, (
-            "what was billed is what was charged, no entry lost or doubled"
-        )
+        for i in range(processes):
+            paid = sum(e[2] for e in told if e[:2] == ["paid", i])
+            charged = float(view[view.who == f"analyst {i}"].spent.sum())
+            assert abs(paid - charged) <= 1e-12 * BUDGET.total, "what was billed was charged: no entry lost or doubled"
         done = [e for e in told if e[0] == "done"]
         assert sum(e[1] + e[2] for e in done) == processes * count
+        _repeated(url, [e[1:] for e in told if e[0] == "said"], count)
+        assert read(url).spent == ledger.spent
         return {
             "processes": processes,
             "questions": processes * count,
@@ -303,3 +319,19 @@ def crowd(url: str, processes: int, count: int) -> dict[str, int]:
         }
     finally:
         ledger.close()
+
+
+def _repeated(url: str, heard: list[Any], count: int) -> None:
+    """All of these answers, by analyst and number, are given again by one who was not there, for nothing."""
+    usual, knowledge.ROOM = knowledge.ROOM, 0
+    session = opened(url)
+    try:
+        for analyst in {i for i, *_ in heard}:
+            asked = list(questions(analyst, count))
+            for _, number, *before in (e for e in heard if e[0] == analyst):
+                query, within = asked[number]
+                again = session.ask(query, within=within)
+                assert said(again) == before and again.cost == 0, (query, within, again, before)
+    finally:
+        session.ledger.close()
+        knowledge.ROOM = usual

@@ -22,6 +22,7 @@ from hedgerow.ledgers.chain import next_line
 from hedgerow.ledgers.store import Moved
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.counts import bound
 
 everywhere = pytest.mark.parametrize("fresh", [sqlite_url, postgres_url], ids=["SQLite", "PostgreSQL"])
 SETS = [("a",), ("a", "b"), ("b", "c", "d")]
@@ -129,6 +130,41 @@ def test_free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_o
     guarded.ask(FREE[0])
     guarded.ask(FREE[1])
     assert guarded.ledger.head.number == before + 3  # a round, and two answers that hold a comparison each
+
+
+def test_answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given() -> None:
+    url = sqlite_url()
+    session = opened(url, seed=1)
+    before = session.ledger.head.number
+    first = [(a.value, a.error) for a in session.ask_all(FREE[:6])]
+    kinds = [json.loads(line)["kind"] for line in session.ledger.export()][before:]
+    assert kinds == ["charge", "answers", "answers"]  # a round, the answer that paid for it, and all others
+    again = opened(url, seed=1)  # as after a crash: nothing was flushed
+    assert [(a.value, a.error) for a in again.ask_all(FREE[:6])] == first and again.spent == session.spent
+
+
+@everywhere
+def test_what_was_answered_is_repeated_where_many_are_asked_at_once(fresh) -> None:
+    url = fresh()
+    first = opened(url, guard=0.0)
+    free = [(a.value, a.error) for a in first.ask_all(FREE)]
+    first.ask(BOUGHT[0], within=WITHIN)  # learned from, so that it would be answered otherwise now
+    first.ledger.close()
+    again = opened(url, guard=0.0)
+    answers = again.ask_all([*FREE, *BOUGHT])
+    assert [(a.value, a.error) for a in answers[: len(FREE)]] == free
+    assert {a.source for a in answers[: len(FREE) + 1]} == {"repeat"} and answers[-1].source == "hypothesis"
+    assert [again._engine.believed(bound(q, UNIVERSE)) for q in FREE] != [value for value, _ in free]
+
+
+def test_large_answers_do_not_wait_in_memory(monkeypatch) -> None:
+    monkeypatch.setattr(durable, "CELLS", 20)
+    session = hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, guard=0.0, ledger=sqlite_url(), seed=1)
+    lines = session.ledger.head.number
+    session.ask(TABLES[1])
+    assert session.ledger.head.number == lines
+    session.ask(TABLES[0])  # 8 and 18 cells
+    assert session.ledger.head.number == lines + 1 and len(session.ledger.answers()) == 2
 
 
 def test_many_free_answers_are_written_together(monkeypatch) -> None:
@@ -291,6 +327,31 @@ def test_nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_bud
             owner.cap(who, epsilon)
 
 
+@everywhere
+def test_a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_their_own(fresh) -> None:
+    url = fresh()
+    owner = ledger_at(url, PURE)
+    owner.cap("heart", 0.5)
+    owner.cap("heart/ana", 0.3)
+    ana, ben = ledger_at(url, PURE, who="heart/ana"), ledger_at(url, PURE, who="heart/ben")
+    other, alike = ledger_at(url, PURE, who="lung/ana"), ledger_at(url, PURE, who="hearty")
+    assert [x.remaining for x in (ana, ben, other)] == pytest.approx([0.3, 0.5, 1.0])
+    ben.charge(Laplace(1.0, 1 / 0.3))
+    with pytest.raises(hr.BudgetExceeded, match="'heart'"):  # within ana's own, and not within the project's
+        ana.charge(Laplace(1.0, 1 / 0.25))
+    ana.charge(Laplace(1.0, 1 / 0.1))
+    assert ana.remaining == pytest.approx(0.1) and ledger_at(url, PURE, who="heart/ana").remaining == ana.remaining
+    owner.refresh()
+    owner.cap("heart", 0.9)
+    with pytest.raises(hr.BudgetExceeded, match="'heart/ana'"):
+        ana.charge(Laplace(1.0, 1 / 0.25))
+    for free in (other, alike):
+        free.charge(Laplace(1.0, 1 / 0.25))
+    assert owner.spending().groupby("who").spent.sum().to_dict() == pytest.approx(
+        {"heart/ana": 0.1, "heart/ben": 0.3, "hearty": 0.25, "lung/ana": 0.25}
+    )
+
+
 def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     url = sqlite_url()
     session = opened(url, who="ana")
@@ -334,6 +395,67 @@ def test_every_single_byte_of_every_line_is_checked() -> None:
             with pytest.raises(hr.LedgerBroken):
                 list(views.checked([*lines[:i], elsewhere, *lines[i + 1 :]], Head()))
     assert list(views.checked(lines, Head()))[-1].head == head
+
+
+def with_all_kinds(fresh) -> str:
+    """A session's ledger with lines of every kind, answers of others and a snapshot; as few bytes of each as can be."""
+    universe, url = hr.Universe(b=hr.Flag(), s=hr.Flag()), fresh()
+    usual = {"universe": universe, "budget": BUDGET, "guard": 0.0, "reserve": 0.5, "ledger": url, "seed": 1}
+    session = hr.open(Histogram(universe, [400, 300, 200, 100]), **usual, workload=hr.marginals(1), who="anaïs")
+    session.ledger.cap("anaïs", 0.9)
+    session.ask(hr.count(b=True, s=True), within=0.05)
+    read(url).accept_version()
+    session.ledger.close()
+    kinds = {json.loads(line)["kind"] for line in read(url).export()}
+    assert kinds == {"account", "charge", "release", "answers", "cap", "snapshot", "version"}
+    return url
+
+
+def every_change(url: str, stride: int) -> int:
+    """Each cell of both tables, changed in one place after another and back: how often ``verify`` was asked, and found it."""
+    engine = sa.create_engine(url.replace("postgresql://", "postgresql+psycopg://"))
+    store, tried = ledger_store(url), 0
+    views.verified(store)
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        for table, names in (
+            ("hedgerow_lines", ("time", "who", "kind", "body", "hash", "number")),
+            ("hedgerow_snapshots", ("body", "number")),
+        ):
+            rows = connection.execute(sa.text(f"SELECT {', '.join(names)}, number AS key FROM {table}")).all()
+            assert rows
+            for row in rows:
+                for name, value in zip(names, row, strict=False):
+                    if isinstance(value, int):
+                        others = [value + 1, value - 1, value ^ 2**40]
+                    else:
+                        places = range(row.key % stride, len(value), stride)
+                        others = [value[:j] + chr(ord(value[j]) ^ 1) + value[j + 1 :] for j in places]
+                        others += [value + " ", value[:-1] or "x"]
+                    for other in others:
+                        if name == "number" and other in {r.key for r in rows}:
+                            continue  # there is one of that number already
+                        update = sa.text(f"UPDATE {table} SET {name} = :value WHERE number = :key")
+                        place = other if name == "number" else row.key
+                        connection.execute(update, {"value": other, "key": row.key})
+                        with pytest.raises(hr.LedgerBroken):
+                            views.verified(store)
+                        connection.execute(update, {"value": value, "key": place})
+                        tried += 1
+    views.verified(store)
+    store.close()
+    engine.dispose()
+    return tried
+
+
+@everywhere
+def test_a_change_in_any_place_of_any_table_is_found(fresh) -> None:
+    assert every_change(with_all_kinds(fresh), stride=97) > 150
+
+
+@pytest.mark.audit
+@everywhere
+def test_a_change_of_any_byte_of_any_table_is_found(fresh) -> None:
+    assert every_change(with_all_kinds(fresh), stride=1) > 5_000
 
 
 @everywhere

@@ -7,6 +7,7 @@ import os
 import resource
 import signal
 import sqlite3
+import subprocess
 import threading
 import traceback
 from pathlib import Path
@@ -93,6 +94,39 @@ def test_a_full_disk_refuses_and_all_that_was_released_is_in_the_ledger(room, tm
     assert {e[1]: (e[2],) for e in told if e[0] == "released"}.items() <= kept.items()
     assert {e[1] for e in told if e[0] == "charged"} <= set(kept)
     again.charge(TENTH)  # there is room again
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of its own, of 400 kB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=400k", "tmpfs", str(place)], capture_output=True)
+    if made.returncode:
+        pytest.skip("no file system may be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_disk_without_room_refuses_and_goes_on_when_there_is_some(small_disk) -> None:
+    url, noise, released = f"sqlite:///{small_disk / 'people.ledger'}", Noise(), {}
+    (small_disk / "other").write_bytes(bytes(100_000))
+    ledger = ledger_at(url, PURE)
+    charged = -1
+    with pytest.raises(hr.LedgerUnavailable, match="must be written before anything is released"):
+        for i in range(1000):
+            charged = (receipt := ledger.charge(Laplace(1.0, 2000.0))).number
+            released[charged] = float(noise.add(float(i), receipt))
+    with pytest.raises(hr.LedgerUnavailable):  # and again: it must be opened anew
+        ledger.charge(Laplace(1.0, 2000.0))
+    (small_disk / "other").unlink()
+    again = ledger_at(url, PURE)
+    again.verify()
+    kept = {entry.number: entry.released for entry in again.entries()}
+    assert len(released) > 5 and {n: (value,) for n, value in released.items()}.items() <= kept.items()
+    assert charged in kept
+    again.charge(TENTH)
+    again.verify()
 
 
 def test_what_could_not_be_written_is_in_no_error() -> None:
@@ -192,6 +226,23 @@ def test_who_waits_gets_the_turn_when_the_question_is_over(fresh) -> None:
     waiting.join()
     assert order == ["holder", "other"]
     assert other.spent == pytest.approx(0.3)
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_an_answer_that_could_not_be_written_is_neither_given_nor_repeated(together) -> None:
+    url = sqlite_url()
+    session = opened(f"{url}?timeout=0.2")
+    session.ask(FREE[0])  # its round is open
+    holding = sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
+    holding.execute("BEGIN IMMEDIATE")
+    for _ in range(2):
+        with pytest.raises(hr.LedgerUnavailable, match="must be written before anything is released"):
+            session.ask_all(FREE[1:4]) if together else session.ask(FREE[1])
+    holding.execute("ROLLBACK")
+    holding.close()
+    said = [session.ask(query).value for query in FREE[:4]]
+    again = opened(url)
+    assert [again.ask(query).value for query in FREE[:4]] == said and again.spent == session.spent
 
 
 def test_a_turn_ends_with_its_process(tmp_path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mutant import Mutant
+from of_cli import CLI_MUTANTS
 from of_data import DATA_MUTANTS
 from of_drafting import DRAFTING
 from of_engines import ENGINE
@@ -23,6 +24,7 @@ MUTANTS: list[Mutant] = [
     *DRAFTING,
     *QUESTIONS,
     *LEDGER_MUTANTS,
+    *CLI_MUTANTS,
 ]
 
 NOT_WRITTEN: list[str] = [

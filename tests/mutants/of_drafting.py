@@ -118,6 +118,22 @@ reading(
     RULES + "times_of_every_type_are_on_their_day",
 )  # fmt: skip
 
+reading(
+    "F24", "readers.py", "types that a reader inferred from rows refuse a universe",
+    "return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])", "return found",
+    "data/test_rules.py::test_a_type_that_came_with_rows_refuses_nothing_until_the_owner_says_so",
+)  # fmt: skip
+reading(
+    "F25", "readers.py", "a check that old rows need not keep to is taken for public",
+    "AND contype = 'c' AND convalidated", "AND contype = 'c'",
+    "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
+)  # fmt: skip
+reading(
+    "F26", "readers.py", "labels of another schema's table of the same name are taken",
+    "WHERE a.attrelid = to_regclass(%s) AND", "WHERE %s <> '' AND",
+    "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
+)  # fmt: skip
+
 asked = Writer("reading", "questions/")
 asked(
     "F22", "dates.py", "weeks begin on Sundays",

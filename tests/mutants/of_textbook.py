@@ -309,7 +309,7 @@ convex(
 solver = Writer("convex", "convex/")
 solver(
     "C20", "solver/excess.py", "err on the data moves twice as far as it is billed for",
-    "else 2 * self.bound\n", "else self.bound\n",
+    "else self.bound + self.gain\n", "else self.bound\n",
     EXCESS + "one_row_moves_the_value_by_no_more_than_is_billed",
     EXCESS + "some_row_moves_the_value_by_nearly_what_is_billed",
 )  # fmt: skip
@@ -325,7 +325,7 @@ solver(
 )  # fmt: skip
 solver(
     "C23", "solver/excess.py", "one cell's loss is not held to S",
-    "F = np.clip(np.rint(each), -self.bound, self.bound).astype(np.int64)", "F = np.rint(each).astype(np.int64)",
+    "F = np.clip(np.rint(each), -self.bound, self.gain).astype(np.int64)", "F = np.rint(each).astype(np.int64)",
     EXCESS + "a_vouched_loss_that_spikes_is_held_to_its_scale",
 )  # fmt: skip
 solver(

@@ -11,7 +11,17 @@ from mutant import Mutant
 
 TESTS = Path(__file__).resolve().parent.parent
 SOURCE = TESTS.parent / "src" / "hedgerow"
-MECHANISMS = ["textbook", "engines/practical", "erm/solvers", "generalise", "privacy", "data", "drafting", "ledgers"]
+MECHANISMS = [
+    "textbook",
+    "engines/practical",
+    "erm/solvers",
+    "generalise",
+    "privacy",
+    "data",
+    "drafting",
+    "ledgers",
+    "planning",
+]
 
 each = pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.id)
 

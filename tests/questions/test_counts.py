@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hedgerow as hr
+from hedgerow.questions import linear
 from hedgerow.questions.linear import Linear, answer_all
 
 UNIVERSE = hr.Universe(age=hr.Integers(0, 4), sex=hr.Categories(["F", "M"]), smoker=hr.Flag(), retired=hr.Flag())
@@ -95,6 +96,23 @@ def test_the_answer_is_the_inner_product_with_the_marginal(query, seed) -> None:
     assert bound.dot(joint.sum(axis=away)) == pytest.approx(expected, abs=1e-12)
     several = answer_all([bound] * 3, lambda names: joint.sum(axis=away))
     assert several == pytest.approx([expected] * 3, abs=1e-12)
+
+
+@pytest.mark.parametrize("at_once", [1 << 22, 3000])
+def test_many_answers_from_a_wide_marginal_are_those_of_one_by_one(at_once, monkeypatch) -> None:
+    monkeypatch.setattr(linear, "AT_ONCE", at_once)
+    rng = np.random.default_rng(0)
+    universe = hr.Universe.from_sizes({"a": 12, "b": 2, "c": 31, "d": 5, "e": 23})
+    marginal = rng.dirichlet(np.ones(universe.size)).reshape(universe.shape)
+    assert marginal.size > linear.WIDE
+    masks = [
+        {n: np.arange(m) < rng.integers(1, m) for n, m in zip("abcde", universe.shape, strict=True)} for _ in range(9)
+    ]
+    weighted = [np.where(np.arange(12) < 5, 0.25, 0.5), *([True] + [False] * (m - 1) for m in universe.shape[1:])]
+    asked = [*(Linear.product(universe, m) for m in masks), Linear.of_vectors(universe.names, weighted)]
+    assert answer_all(asked, lambda _: marginal) == pytest.approx([q.dot(marginal) for q in asked], rel=1e-12)
+    counts = rng.integers(0, 10**6, universe.shape)
+    assert answer_all(asked[:9], lambda _: counts).tolist() == [float(q.dot(counts)) for q in asked[:9]]  # exactly
 
 
 def test_questions_written_alike_up_to_order_are_equal_before_they_are_bound() -> None:

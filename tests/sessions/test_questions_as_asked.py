@@ -374,7 +374,7 @@ def test_and_or_and_not_are_refused_with_the_way_out() -> None:
     [
         (lambda: hr.count("smoker"), "A count must be of named predicates. Found 'smoker'."),
         (lambda: hr.mean("age", where="sex"), "must be a count. Found 'sex'."),
-        (lambda: hr.quantile("age", 1.5), "q must be above 0 and below 1. Found 1.5."),
+        (lambda: hr.quantile("age", 1.5), "q must be at least 0 and at most 1. Found 1.5."),
         (lambda: hr.quantile("age", "half"), "q must be a number. Found 'half'."),
         (lambda: hr.median("age", where=3), "must be a count. Found 3."),
         (lambda: hr.histogram("age", edges=[3, 1]), "edges must be at least two increasing numbers."),

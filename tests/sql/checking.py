@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import duckdb
@@ -42,6 +43,8 @@ class Truth:
     def __init__(self, frame: pd.DataFrame) -> None:
         self.respondent = unsafe_respondent(Table(frame, UNIVERSE))
         self.engine = duckdb.connect()
+        for setting in ("ieee_floating_point_ops", "error_on_division_by_zero"):  # what is divided by 0 is NULL
+            self.engine.execute(f"SET {setting} = false")
         self.engine.register("data", frame)
 
     def ask_all(self, queries: list[Query]) -> list[Answer]:
@@ -65,7 +68,7 @@ class Truth:
 def disagreement(ours: pd.DataFrame, theirs: pd.DataFrame, statement: str) -> str | None:
     """What differs. A group that is not in theirs is empty: every declared value has its row in ours."""
     shown = [name for name in ours.columns if not name.endswith(("_error", "_typical"))]
-    if [c.lower() for c in shown] != [c.lower() for c in theirs.columns]:
+    if [c.lower().split(":")[0] for c in shown] != [re.sub(r"_\d+$", "", c.lower()) for c in theirs.columns]:
         return f"columns {shown} and {list(theirs.columns)}"
     if "LIMIT" in statement.rpartition(")")[2]:
         return None if len(ours) >= len(theirs) else "fewer rows"  # which of equal ones come first is open

@@ -42,6 +42,21 @@ def test_what_is_accepted_is_what_duckdb_says(seed: int) -> None:
     assert accepted > AT_ONCE / 2
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT min(a) AS x0, max(a) AS x1 FROM data",
+        "SELECT c, min(a) AS x0, max(a) AS x1 FROM data WHERE a BETWEEN 1 AND 3 GROUP BY c",
+        "SELECT max(b) FILTER (WHERE a <= 2 AND b <= 1) AS x0, min(b) FILTER (WHERE b > 0) AS x1 FROM data",
+        "SELECT m, quantile_disc(a, 0.9) AS x0, quantile_disc(a, 0) AS x1 FROM data WHERE a < 3 GROUP BY ROLLUP (m)",
+        "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a) AS x0 FROM data WHERE a >= 2",
+    ],
+)
+def test_the_ends_of_what_occurs_are_what_duckdb_says(statement: str) -> None:
+    truth = checking.Truth(checking.table(5))
+    assert checking.disagreement(truth.ours(statement), truth.theirs(statement), statement) is None
+
+
 @pytest.mark.audit
 @pytest.mark.parametrize("seed", range(1000, 1004))
 def test_twenty_thousand_statements_are_what_duckdb_says(seed: int) -> None:

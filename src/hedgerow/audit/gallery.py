@@ -31,7 +31,7 @@ from hedgerow.convex.sets import Box
 from hedgerow.convex.solver.excess import excess_of
 from hedgerow.data import Histogram
 from hedgerow.drafting.selection import thresholded
-from hedgerow.engines.practical.largest_errors import largest_errors
+from hedgerow.engines.practical.largest_errors import half_distance, largest_error
 from hedgerow.errors import BudgetExceeded, NotPrivateWarning
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
@@ -518,7 +518,15 @@ def _whole_distance(noise: Noise) -> Evidence:
 
 
 def _largest_error(noise: Noise) -> Evidence:
-    return _certificate_loss(lambda counts: float(largest_errors(counts - BELIEVED, [True, False])["any"]))
+    return _certificate_loss(lambda counts: float(half_distance(counts - BELIEVED)))
+
+
+def _allowed_by_the_data(noise: Noise) -> Evidence:
+    return _certificate_loss(lambda counts: float(largest_error(counts - BELIEVED, [True, False], counts >> 1)))
+
+
+def _allowed_by_what_is_believed(noise: Noise) -> Evidence:
+    return _certificate_loss(lambda counts: float(largest_error(counts - BELIEVED, [True, False], BELIEVED >> 1)))
 
 
 def _on(evidence: Callable[..., Evidence], *given: float | bool) -> Callable[[Noise], Evidence]:
@@ -595,6 +603,11 @@ GALLERY: tuple[Broken, ...] = (
         "A certificate that is not half the distance", "a row that changes moves the ℓ1 distance of a table by two, which is "
         "billed as one; the largest error of any question is half of it",
         1.0, "exact", _whole_distance, _largest_error,
+    ),
+    Broken(
+        "A certificate that allows more where there are more rows", "what is allowed to a question is half of its true count: a row moves both the "
+        "error and that; by what is believed it moves the error alone",
+        1.0, "exact", _allowed_by_the_data, _allowed_by_what_is_believed,
     ),
     Broken(
         "Noise seeded by the data", "the same table has the same noise, another table another",

@@ -36,8 +36,9 @@ def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
 
     def run(data: Histogram, noise: Noise) -> float:
         known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
-        certified(data, noise, known, Allowance(ledger, budget.total), 0.5)
-        return float(ledger.entries()[0].released[0])
+        made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5)
+        assert made is not None
+        return made.flat(data.universe.names)
 
     return run
 

@@ -57,7 +57,14 @@ class BoundMinimize:
     over: ConvexSet
 
     is_fraction: ClassVar[bool] = False
-    labels: ClassVar[Labels] = ()
+
+    @cached_property
+    def labels(self) -> Labels:
+        """What each entry of θ belongs to; nothing is known of a user's own loss."""
+        if not isinstance(self.risk, GlmRisk):
+            return ()
+        named = (("feature", self.risk.features.feature_names),)
+        return (*named, ("class", self.risk.universe[self.risk.target].labels)) if self.risk.outputs else named
 
     @property
     def attributes(self) -> Names:

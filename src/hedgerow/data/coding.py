@@ -641,7 +641,7 @@ def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray
             i += 1
         first, whole = i, 0
         while i < end and 48 <= content[i] <= 57 and i - first < 18:
-            whole = 10 * whole + (content[i] - 48)
+            whole = 10 * whole + (int(content[i]) - 48)  # also where it is not compiled
             i += 1
         digits = i - first
         if digits == 0:

@@ -21,6 +21,10 @@ from hedgerow.errors import DataUnavailable, InvalidInput
 
 ROWS = 1 << 17  # of a batch
 ROWS_OF_AN_ENGINE = 1 << 15  # fewer, for an engine may not hold more than 2 GiB of texts in a batch
+POSTGRES_LABELS = """SELECT a.attname, e.enumlabel FROM pg_attribute a JOIN pg_enum e ON e.enumtypid = a.atttypid
+WHERE a.attrelid = to_regclass(%s) AND NOT a.attisdropped ORDER BY a.attnum, e.enumsortorder"""
+POSTGRES_CHECKS = """SELECT pg_get_constraintdef(oid) FROM pg_constraint
+WHERE conrelid = to_regclass(%s) AND contype = 'c' AND convalidated ORDER BY conname"""
 
 
 @dataclass(frozen=True)
@@ -60,8 +64,30 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:8]))
 
 
+@dataclass(frozen=True)
+class Typed:
+    """A frame, a Parquet file or a table of Ibis whose columns' types are public, by the owner's word: they were declared, and no
+    row decided them. Of databases by URL, whose tables were made with types, this is taken for granted.
+    """
+
+    source: Any
+
+
 def opened(source: Any, table: str | None, csv: Csv | None) -> Source:
-    """A source of any kind."""
+    """A source of any kind.
+
+    Types that came with rows are forgotten unless they were called public: whoever wrote the frame or the file may have
+    inferred them, so that one row decided between numbers and texts. What lists its values (polars' Enum) was declared.
+    """
+    if isinstance(source, Typed):
+        return _opened(source.source, table, csv)
+    found = _opened(source, table, csv)
+    if isinstance(source, str) and "://" in source:
+        return found
+    return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])
+
+
+def _opened(source: Any, table: str | None, csv: Csv | None) -> Source:
     if csv is not None and not isinstance(csv, Csv):
         raise InvalidInput(f"csv must be an hr.Csv. Found {type(csv).__name__}. For example hr.Csv(delimiter=';').")
     if isinstance(source, str) and "://" in source:
@@ -186,7 +212,7 @@ def _categories(dtype: Any) -> tuple[Any, ...] | None:
 def _of_ibis(table: Any) -> Source:
     held = getattr(getattr(table.op(), "data", None), "obj", None)
     if type(held).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
-        found = opened(held, None, None)  # a frame in memory, which Ibis would convert whole
+        found = _opened(held, None, None)  # a frame in memory, which Ibis would convert whole
         return Source(list(table.columns), found.batches, found.types)
     if table.get_backend().name == "sqlite":
         return _of_sqlite_query(table)
@@ -263,7 +289,9 @@ def _of_database(url: str, table: str) -> Source:
     if failed is not None:
         _refuse_connection(failed)
     source = _of_ibis(found)
-    return _with_catalogue(source, connection, table) if url.startswith("duckdb://") else source
+    if connection.name == "postgres":
+        return _with_postgres(source, connection, table)
+    return _with_catalogue(source, connection, table) if connection.name == "duckdb" else source
 
 
 def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
@@ -277,6 +305,24 @@ def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
         made = asked.execute("SELECT sql FROM duckdb_tables() WHERE table_name = ?", [table]).fetchall()
         if len(made) == 1:
             types = schema.with_statement(source.columns, types, made[0][0], "duckdb")
+    return replace(source, types=types)
+
+
+def _with_postgres(source: Source, connection: Any, table: str) -> Source:
+    """With the enumerations and checks that PostgreSQL's catalogue has of the table that the search path finds by this name."""
+    types = source.types
+    with contextlib.suppress(Exception), connection.con.cursor() as asked:
+        asked.execute(POSTGRES_LABELS, [_quoted(table)])
+        listed: dict[str, list[str]] = {}
+        for name, label in asked.fetchall():
+            listed.setdefault(name, []).append(label)
+        types = [
+            replace(t, kind="text", labels=tuple(listed[name])) if name in listed else t
+            for name, t in zip(source.columns, types, strict=True)
+        ]
+        asked.execute(POSTGRES_CHECKS, [_quoted(table)])
+        for (check,) in asked.fetchall():
+            types = schema.with_statement(source.columns, types, f"CREATE TABLE t (c int, {check})", "postgres")
     return replace(source, types=types)
 
 

@@ -1,8 +1,9 @@
 """What the type of a column says, whatever its rows hold: a public fact, known before any is read.
 
-Types are those of the source (Arrow, Parquet, polars, a database, dtypes of pandas that were asked for). CSV files and SQLite
-have none, for any row may hold anything, and neither have dtypes that pandas infers, for any row may change them. Whether another
-library inferred its types is not known here: they are taken for declared (docs/reading.md). A declaration that no value of its column's type can match is a slip, and refused by name.
+Types are those of a database's table, and of frames and Parquet files that the owner calls public (``readers.Typed``). CSV files and
+SQLite have none, for any row may hold anything; nor have frames and files otherwise, for whoever wrote them may have inferred
+types from rows, so that one row decided them, and neither have pandas' own, which it changes by itself (docs/reading.md). A
+declaration that no value of its column's type can match is a slip, and refused by name.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Column:
 
 
 NOTHING = Column()
+NUMBERS = {"decimal", "double", "float", "smallint", "int", "bigint"}  # sqlglot's names of types
 
 
 def of_arrow(kind: Any) -> Column:
@@ -152,21 +154,31 @@ def of_statement(statement: str, dialect: str) -> dict[str, Column]:
         return {}
     found: dict[str, Column] = {}
     for check in checks:
-        for condition in check.flatten() if isinstance(check, sql.And) else [check]:
-            name, column = _condition(condition.unnest())
+        for condition in _conjuncts(check):
+            name, column = _condition(condition)
             if name is not None:
                 found[name] = _both(found.get(name, NOTHING), column)
     return found
 
 
+def _conjuncts(check: Any) -> list[Any]:
+    """What must hold together, parentheses aside."""
+    from sqlglot import expressions as sql
+
+    check = check.unnest()
+    return [*_conjuncts(check.left), *_conjuncts(check.right)] if isinstance(check, sql.And) else [check]
+
+
 def _condition(condition: Any) -> tuple[str | None, Column]:
     from sqlglot import expressions as sql
 
-    if not isinstance(condition.this, sql.Column):
+    named = _bare(condition.this)
+    if not isinstance(named, sql.Column):
         return None, NOTHING
-    name = condition.this.name
-    if isinstance(condition, sql.In):
-        labels = [_literal(each) for each in condition.expressions]
+    name = named.name
+    listed = _listed(condition)
+    if listed is not None:
+        labels = [_literal(each) for each in listed]
         return name, Column(labels=tuple(labels)) if labels and None not in labels else NOTHING
     low = high = None
     if isinstance(condition, sql.Between):
@@ -179,15 +191,37 @@ def _condition(condition: Any) -> tuple[str | None, Column]:
     return name, Column(low=ends[0], high=ends[1])
 
 
+def _listed(condition: Any) -> list[Any] | None:
+    """The values of ``IN (…)``, and of ``= ANY (ARRAY[…])``, as which PostgreSQL keeps it."""
+    from sqlglot import expressions as sql
+
+    if isinstance(condition, sql.In):
+        return list(condition.expressions)
+    if isinstance(condition, sql.EQ) and isinstance(condition.expression, sql.Any):
+        array = _bare(condition.expression.this)
+        return list(array.expressions) if isinstance(array, sql.Array) else None
+    return None
+
+
+def _bare(expression: Any) -> Any:
+    """Without parentheses and without the casts that PostgreSQL writes around what it was given."""
+    from sqlglot import expressions as sql
+
+    while isinstance(expression, sql.Cast | sql.Paren):
+        expression = expression.this
+    return expression
+
+
 def _literal(expression: Any) -> Any:
     from sqlglot import expressions as sql
 
-    sign = 1
+    cast = [str(each.to.this.value).lower() for each in expression.find_all(sql.Cast)]
+    sign, expression = 1, _bare(expression)
     if isinstance(expression, sql.Neg):
-        sign, expression = -1, expression.this
+        sign, expression = -1, _bare(expression.this)
     if not isinstance(expression, sql.Literal):
         return None
-    if expression.is_string:
+    if expression.is_string and not any(kind in NUMBERS for kind in cast):
         return expression.this
     number = meaning(expression.this)[1]
     return None if number is None else sign * number

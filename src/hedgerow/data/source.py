@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -19,7 +19,10 @@ from hedgerow.errors import TooLarge
 from hedgerow.questions.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
-CACHED_CELLS = 50_000_000  # cells of all cached tables together, and of all that are counted at once
+COUNTED_CELLS = 50_000_000  # cells of all tables that are counted at once
+CACHED_CELLS = 16_000_000  # cells of all cached tables together
+SUMMED = 1 << 21  # cells of a table from which smaller ones are summed: faster than another scan of many rows
+MOST_COMPARED = 100_000  # pairs of sets of attributes
 FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")  # of attributes
 MOST_ROWS = 2**50  # of any table: all exact arithmetic on counts is proved up to here
 
@@ -30,6 +33,7 @@ class DataSource(ABC):
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
         self._cache: dict[Names, Counts] = {}
+        self._cached_cells = 0
         self._caching = threading.Lock()
 
     def __copy__(self) -> Self:
@@ -39,10 +43,12 @@ class DataSource(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_cache", "_caching")}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_cache", "_cached_cells", "_caching")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _cache={}, _caching=threading.Lock())
+        vars(self).update(state, _cache={}, _cached_cells=0, _caching=threading.Lock())
 
     @property
     def rows(self) -> int:
@@ -54,19 +60,46 @@ class DataSource(ABC):
         return self.marginals([attributes])[0]
 
     def marginals(self, sets: Iterable[Iterable[str]]) -> list[Counts]:
-        """The marginals of many sets of attributes, in their order: those that are not known yet in one scan."""
+        """The marginals of many sets of attributes, in their order: those that are not known yet in one scan.
+
+        One that is part of another is summed from it, which gives the same whole numbers.
+        """
         asked = [self.universe.order(attributes) for attributes in sets]
         with self._caching:
-            known = {names: self._cache[names] for names in asked if names in self._cache}
+            known = dict(self._cache)
         wanted = [names for names in dict.fromkeys(asked) if names not in known]
+        if wanted:
+            self._find(wanted, known)
+        return [known[names] for names in asked]
+
+    def _find(self, wanted: Sequence[Names], known: dict[Names, Counts]) -> None:
+        """Add these to the known ones, and to the cache."""
         self._require_room(wanted)
-        for names, counts in zip(wanted, self._count_all(wanted) if wanted else [], strict=True):
-            counts.flags.writeable = False
-            known[names] = counts
+        larger = self._larger({*known, *wanted}, wanted)
+        scanned = [names for names in wanted if names not in larger]
+        known.update(zip(scanned, self._count_all(scanned) if scanned else [], strict=True))
+        for names in sorted(larger, key=len, reverse=True):  # what is summed from may have been summed itself
+            known[names] = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
         with self._caching:
             for names in wanted:
+                known[names].flags.writeable = False
                 self._keep(names, known[names])
-        return [known[names] for names in asked]
+
+    def _larger(self, tables: Collection[Names], wanted: Sequence[Names]) -> dict[Names, Names]:
+        """Of each set that is part of one of the tables, and not too large to be summed, the smallest such.
+
+        Of very many sets it is not looked for: going through all pairs of them would take longer than the scan.
+        """
+        if len(tables) * len(wanted) > MOST_COMPARED:
+            return {}
+        sizes = sorted((self.universe.cells(names), names) for names in tables if names)
+        handy = [(set(names), names) for size, names in sizes if size <= SUMMED]
+        found = {}
+        for names in wanted:
+            inside = next((table for held, table in handy if table != names and held.issuperset(names)), None)
+            if inside is not None:
+                found[names] = inside
+        return found
 
     def _require_room(self, wanted: Sequence[Names]) -> None:
         cells = {names: self.universe.cells(names) for names in wanted}
@@ -76,18 +109,24 @@ class DataSource(ABC):
                     f"A marginal must have at most {LARGEST_MARGINAL} cells. Found {size} on {names!r}. "
                     "Ask about fewer attributes, or declare coarser bins."
                 )
-        if sum(cells.values()) > CACHED_CELLS:
+        if sum(cells.values()) > COUNTED_CELLS:
             raise TooLarge(
-                f"Marginals that are counted at once must have at most {CACHED_CELLS} cells in all. "
+                f"Marginals that are counted at once must have at most {COUNTED_CELLS} cells in all. "
                 f"Found {sum(cells.values())}. Ask for fewer at a time."
             )
 
     def _keep(self, names: Names, counts: Counts) -> None:
         """Into the cache, from which the oldest leave."""
+        before = self._cache.pop(names, None)  # another thread may have counted it too
+        self._cached_cells += counts.size - (0 if before is None else before.size)
         self._cache[names] = counts
-        excess = sum(c.size for c in self._cache.values()) - CACHED_CELLS
-        while excess > 0:
-            excess -= self._cache.pop(next(iter(self._cache))).size
+        while self._cached_cells > CACHED_CELLS:
+            self._cached_cells -= self._cache.pop(next(iter(self._cache))).size
+
+    def forget(self) -> None:
+        """Drop what is cached: it is counted again when it is asked for."""
+        with self._caching:
+            self._cache, self._cached_cells = {}, 0
 
     def fingerprint(self) -> str:
         """What two tables share if and only if they hold the same records, however often each, under one universe.
@@ -114,6 +153,11 @@ class DataSource(ABC):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.universe!r})"
+
+
+def _beside(names: Names, kept: Names) -> tuple[int, ...]:
+    """The axes of a table that are summed away."""
+    return tuple(i for i, name in enumerate(names) if name not in kept)
 
 
 def _declaration(universe: Universe) -> bytes:

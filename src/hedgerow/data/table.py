@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
+from hedgerow.data.counting import ManyTables
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import ROWS, Source, of_duckdb, opened
 from hedgerow.data.schema import require_match
@@ -49,24 +50,17 @@ class Table(DataSource):
         return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
-        """In one scan: of 28 pairs of columns in a third of the time that a query a set takes, or one of GROUPING SETS."""
-        found = [np.zeros(self.universe.cells(names), np.int64) for names in sets]
-        columns = self.universe.order(name for names in sets for name in names) or self.universe.names[:1]
+        """In one scan, by a kernel over the cells (``counting``)."""
+        found = ManyTables(self.universe, sets)
+        columns = found.columns or self.universe.names[:1]
 
         def count() -> None:
             for batch in of_duckdb(self._engine, f"SELECT {self._columns(columns)} FROM coded", ROWS):
-                cells = {name: self._grouped(name, batch.column(i).to_numpy()) for i, name in enumerate(columns)}
-                for names, counts in zip(sets, found, strict=True):
-                    place = cells[names[0]] if names else np.zeros(batch.num_rows, np.int64)
-                    for name in names[1:]:
-                        place = place * self.universe[name].size + cells[name]  # in the flattened array
-                    if counts.size <= batch.num_rows:
-                        counts += np.bincount(place, minlength=counts.size)
-                    else:  # which does not go through all cells for every batch
-                        np.add.at(counts, place, 1)
+                columns_of_batch = [self._grouped(name, batch.column(i).to_numpy()) for i, name in enumerate(columns)]
+                found.add(columns_of_batch, batch.num_rows)
 
         without_messages(count)
-        return [counts.reshape(self.universe.sizes(names)) for counts, names in zip(found, sets, strict=True)]
+        return found.tables()
 
     def fingerprint(self) -> str:
         return without_messages(super().fingerprint)
@@ -87,8 +81,8 @@ class Table(DataSource):
         np.add.at(counts, places.ravel(), records[:, -1])
         yield np.column_stack([distinct, counts])
 
-    def _grouped(self, name: str, cells: NDArray[Any]) -> Integers:
-        return self._groups[name][cells] if name in self._groups else cells.astype(np.int64)
+    def _grouped(self, name: str, cells: NDArray[Any]) -> NDArray[Any]:
+        return self._groups[name][cells] if name in self._groups else cells
 
     def _columns(self, names: Names) -> str:
         return ", ".join(f"c{self.universe.index(name)}" for name in names)

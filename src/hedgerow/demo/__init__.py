@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,9 @@ SHOWN: tuple[Query, ...] = (  # what the experiment was about: whether people wh
     count(physical_limitation=LIMITED, health="excellent"),
     count(individual_deductible=True, coinsurance=0),
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def path() -> Path:
@@ -83,26 +86,33 @@ def questions(how_many: int, rng: np.random.Generator) -> Iterator[Query]:
         yield count(predicates)
 
 
-def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: int = QUESTIONS) -> Path:
+def run(
+    folder: Path,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    how_many: int = QUESTIONS,
+    console: Console | None = None,
+) -> Path:
     """Ask, print a table and save the picture; returns its path."""
     from rich.console import Console
 
-    console = Console()
+    screen = console or Console()
     budget = Budget(epsilon, delta)
-    console.print(
+    screen.print(
         f"[bold]hedgerow[/] · RAND Health Insurance Experiment · {universe().size:,} cells · ε = {epsilon:g}, δ = {delta:g}"
     )
-    with console.status("learning a private hypothesis of the data"):
+    with screen.status("learning a private hypothesis of the data"):
         data = Table(path(), universe())
         session = open_session(data, universe=universe(), budget=budget, queries=how_many)
     asked = [*SHOWN, *questions(how_many - len(SHOWN), Noise().generator())][:how_many]
-    answers = session.ask_all(asked, progress=True)
+    answers = session.ask_all(asked, progress=screen.is_terminal)
     truth = np.array([unsafe_answer(data, query) for query in asked])
     off = np.abs(np.array([answer.value for answer in answers]) - truth)
-    console.print(_table(asked, answers, truth))
-    console.print(headline(answers, truth, session), highlight=False)
+    screen.print(_table(asked, answers, truth))
+    screen.print(headline(answers, truth, session), highlight=False)
     picture = _picture(folder, session, off, truth)
-    console.print(f"picture: {picture}")
+    screen.print(f"picture: {picture}")
     return picture
 
 

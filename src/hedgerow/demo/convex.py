@@ -11,7 +11,7 @@ import math
 from collections.abc import Generator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,9 @@ STUDIES: tuple[Loss, ...] = (
     Logistic(target="individual_deductible"),
     Absolute(target="visits"),
 )
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -131,30 +134,35 @@ def alone(session: Session, data: DataSource, query: Query, share: float, rng: n
     return max(0.0, min(found))
 
 
-def run(folder: Path, *, epsilon: float = 1.0, delta: float = 1e-6, how_many: int = QUESTIONS) -> Path:
+def run(
+    folder: Path,
+    *,
+    epsilon: float = 1.0,
+    delta: float = 1e-6,
+    how_many: int = QUESTIONS,
+    console: Console | None = None,
+) -> Path:
     """Fit, print a table and save the picture; returns its path."""
     from rich.console import Console
 
-    console = Console()
+    screen = console or Console()
     budget = Budget(epsilon, delta)
-    console.print(
-        f"[bold]hedgerow[/] · RAND Health Insurance Experiment · regressions · ε = {epsilon:g}, δ = {delta:g}"
-    )
-    with console.status("learning a private hypothesis of the data"):
+    screen.print(f"[bold]hedgerow[/] · RAND Health Insurance Experiment · regressions · ε = {epsilon:g}, δ = {delta:g}")
+    with screen.status("learning a private hypothesis of the data"):
         data = Table(path(), universe())
         session = open_session(data, universe=universe(), budget=budget)
-    with console.status("an analyst selects features, one model after another"):
+    with screen.status("an analyst selects features, one model after another"):
         made = fits(session, data, how_many)
     excess = np.array([fit.excess for fit in made])
-    console.print(_table(made))
-    console.print(
+    screen.print(_table(made))
+    screen.print(
         f"{len(made):,} adaptively chosen models · mean excess risk {excess.mean():.5f} · worst {excess.max():.4f}\n"
         f"spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}: (ε = {epsilon:g}, δ = {delta:g}) for everything "
         "above, however many models follow"
     )
-    with console.status("the same models with the budget split between them"):
+    with screen.status("the same models with the budget split between them"):
         picture = _picture(folder, session, data, made)
-    console.print(f"picture: {picture}")
+    screen.print(f"picture: {picture}")
     return picture
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.generalise.holdout import Holdout, Score
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import Noise
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 VOTERS = (20, 50, 100, 200, 500)
 TRUTH = 0.5  # of every classifier there is
@@ -92,17 +95,19 @@ def accuracy(model: Any, rows: tuple[Coins, Coins]) -> float:
     return float(np.mean(model(X) == y))
 
 
-def run(folder: Path, *, epsilon: float = 1.0, rows: int = 5000, features: int = 5000) -> Path:
+def run(
+    folder: Path, *, epsilon: float = 1.0, rows: int = 5000, features: int = 5000, console: Console | None = None
+) -> Path:
     """Search, print a table and save the picture; returns its path."""
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    screen = console or Console()
     budget = Budget(epsilon, 0.0)
-    console.print(
+    screen.print(
         f"[bold]hedgerow[/] · {features:,} features that are coins · {rows:,} rows to train on, {rows:,} held out · ε = {epsilon:g}"
     )
-    found = false_discovery(rows, features, budget, Noise().generator(), progress=True)
+    found = false_discovery(rows, features, budget, Noise().generator(), progress=screen.is_terminal)
     table = Table(title="what is claimed for a vote of the best features, where the truth is 50 %")
     for column in (
         "features",
@@ -118,17 +123,17 @@ def run(folder: Path, *, epsilon: float = 1.0, rows: int = 5000, features: int =
             str(found.voters[i]), f"{found.naive[i]:.1%}", f"{found.training[i]:.1%}", f"{score.value:.1%}",
             f"{score.low:.1%} … {score.high:.1%}", score.source,
         )  # fmt: skip
-    console.print(table)
+    screen.print(table)
     held = found.holdout
     wrong = sum(score.source == "holdout" for score in held.scores)
-    console.print(
+    screen.print(
         f"{len(held.scores):,} questions · {wrong} of them measured, the rest explained by the training set · spent {held.ledger.spent:.3g} of "
         f"{budget.total:g} {budget.currency} · intervals hold for all of them together with {1 - held.plan.beta:.0%}"
     )
     picture = draw(
         found, folder / "false-discovery.png", f"{rows:,} rows, {features:,} features that say nothing, ε = {epsilon:g}"
     )
-    console.print(f"picture: {picture}")
+    screen.print(f"picture: {picture}")
     return picture
 
 

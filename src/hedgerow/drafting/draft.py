@@ -10,12 +10,12 @@ import numpy as np
 
 from hedgerow._checks import whole
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Source
+from hedgerow.data.readers import Source, Typed
 from hedgerow.data.table import opened_before_rows, without_messages
 from hedgerow.data.tally import Counted, Tally, tallied
 from hedgerow.drafting.kinds import held
 from hedgerow.drafting.numbers import bounds, candidates, ends, quantile_cut, quantile_sensitivity
-from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_schema
+from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_column
 from hedgerow.drafting.selection import common_values, thresholded
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
@@ -53,8 +53,8 @@ def draft(
     Free, as it is public: ``codebook`` (attributes, lists of values or pairs of ends by column), enumerations and checks of a
     database, truths, and the dictionaries (pandas categoricals, Arrow) of the columns that ``public`` lists. For all other
     columns the rows are read and ``budget`` is spent: common values become categories, and the rest is ``other``; numbers
-    get ``bins`` with cuts at their quantiles, few whole numbers a cell each; dates come by month or year. A type of a column is public
-    too, so it must not be one that a reader of CSV inferred from rows: draft from the file itself then.
+    get ``bins`` with cuts at their quantiles, few whole numbers a cell each; dates come by month or year. Types of frames and
+    Parquet files count where the owner calls them public, ``hr.Typed(source)``: a reader may have inferred them from rows.
 
     ``budget``: the price of the draft, all of it. It needs a δ for columns of texts. ``ledger``: who pays, an account of its own
     by default; another must have the budget's neighbours and, for texts, half of its δ as slack.
@@ -66,7 +66,7 @@ def draft(
             f"budget must be an hr.Budget. Found {type(budget).__name__}. For example Budget(0.1, 1e-8)."
         )
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "empty_table"):
-        source = source.empty_table()  # a schema alone
+        source = Typed(source.empty_table())  # a schema alone: no row decided it
     found = without_messages(lambda: opened_before_rows(source, table, csv))
     names = list(columns) if columns is not None else list(dict.fromkeys(found.columns))
     positions = dict(zip(names, found.positions(names), strict=True))
@@ -75,7 +75,7 @@ def draft(
     for name in names:
         listed = found.dictionary(positions[name]) if name in called_public else None
         facts = found.type_of(positions[name])
-        drafted[name] = from_codebook(name, known[name]) if name in known else from_schema(facts, listed, bins)
+        drafted[name] = from_codebook(name, known[name]) if name in known else from_column(facts, listed, bins)
     unknown = [name for name, attribute in drafted.items() if attribute is None]
     if unknown and budget is None:
         raise InvalidInput(
@@ -184,4 +184,23 @@ def _first_of(year: int) -> datetime.date:
     return datetime.date(year, 1, 1)
 
 
-LATER["draft"] = draft
+def from_schema(
+    source: Any,
+    *,
+    table: str | None = None,
+    columns: Iterable[str] | None = None,
+    codebook: Mapping[str, Any] | None = None,
+    public: Iterable[str] = (),
+    bins: int = 16,
+) -> Universe:
+    """A universe from the schema alone: no row is read and nothing is spent.
+
+    ``source``: an Arrow schema, a frame or a Parquet file, whose types are public by being given here, or a database URL with
+    ``table``, of which enumerations and checks are read. What the schema leaves open is for the ``codebook``.
+    """
+    is_url = isinstance(source, str) and "://" in source
+    whole_source = source if is_url or isinstance(source, Typed) or hasattr(source, "empty_table") else Typed(source)
+    return draft(whole_source, table=table, columns=columns, codebook=codebook, public=public, bins=bins)
+
+
+LATER.update(draft=draft, from_schema=from_schema)

@@ -28,7 +28,7 @@ def from_codebook(name: str, given: Any) -> Attribute:
     )
 
 
-def from_schema(column: Column, dictionary: tuple[Any, ...] | None, bins: int) -> Attribute | None:
+def from_column(column: Column, dictionary: tuple[Any, ...] | None, bins: int) -> Attribute | None:
     """From an enumeration, a check, a type of two values, or a dictionary that the owner calls public."""
     if column.labels:
         return Categories(column.labels, missing=True)

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimises
 from hedgerow.engines.practical.certificate import Certificate
+from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
 from hedgerow.questions.bound import Bound, Estimate
@@ -31,8 +34,23 @@ class AnswersForNothing:
         """Both as they are: the ratio's bar says whether that is what was asked for."""
         return self.linear(numerator, None), self.linear(denominator, None)
 
+    def quoting(self) -> Any:
+        """Who says, from public values alone, what an answer would be: the engine itself where no answer consults the data."""
+        return self
+
     def price(self, bound: Bound[Any], within: float) -> float:
+        """Nothing is sold: 0 where the answer has such a bar anyway, and otherwise a refusal."""
+        bar = bound.ask(self.quoting(), within).error
+        if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
+            found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
+            raise InvalidInput(
+                f"within must be at least the bar that the answer has, for this session sells no narrower one. Found {within:g}, where the "
+                f'bar is {found}. Ask without within, or open a session with profile="practical".'
+            )
         return 0.0
+
+    def expect(self, queries: Sequence[Linear]) -> None:
+        """Each is answered when it is asked."""
 
 
 class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
@@ -58,6 +76,9 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answers that consult nothing private, all at once; None where each may depend on the one before."""
+
+    def expect(self, queries: Sequence[Linear]) -> None:
+        """These are asked next, each once: what does not depend on earlier answers may be worked out together. None ends it."""
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """The bar of rows·value around the true number of rows, where ``error`` is that of the fraction."""

@@ -75,9 +75,12 @@ class Theory(AnswersForNothing):
         return self.hypothesis.answer(query)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        self._require_reach(within)
+        self.require_reach(within)
         answer = self._pmw.ask(query)
         return Estimate(answer.value, self.error, answer.source)
+
+    def quoting(self) -> Quote:
+        return Quote(self)
 
     def free(self, queries: Sequence[Linear]) -> None:
         """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
@@ -85,7 +88,7 @@ class Theory(AnswersForNothing):
     @one_at_a_time  # all its cells together
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Cell by cell: each is a count of its own."""
-        self._require_reach(within)
+        self.require_reach(within)
         universe = self.hypothesis.universe
         answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, table.attributes)]
         values = np.array([answer.value for answer in answers]).reshape(universe.sizes(table.attributes))
@@ -94,6 +97,15 @@ class Theory(AnswersForNothing):
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
         """θ within the convex theorem's α of the best, by the same hypothesis and from the same budget."""
+        self.require_convex(question)
+        assert self._convex is not None
+        alpha = self.alpha(within)
+        answer = self._convex.ask(question.risk, question.over)
+        source: Source = "hypothesis" if answer.source == "hypothesis" else "measured"
+        return Estimate(answer.theta, alpha if alpha < math.inf else None, source)
+
+    def require_convex(self, question: BoundMinimize) -> None:
+        """Refuse a loss whose constants were not declared, or which nobody vouched for."""
         if self._convex is None:
             raise InvalidInput(
                 "The theory profile must know the losses it will be asked, for their constants calibrate it. Found none. "
@@ -104,12 +116,13 @@ class Theory(AnswersForNothing):
                 f"A loss of one's own must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
                 "Let the owner open the session with vouched=[loss], or use one of hedgerow.losses."
             )
-        # α is of ñ rows, and there may be fewer
+
+    def alpha(self, within: float | None) -> float:
+        """How good a convex answer is: α is of ñ rows, and there may be fewer."""
+        assert self._convex is not None
         alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf
-        self._require_reach(within, alpha, "alpha")
-        answer = self._convex.ask(question.risk, question.over)
-        source: Source = "hypothesis" if answer.source == "hypothesis" else "measured"
-        return Estimate(answer.theta, alpha if alpha < math.inf else None, source)
+        self.require_reach(within, alpha, "alpha")
+        return alpha
 
     @one_at_a_time
     def resume(self, entries: Sequence[Entry]) -> None:
@@ -125,13 +138,38 @@ class Theory(AnswersForNothing):
     def state(self) -> None:
         """None: the theorem bounds how much there is to learn again."""
 
-    def _require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
+    def require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
         reach = self.error if reach is None else reach
         if within is not None and within < reach:
             raise InvalidInput(
                 f"within must be at least {called} = {reach:.4g} in the theory profile. Found {within:g}. "
                 'Open the session with profile="practical", or with a smaller alpha.'
             )
+
+
+class Quote:
+    """The same bars around what the hypothesis says: nothing private is asked, and nothing taught."""
+
+    def __init__(self, engine: Theory) -> None:
+        self._engine = engine
+
+    def believed(self, query: Linear) -> float:
+        return self._engine.believed(query)
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        self._engine.require_reach(within)
+        return Estimate(self._engine.believed(query), self._engine.error, "hypothesis")
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        return self.linear(numerator, None), self.linear(denominator, None)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        self._engine.require_reach(within)
+        return Estimate(self._engine.hypothesis.marginal(table.attributes), self._engine.error, "hypothesis")
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        self._engine.require_convex(question)
+        return Estimate(question.fitted(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
 
 
 def calibrated(

@@ -118,20 +118,30 @@ def _write_estimate(estimate: Estimate) -> dict[str, Json]:
         "source": write_text("source", estimate.source),
         **({"resolution": write_value(coarse)} if isinstance(coarse, np.ndarray) or coarse != 0 else {}),
         **({} if usual is None else {"typical": write_value(usual)}),
+        **({} if estimate.coefficients is None else {"coefficients": write_value(estimate.coefficients)}),
     }
 
 
-def _read_estimate(value: Json, error: Json, source: Json, resolution: Json = 0.0, typical: Json = None) -> Estimate:
+def _read_estimate(
+    value: Json, error: Json, source: Json, resolution: Json = 0.0, typical: Json = None, coefficients: Json = None
+) -> Estimate:
     found, said = read_value(value), read_text("source", source)
-    bar, coarse, usual = (
+    bar, coarse, usual, each = (
         _read_widths(name, record)
-        for name, record in (("error", error), ("resolution", resolution), ("typical", typical))
+        for name, record in (
+            ("error", error),
+            ("resolution", resolution),
+            ("typical", typical),
+            ("coefficients", coefficients),
+        )
     )
     if said not in get_args(Source):
         refuse("source", f"one of {', '.join(get_args(Source))}", said)
     if coarse is None:
         refuse("resolution", "a number, or one for each cell", coarse)
-    return Estimate(found, bar, said, coarse, usual)  # type: ignore[arg-type]
+    if not (each is None or (isinstance(each, np.ndarray) and each.shape == np.shape(found))):
+        refuse("coefficients", "one number for each entry of the value", each)
+    return Estimate(found, bar, said, coarse, usual, coefficients=each)  # type: ignore[arg-type]
 
 
 def _read_widths(name: str, record: Json) -> float | Array | None:

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow import _progress
+from hedgerow._threads import one_thread
 from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import Unconstrained
@@ -103,6 +104,7 @@ class Solver(Planner, Protocol):
         """θ, a function of what is drawn: every event of the plan, in order. Refuses nothing any more."""
 
 
+@one_thread
 @np.errstate(all="ignore")
 def solve(
     planner: Planner,

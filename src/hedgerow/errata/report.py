@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -14,9 +15,9 @@ from hedgerow.errata import ERRATA, NOTED
 from hedgerow.errata.page import Ran, run, run_all, written
 
 
-def report(name: str | None = None, page: Path | None = None) -> int:
+def report(name: str | None = None, page: Path | None = None, *, as_json: bool = False) -> int:
     """Show one erratum or all, and write the page of all where one is given. The status: 1 if any does not behave, 2 if refused."""
-    console, complaints = Console(), Console(stderr=True)
+    console, complaints = Console(quiet=as_json), Console(stderr=True)
     if name is not None and page is not None:
         complaints.print(
             "A page must be of all errata. Found one name. Leave out the name, or --write.", highlight=False
@@ -26,7 +27,7 @@ def report(name: str | None = None, page: Path | None = None) -> int:
         complaints.print(f"The page must go into a folder. Found none at {page.parent}. Give --page.", highlight=False)
         return 2
     if name is None:
-        with _progress.bar("errata", len(ERRATA), console.is_terminal) as tick:
+        with _progress.bar("errata", len(ERRATA), complaints.is_terminal) as tick:
             ran = run_all(ERRATA, tick)
         for table in _tables(ran):
             console.print(table)
@@ -40,7 +41,17 @@ def report(name: str | None = None, page: Path | None = None) -> int:
     if page is not None:
         page.write_text(written(ran, NOTED), encoding="utf-8")
         console.print(f"wrote {page}", highlight=False)
+    if as_json:
+        print(json.dumps([_record(one) for one in ran], indent=2, ensure_ascii=False))
     return _status(ran, console)
+
+
+def _record(one: Ran) -> dict[str, object]:
+    e = one.erratum
+    return {
+        "name": e.name, "document": e.document, "place": e.place, "wrong": e.wrong, "instead": e.instead,
+        "printed": str(one.printed), "ours": str(one.ours), "behaves": one.behaves,
+    }  # fmt: skip
 
 
 def _status(ran: Sequence[Ran], console: Console) -> int:

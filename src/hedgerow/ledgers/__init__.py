@@ -10,6 +10,6 @@ from __future__ import annotations
 from hedgerow.ledgers.binding import Binding, declared, key_file
 from hedgerow.ledgers.chain import Head
 from hedgerow.ledgers.durable import Durable, opened
-from hedgerow.ledgers.reading import Reading, read
+from hedgerow.ledgers.reading import Reading, exists, read
 
-__all__ = ["Binding", "Durable", "Head", "Reading", "declared", "key_file", "opened", "read"]
+__all__ = ["Binding", "Durable", "Head", "Reading", "declared", "exists", "key_file", "opened", "read"]

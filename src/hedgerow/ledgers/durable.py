@@ -8,7 +8,7 @@
 An answer that nothing was paid for is a function of the entries before it. It is written with the next charge, which is the first
 thing that could change it, or when very many have come together; until then the same question would be answered the same again, so
 that a crash loses nothing. An answer that holds a comparison with a guard's open round could not be had again: it is written before it
-is given, though not waited for until it is on the disk.
+is given, those of one ``ask_all`` together, though not waited for until it is on the disk.
 
 Other processes. A question takes its turn with its first charge, and finds out whether others have charged since: if so, what
 theirs taught is learned and the question asked again (``following``). Their sums are in the filter before any charge.
@@ -22,6 +22,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
 
 from hedgerow.engines.wire import Account
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 TOGETHER = 50_000  # free answers that wait for the next charge, at most
+CELLS = 1_000_000  # that these have in all, at most
 EVERY = 200  # charges between two snapshots
 CLOCK = 10_000_000  # microseconds by which clocks may differ
 EVERYBODY = ""  # on whose behalf a session is opened: what is learned then serves all
@@ -69,6 +72,7 @@ class Durable(Ledger):
         self._is_open = binding is None
         store.create()
         with store.turn():
+            store.make_room()
             if store.head().number == 0:
                 self._begin(budget, slack, earlier, binding)
             self._require_account(budget, slack, binding)
@@ -82,9 +86,11 @@ class Durable(Ledger):
         self._head, self._by, self._caps, self._known = loaded.head, loaded.by, loaded.caps, loaded.known
         self._incomplete, self._charges, self._kept_at = loaded.incomplete, len(loaded.book), loaded.kept_at
         self._fresh: list[tuple[Any, Any]] = []
+        self._fresh_cells = 0
         self._questions: list[Bill] = []
         self._news: dict[int, None] = {}
-        self._has_turn = self._can_learn = self._is_charging = self._is_broken = self._has_compared = False
+        self._has_turn = self._can_learn = self._is_charging = self._is_broken = False
+        self._has_compared = self._is_at_once = False
         self._state_now: Callable[[], Any] | None = None
         self._looked_at: tuple[int, dict[Any, notes.Note]] = (0, {})
 
@@ -164,6 +170,8 @@ class Durable(Ledger):
     @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bill]:
         with super().asking(question) as bill:
+            if self._has_compared and not self._is_at_once:  # what could not be written is not repeated either
+                self.flush(durable=False)
             self._questions.append(bill)
             try:
                 yield bill
@@ -218,12 +226,15 @@ class Durable(Ledger):
         with self.exclusively():
             self._catch_up()
 
-    def _catch_up(self) -> None:
+    def _require_whole(self) -> None:
         if self._is_broken:
             raise LedgerUnavailable(
                 "A session must be opened again after its ledger failed in mid-write. Found one that was not. Open it again: what was "
                 "charged stays spent."
             )
+
+    def _catch_up(self) -> None:
+        self._require_whole()
         if self._store.head().number == self._head.number:
             return
         for line in checked(self._store.lines(self._head.number), self._head):
@@ -284,7 +295,7 @@ class Durable(Ledger):
                 said.insert(0, (now(), self.who, replay.ANSWERS, notes.written(self._fresh)))
             try:
                 self._head = self._store.append(said, self._head, snapshot)
-                self._fresh.clear()
+                self._are_written()
                 return
             except Moved:
                 before = self._charges
@@ -309,25 +320,45 @@ class Durable(Ledger):
     def note(self, question: Any, answer: Any) -> None:
         with self.exclusively():
             self._fresh.append((question, answer))
+            self._fresh_cells += np.size(answer.value)
             paid = any(bill.charges for bill in self._questions)
-            if paid or self._has_compared or len(self._fresh) >= TOGETHER:
+            many = len(self._fresh) >= TOGETHER or self._fresh_cells >= CELLS
+            if paid or many or (self._has_compared and not self._is_at_once):
                 self.flush(durable=paid)
-                self._has_compared = False
 
     def compared(self) -> None:
         self._has_compared = True
 
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        with self.exclusively():
+            self._is_at_once = True
+            try:
+                yield
+            finally:
+                self._is_at_once = False
+                if self._has_compared:  # before any of them is given
+                    self.flush(durable=False)
+
     def flush(self, *, durable: bool = True) -> None:
         """Write the answers that were given and not written yet."""
         with self.exclusively():
-            if not self._fresh or self._is_broken:
+            if not self._fresh:
+                return
+            if self._has_compared:
+                self._require_whole()
+            if self._is_broken:  # they can be had again
                 return
             said = (now(), self.who, replay.ANSWERS, notes.written(self._fresh))
             quick = None if durable else self._store.append_quickly(said, self._head)
             head = quick or self._store.append([said], durable=durable)
-            self._fresh.clear()
+            self._are_written()
             if head.number == self._head.number + 1:
                 self._head = head
+
+    def _are_written(self) -> None:
+        self._fresh.clear()
+        self._fresh_cells, self._has_compared = 0, False
 
     def recall(self, question: Any) -> Any | None:
         name = notes.name_of(question) if self._known else None
@@ -354,7 +385,10 @@ class Durable(Ledger):
     # Shares of the budget
 
     def cap(self, who: str, epsilon: float) -> None:
-        """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again."""
+        """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again.
+
+        A session of ``who="heart/ana"`` is under the cap of the project ``"heart"``, which all of its analysts share, and under its own.
+        """
         amount = Budget(epsilon, self.budget.delta, self.budget.neighbours).total
         if amount > self.budget.total or not _name("who", who):
             raise InvalidInput(
@@ -372,19 +406,29 @@ class Durable(Ledger):
         return min(super().remaining, self._left())
 
     def _left(self) -> float:
-        cap = self._caps.get(self.who)
-        return float("inf") if cap is None else max(0.0, float(Fraction(cap) - self._by.get(self.who, Fraction(0))))
+        return min((float(max(Fraction(0), cap - spent)) for _, cap, spent in self._capped()), default=float("inf"))
+
+    def _capped(self) -> list[tuple[str, Fraction, Fraction]]:
+        """Whose caps the session is under, what each is and what of it is spent: a project's holds for all of its analysts."""
+        parts = self.who.split("/")
+        found = []
+        for name in ("/".join(parts[: i + 1]) for i in range(len(parts))):
+            if name in self._caps:
+                inside = (spent for who, spent in self._by.items() if who == name or who.startswith(f"{name}/"))
+                found.append((name, Fraction(self._caps[name]), sum(inside, Fraction(0))))
+        return found
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
         if self._is_charging:  # anew: what is met again was written when it was
             self._require_clock()
         cost = super()._admitted(planned, costs)
-        cap, spent = self._caps.get(self.who), self._by.get(self.who, Fraction(0))
-        if cap is not None and spent + sum(map(Fraction, costs), Fraction(0)) > Fraction(cap) * (1 + FIT):
-            raise BudgetExceeded(
-                f"cost must be at most {self.budget.currency} = {self._left():.4g} (what is left of {self.who!r}'s {cap:.4g}). "
-                f"Found {cost:.4g}. Ask for a looser error, or have the cap raised."
-            )
+        more = sum(map(Fraction, costs), Fraction(0))
+        for name, cap, spent in self._capped():
+            if spent + more > cap * (1 + FIT):
+                raise BudgetExceeded(
+                    f"cost must be at most {self.budget.currency} = {max(0.0, float(cap - spent)):.4g} (what is left of {name!r}'s "
+                    f"{float(cap):.4g}). Found {cost:.4g}. Ask for a looser error, or have the cap raised."
+                )
         return cost
 
     def spending(self, days: float | None = None) -> pd.DataFrame:

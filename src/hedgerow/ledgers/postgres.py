@@ -19,6 +19,7 @@ class Postgres(Store):
     """A turn is an advisory lock of a connection of its own; an append locks the table against other writers."""
 
     name = "PostgreSQL"
+    mark = "%s"
 
     def _connected(self, url: sa.URL) -> sa.Engine:
         try:
@@ -37,6 +38,9 @@ class Postgres(Store):
             connect_args={"connect_timeout": 10},
         )
         return engine
+
+    def make_room(self) -> None:
+        """The server's log has its size already."""
 
     def _prepare_making(self, connection: sa.Connection) -> None:
         connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({0x68656467})")

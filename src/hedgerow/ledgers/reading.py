@@ -77,3 +77,12 @@ class Reading:
 def read(url: str) -> Reading:
     """The ledger at a URL, to look at."""
     return Reading(store_at(url))
+
+
+def exists(url: str) -> bool:
+    """Whether there is a ledger at a URL, with its first line."""
+    store = store_at(url)
+    try:
+        return store.exists() and store.head().number > 0
+    finally:
+        store.close()

@@ -1,7 +1,13 @@
-"""A ledger in one file. Beside it SQLite keeps its log, ``…-wal``, and this module the lock of turns, ``…-turn``."""
+"""A ledger in one file. Beside it SQLite keeps its log, ``…-wal``, and this module the lock of turns, ``…-turn``.
+
+An append waits for the log to be on the disk. Where the log grows with it the file system must write down the file's new size as well,
+which takes several times as long as the line: so the log is given its size beforehand (``make_room``), and is written over from its
+start whenever its content is in the file.
+"""
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,10 +19,15 @@ if TYPE_CHECKING:
     import sqlalchemy as sa
 
 
+PAGE = 4096  # bytes
+LOG = 256  # pages after which the log's content is moved into the file
+
+
 class Sqlite(Store):
     """WAL: readers never wait. ``synchronous = FULL``: a commit ends when it is on the disk."""
 
     name = "SQLite"
+    mark = "?"
 
     def _connected(self, url: sa.URL) -> sa.Engine:
         if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
@@ -37,11 +48,38 @@ class Sqlite(Store):
         self._quick: sqlite3.Connection | None = None
 
         def prepare(connection: Any, _: Any) -> None:
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "wal_autocheckpoint = 1000"):
+            for pragma in ("journal_mode = WAL", "synchronous = FULL", f"wal_autocheckpoint = {LOG}"):
                 connection.execute(f"PRAGMA {pragma}")
 
         self.sa.event.listen(engine, "connect", prepare)
         return engine
+
+    def exists(self) -> bool:
+        return self._path.exists() and super().exists()  # to connect would make the file
+
+    def _numbers(self) -> Any:
+        return self.sa.Integer()  # of 64 bits, and then no index beside the table
+
+    def make_room(self) -> None:
+        """A transaction of the log's size that is not committed: the log keeps its size, and the file has nothing of it."""
+        log = Path(f"{self._path}-wal")
+        if log.exists() and log.stat().st_size >= PAGE * LOG:
+            return
+        if shutil.disk_usage(self._path.parent).free < 100 * PAGE * LOG:  # what room there is is for lines
+            return
+        room: sqlite3.Connection | None = None
+        try:
+            room = sqlite3.connect(self._path, timeout=self.wait, isolation_level=None)
+            room.execute("PRAGMA cache_size = 10")  # what does not fit is written to the log at once
+            room.execute("BEGIN IMMEDIATE")
+            room.execute("CREATE TABLE hedgerow_room (body BLOB)")
+            room.execute("INSERT INTO hedgerow_room VALUES (zeroblob(?))", (PAGE * (LOG + 20),))
+            room.execute("ROLLBACK")
+        except sqlite3.Error:  # slower without, and no worse: whatever is wrong shows with the first line
+            pass
+        finally:
+            if room is not None:
+                room.close()
 
     def _prepare_making(self, connection: sa.Connection) -> None:
         connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -66,12 +104,14 @@ class Sqlite(Store):
 
     def _take_turn(self) -> None:
         """A transaction on a file of its own, held for as long as the turn: commits of the ledger do not end it."""
+        turn = Path(f"{self._path}-turn")
         for _ in waited(self.wait):
             try:
                 if self._turning is None:
-                    self._turning = sqlite3.connect(
-                        f"{self._path}-turn", timeout=0, isolation_level=None, check_same_thread=False
-                    )
+                    self._turning = sqlite3.connect(turn, timeout=0, isolation_level=None, check_same_thread=False)
+                    self._turning.execute("PRAGMA synchronous = OFF")
+                if turn.stat().st_size == 0:  # or every transaction would begin with making the file
+                    self._turning.execute("PRAGMA user_version = 1")
                 self._turning.execute("BEGIN EXCLUSIVE")
                 return
             except sqlite3.OperationalError as error:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 INSERT = "INSERT INTO hedgerow_lines (number, time, who, kind, body, hash)"
 LAST = "(SELECT max(number) FROM hedgerow_lines)"
+HEAD = "SELECT number, hash, time FROM hedgerow_lines ORDER BY number DESC LIMIT 1"
 AT_ONCE = 5_000  # lines read together
 
 Said = tuple[int, str, str, str]
@@ -42,6 +43,7 @@ class Store(ABC):
     """The lines of one ledger. ``sqlite`` and ``postgres`` say how it is connected to and locked."""
 
     name: str  # of the database, for messages
+    mark: str  # that stands for a value in a statement as text: every append has these, and SQLAlchemy's own take longer than the disk
 
     def __init__(self, url: sa.URL, wait: float) -> None:
         import sqlalchemy as sa
@@ -51,7 +53,7 @@ class Store(ABC):
         self._lines = sa.Table(
             "hedgerow_lines",
             tables,
-            sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+            sa.Column("number", self._numbers(), primary_key=True, autoincrement=False),
             sa.Column("time", sa.BigInteger, nullable=False),
             sa.Column("who", sa.Text, nullable=False),
             sa.Column("kind", sa.Text, nullable=False, index=True),
@@ -61,10 +63,18 @@ class Store(ABC):
         self._snapshots = sa.Table(
             "hedgerow_snapshots",
             tables,
-            sa.Column("number", sa.BigInteger, primary_key=True, autoincrement=False),
+            sa.Column("number", self._numbers(), primary_key=True, autoincrement=False),
             sa.Column("body", sa.Text, nullable=False),
         )
         self._tables, self.engine, self._depth = tables, self._connected(url), 0
+
+    def _numbers(self) -> Any:
+        """The type of the numbers of lines."""
+        return self.sa.BigInteger()
+
+    @abstractmethod
+    def make_room(self) -> None:
+        """Whatever makes the appends that follow faster. In a turn."""
 
     @abstractmethod
     def _connected(self, url: sa.URL) -> sa.Engine: ...
@@ -139,9 +149,7 @@ class Store(ABC):
         return self._tried("read", look)
 
     def _head(self, connection: sa.Connection) -> Head:
-        lines = self._lines.c
-        query = self.sa.select(lines.number, lines.hash, lines.time).order_by(lines.number.desc()).limit(1)
-        found = connection.execute(query).first()
+        found = connection.exec_driver_sql(HEAD).first()
         return Head() if found is None else Head(*found)
 
     def lines(self, after: int = 0, kinds: Sequence[str] = (), upto: int | None = None) -> Iterator[Line]:
@@ -176,9 +184,9 @@ class Store(ABC):
             rows = []
             for when, who, kind, body in said:
                 line = next_line(head, max(when, head.time), who, kind, body)
-                rows.append({name: getattr(line, name) for name in Line.__slots__})
+                rows.append(tuple(getattr(line, name) for name in Line.__slots__))
                 head = line.head
-            connection.execute(self.sa.insert(self._lines), rows)
+            connection.exec_driver_sql(f"{INSERT} VALUES ({', '.join([self.mark] * 6)})", rows)
             if snapshot is not None:  # the last one is all that is needed
                 connection.execute(self.sa.delete(self._snapshots))
                 connection.execute(self.sa.insert(self._snapshots), {"number": head.number, "body": snapshot})

@@ -28,6 +28,7 @@ import numpy as np
 
 from hedgerow import errors
 from hedgerow._progress import tell
+from hedgerow._threads import one_thread
 from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Exponential, FlippedRows, Gaussian, Laplace, Repeated
@@ -389,6 +390,10 @@ class Ledger(OneOnly, ABC):
     def compared(self) -> None:
         """A guard's open round was asked, so that the next answer is no function of the entries alone."""
 
+    def at_once(self) -> contextlib.AbstractContextManager[None]:
+        """While answers are found that are given together, at its end."""
+        return contextlib.nullcontext()
+
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Every question that was answered, with its answer, in order."""
         return tuple(self._answers)
@@ -510,11 +515,11 @@ _Answer = TypeVar("_Answer")
 def one_at_a_time(
     method: Callable[Concatenate[_Self, _Given], _Answer],
 ) -> Callable[Concatenate[_Self, _Given], _Answer]:
-    """A question to a mechanism: asked while it has its ledger to itself."""
+    """A question to a mechanism: asked while it has its ledger to itself, and the processor without threads that wait."""
 
     @functools.wraps(method)
     def alone(self: _Self, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:
-        with self.ledger.exclusively():
+        with self.ledger.exclusively(), one_thread:
             return method(self, *given, **named)
 
     return alone

@@ -26,6 +26,7 @@ class Estimate:
     ``resolution``: how much of it is there because the universe's bins cannot tell apart what was asked from its neighbours.
     ``typical``: how large the error of questions like it is on average: no bound. None where nobody knows.
     ``labels``: of a table's cells, where these depend on what was answered.
+    ``coefficients``: of a θ whose ``error`` is an excess risk, how far each of its entries may be from that of the least risk.
     """
 
     value: float | Array
@@ -34,6 +35,7 @@ class Estimate:
     resolution: float | Array = 0.0
     typical: float | Array | None = None
     labels: Labels | None = None
+    coefficients: Array | None = None
 
 
 Respondent = TypeVar("Respondent", contravariant=True)

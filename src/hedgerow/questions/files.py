@@ -160,7 +160,7 @@ def load(path: str | Path) -> Universe:
 def save(universe: Universe, path: str | Path) -> None:
     place, declared = _place(path), to_mapping(universe)
     written = (
-        _toml(declared) if place.suffix.lower() == ".toml" else json.dumps(declared, indent=2, allow_nan=False) + "\n"
+        to_toml(declared) if place.suffix.lower() == ".toml" else json.dumps(declared, indent=2, allow_nan=False) + "\n"
     )
     try:
         content = written.encode("utf-8")
@@ -179,10 +179,14 @@ def _place(path: str | Path) -> Path:
 # The part of TOML that a universe needs, written so that it is read as it was.
 
 
-def _toml(declared: Mapping[str, Mapping[str, Json]]) -> str:
-    tables = []
+def to_toml(declared: Mapping[str, Mapping[str, Json]], under: str = "") -> str:
+    """A table a column, ``under`` another if that is named."""
+    tables, before = [], f"{under}." if under else ""
     for name, options in declared.items():
-        lines = [f"[{_key(name)}]", *(f"{_key(option)} = {_toml_value(value)}" for option, value in options.items())]
+        lines = [
+            f"[{before}{_key(name)}]",
+            *(f"{_key(option)} = {_toml_value(value)}" for option, value in options.items()),
+        ]
         tables.append("\n".join(lines) + "\n")
     return "\n".join(tables)
 

@@ -22,6 +22,8 @@ from hedgerow.questions.bound import Estimate, Labels
 from hedgerow.questions.universe import Universe
 
 LARGEST_TABLE = 50_000_000  # cells a query may spell out; a product needs no table, whatever its cells
+WIDE = 1 << 16  # cells of a marginal from which on it is folded in the middle, not from its first axis on
+AT_ONCE = 1 << 22  # numbers that are worked on together where many queries are answered
 
 
 class AnswersLinear(Protocol):
@@ -181,10 +183,26 @@ def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]
         groups[query.attributes].append(i)
     for attributes, members in groups.items():
         marginal = marginal_of(attributes)
-        for start in range(0, len(members), 4096):  # bounds the memory of the stacked vectors
-            some = members[start : start + 4096]
+        folds = _folds(marginal.shape)
+        chunk = min(4096, max(1, AT_ONCE // max(folds, 1)))  # bounds the memory of what is stacked
+        for start in range(0, len(members), chunk):
+            some = members[start : start + chunk]
             values[some] = _answer_group([queries[i] for i in some], marginal)
     return values
+
+
+def _folds(shape: tuple[int, ...]) -> int:
+    """The most numbers that one query needs on its way through a marginal of this shape."""
+    cells = math.prod(shape)
+    if cells <= WIDE:
+        return cells // shape[0] if shape else 1
+    half = _middle(shape)
+    return math.prod(shape[:half]) + math.prod(shape[half:])
+
+
+def _middle(shape: tuple[int, ...]) -> int:
+    """Where the axes are split so that both sides have few cells."""
+    return min(range(1, len(shape) + 1), key=lambda k: math.prod(shape[:k]) + math.prod(shape[k:]))
 
 
 def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
@@ -193,6 +211,11 @@ def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
     products = [q.vectors for q in queries if q.vectors]
     if len(products) < len(queries):
         return np.array([q.dot(marginal) for q in queries])
+    if marginal.size > WIDE:
+        half = _middle(marginal.shape)
+        left, right = (_spelled([v[side] for v in products]) for side in (slice(half), slice(half, None)))
+        folded = right @ marginal.reshape(left.shape[1], -1).astype(float, copy=False).T
+        return np.asarray(np.einsum("qr,qr->q", left, folded))
     first = np.stack([v[0] for v in products]).astype(float)
     partial = first @ marginal.reshape(marginal.shape[0], -1).astype(float, copy=False)
     for axis in range(1, marginal.ndim):
@@ -200,6 +223,15 @@ def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
         partial = np.einsum("qir,qi->qr", partial.reshape(len(queries), marginal.shape[axis], -1), vectors)
     answers: Array = partial.reshape(len(queries))
     return answers
+
+
+def _spelled(vectors: Sequence[tuple[NDArray[Any], ...]]) -> Array:
+    """Of each query the product of its vectors over all their cells, a line each."""
+    lines = np.ones((len(vectors), 1))
+    for axis in range(len(vectors[0])):
+        along = np.stack([v[axis] for v in vectors]).astype(float)
+        lines = (lines[:, :, None] * along[:, None, :]).reshape(len(vectors), -1)
+    return lines
 
 
 def spread(query: Linear, names: Sequence[str]) -> Array:

@@ -52,7 +52,10 @@ CONDITIONS = (Count, Combined, Not, Parity)
 
 @dataclass(frozen=True, eq=False)
 class BoundQuantile(Composed):
-    """The smallest value that at least a share ``q`` of the records have or are below; cells in the order of their values."""
+    """The smallest value that at least a share ``q`` of the records have or are below; cells in the order of their values.
+
+    Of q = 0 the least value that a record has, so that 0 and 1 are the ends of what occurs.
+    """
 
     universe: Universe
     attribute: str
@@ -101,11 +104,13 @@ class BoundQuantile(Composed):
         def is_above(place: int) -> bool:
             """Whether the quantile is surely above these cells."""
             part = self.below(place)
-            return part.between(known, part.most(self.q))[1] < 0
+            most = part.between(known, part.most(self.q))[1]
+            return most < 0 or (self.q == 0 and most <= 0)  # nobody can be there
 
         def is_within(place: int) -> bool:
             part = self.below(place)
-            return part.between(known, part.least(self.q))[0] >= 0
+            least = part.between(known, part.least(self.q))[0]
+            return least > 0 if self.q == 0 else least >= 0
 
         at = self._cell(known)
         lower = 1 + _last_that(is_above, -1, at - 1)
@@ -116,20 +121,28 @@ class BoundQuantile(Composed):
     def _cell(self, known: Knows) -> int:
         """The place of the cell in which it is believed to be."""
 
+        everybody = known.believed(self.among.share)
+
         def is_short(place: int) -> bool:
-            part = self.below(place)
-            return known.believed(part.numerator) < self.q * known.believed(part.denominator) - 1e-12
+            below = self._believed(known, place)
+            return below <= 1e-12 if self.q == 0 else below < self.q * everybody - 1e-12
 
         return min(len(self.order) - 1, 1 + _last_that(is_short, -1, len(self.order) - 1))
+
+    def _believed(self, known: Knows, place: int) -> float:
+        """The share of all records that are among them and in one of the cells up to this place."""
+        part = self.below(place)
+        table = part.middle * spread(self.among.share, part.names)
+        return known.believed(
+            Linear.from_table(self.universe, part.names, np.broadcast_to(table, self.universe.sizes(part.names)))
+        )
 
     def best(self, known: Knows) -> float:
         at = self._cell(known)
         cell = self.order[at]
         low, high = float(self.lowest[cell]), float(self.highest[cell])
-        part = self.below(at)
-        mass = known.believed(part.denominator)
-        before = known.believed(self.below(at - 1).numerator) if at > 0 else 0.0
-        inside = known.believed(part.numerator) - before
+        mass, before = known.believed(self.among.share), self._believed(known, at - 1)
+        inside = self._believed(known, at) - before
         where = min(1.0, max(0.0, (self.q * mass - before) / inside)) if inside > 0 else 0.5
         if self.is_whole:
             return low + max(0, math.ceil(where * (high - low + 1)) - 1)
@@ -554,8 +567,8 @@ class Quantile(Statistic):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _number("q", self.q))
-        if not 0 < self.q < 1:
-            raise InvalidInput(f"q must be above 0 and below 1. Found {self.q!r}. The median has 0.5.")
+        if not 0 <= self.q <= 1:
+            raise InvalidInput(f"q must be at least 0 and at most 1. Found {self.q!r}. The median has 0.5.")
         _require_where(self.where)
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundQuantile:

@@ -96,6 +96,11 @@ class Universe:
         """A universe for a table, from what is public for free and from the data for a stated price: ``hr.drafting.draft``."""
         return LATER["draft"](source, **how)  # type: ignore[no-any-return]
 
+    @classmethod
+    def from_schema(cls, source: Any, **how: Any) -> Universe:
+        """A universe from the schema of a database's table, a frame, a Parquet file or Arrow, for nothing: ``hr.drafting.from_schema``."""
+        return LATER["from_schema"](source, **how)  # type: ignore[no-any-return]
+
     def __getitem__(self, name: str) -> Attribute:
         try:
             return self._attributes[name]

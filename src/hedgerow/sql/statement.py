@@ -284,8 +284,9 @@ class _Reader:
         if type(node) in OF_ONE_COLUMN:
             column = self.numeric(parts(node, "this")[0])
             return OF_ONE_COLUMN[type(node)](column, self.present(column, among))
-        if isinstance(node, exp.PercentileCont | exp.Quantile | exp.ApproxQuantile):
-            this, at = parts(node, "this", "expression" if isinstance(node, exp.PercentileCont) else "quantile")
+        if isinstance(node, exp.PercentileCont | exp.PercentileDisc | exp.Quantile | exp.ApproxQuantile):
+            named = "quantile" if isinstance(node, exp.Quantile | exp.ApproxQuantile) else "expression"
+            this, at = parts(node, "this", named)
             if at is None:
                 refuse(node, "a quantile without its order")
             return self._quantile(this, at, among)

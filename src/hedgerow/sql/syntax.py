@@ -47,15 +47,30 @@ def parsed(statement: str) -> exp.Select:
     return found[0]
 
 
+def statements(text: str) -> list[str]:
+    """The statements of a text, which semicolons end: by the tokens that the parser reads, so one in a text or a comment ends none."""
+    found, start = [], 0
+    tokens = _tokens(text)
+    ends = [token.start for token in tokens if token.token_type.name == "SEMICOLON"]
+    for end in (*ends, len(text)):
+        if any(start <= token.start < end for token in tokens):
+            found.append(text[start:end].strip())
+        start = end + 1
+    return found
+
+
 def placeholders(statement: str) -> list[int]:
     """Where the words ``?`` of a statement are, by the tokens that the parser reads: one in a text or a comment is none."""
+    return [token.start for token in _tokens(statement) if token.token_type.name == "PLACEHOLDER"]
+
+
+def _tokens(text: str) -> list[Any]:
     try:
-        tokens = sqlglot.tokenize(statement, read=DIALECT)
+        return list(sqlglot.tokenize(text, read=DIALECT))
     except SqlglotError:
         raise InvalidInput(
             "A statement must be SQL. Found a text, a name or a comment that does not end. Close it."
         ) from None
-    return [token.start for token in tokens if token.token_type.name == "PLACEHOLDER"]
 
 
 def parts(node: exp.Expression, *understood: str) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from typing import final
 
 import numpy as np
 
+from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
@@ -99,6 +100,7 @@ class OfflineRelease:
     stopped: bool
 
 
+@one_thread
 def release(
     config: OfflineConfig,
     losses: Sequence[tuple[Risk, ConvexSet]],

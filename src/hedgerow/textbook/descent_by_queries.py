@@ -23,6 +23,7 @@ from typing import Any, final
 import numpy as np
 
 from hedgerow._checks import positive, whole
+from hedgerow._threads import one_thread
 from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets.convex_set import ConvexSet
@@ -263,6 +264,7 @@ def descend(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Arra
     return total / plan.steps
 
 
+@one_thread
 def minimise(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
     """θ: of one run, or the best of several by the exponential mechanism (Corollaries 15 and 16). Refused before it begins."""
     data.require((*plan.risk.loss.features, str(plan.risk.loss.target)))

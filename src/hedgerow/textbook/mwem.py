@@ -22,6 +22,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.data import exact_counts
 from hedgerow.data.source import DataSource
@@ -139,6 +140,7 @@ class MWEMRelease:
     stopped: bool
 
 
+@one_thread
 def release(
     config: MWEMConfig,
     queries: Sequence[Linear],

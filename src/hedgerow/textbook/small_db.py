@@ -22,6 +22,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._threads import one_thread
 from hedgerow.data import exact_counts
 from hedgerow.data.source import DataSource
 from hedgerow.errors import InvalidInput, TooLarge
@@ -76,6 +77,7 @@ def databases(cells: int, size: int) -> int:
     return int(count)
 
 
+@one_thread
 def release(
     queries: Sequence[Linear],
     data: DataSource,

@@ -3,10 +3,12 @@
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §3 (err). Proof: docs/proofs/private_minimum.md.
 
 Symbols: ℓ_x the loss of record x or its ``Surrogate``, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, N the most rows a table may have here, g the
-unit, K = ⌈S/g⌉, F_x(θ′) = ℓ_x(θ) − ℓ_x(θ′) rounded to whole units and held within ±K, y the minimiser found on the counts.
+unit, K and G units the most that a record can lose and gain by going from θ to another point of the set (S at most; what is
+left to gain is no more than its loss at θ where no loss is negative), F_x(θ′) = ℓ_x(θ) − ℓ_x(θ′) rounded to whole units and
+held within [−K, G], y the minimiser found on the counts.
 
 The value is V = Σ D(x)·F_x(y) (and n times what the surrogate's ridge adds, the same for every record), in whole numbers.
-For a fixed θ′ one row moves such a sum by at most 2K units, or K where rows come and go; so the supremum over θ′ moves by no
+For a fixed θ′ one row moves such a sum by at most K + G units, or the larger of them where rows come and go; so the supremum over θ′ moves by no
 more. V is below it by at most the solver's gap and twice N times what rounding a record's loss may hide: these are added
 to what is billed. Where n is private, V is held below K·(N − n), which moves by K a row and is zero from N rows on: so no
 promise is needed about larger tables, and for tables of up to N/2 rows nothing changes.
@@ -25,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._types import Array
-from hedgerow.convex.bound_loss import Risk
+from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.private_minimum import Surrogate, certain_value, minimiser
 from hedgerow.privacy.budget import Budget
@@ -44,7 +46,8 @@ class Excess:
     surrogate: Surrogate
     theta: Array
     unit: float  # g, a power of two
-    bound: int  # K
+    bound: int  # K, the larger of the two
+    gain: int  # G
     penalty: int  # the most units that the ridge adds for a row
     rows: float  # N
     private_rows: bool
@@ -55,7 +58,7 @@ class Excess:
     @property
     def most(self) -> int:
         """Units by which one row moves V."""
-        one = self.bound + self.penalty if self.private_rows else 2 * self.bound
+        one = self.bound + self.penalty if self.private_rows else self.bound + self.gain
         return one + math.ceil((self.gap + 2 * self._hidden) / self.unit)
 
     @property
@@ -79,7 +82,7 @@ class Excess:
         with np.errstate(all="ignore"):
             each = np.nan_to_num((self.surrogate.losses(self.theta) - self.surrogate.losses(found)) / self.unit)
             added = self.surrogate.ridge / 2 * (self.theta @ self.theta - found @ found) / self.unit
-        F = np.clip(np.rint(each), -self.bound, self.bound).astype(np.int64)
+        F = np.clip(np.rint(each), -self.bound, self.gain).astype(np.int64)
         penalty = min(max(round(float(np.nan_to_num(added))), -self.penalty), self.penalty)
         V = max(_dot(counts, F, n * self.bound) + n * penalty, 0)
         return min(V, self.bound * math.floor(self.rows - n)) if self.private_rows else V
@@ -117,13 +120,33 @@ def _planned(
     if not (S / N > 1e-290 and N * surrogate.evaluated <= HIDDEN * S and N <= 2**45):
         return None
     unit = grid_at_most(HIDDEN * S / N)
-    bound, penalty = math.ceil(S * (1 + 2.0**-40) / unit), math.ceil(error / 2 / unit) + 1
+    loses, gains = _range(surrogate, theta, S)
+    bound, gain = (math.ceil(most * (1 + 2.0**-40) / unit) for most in (max(loses, gains), gains))
+    penalty = math.ceil(error / 2 / unit) + 1
     for share in shares:
         gap = share * budget.bounded(S)
         if certain_value(surrogate, gap / N):
             below = gap + rows * (surrogate.evaluated + unit + error)
-            return Excess(surrogate, theta, unit, bound, penalty, float(N), private, gap, below)
+            return Excess(surrogate, theta, unit, bound, gain, penalty, float(N), private, gap, below)
     return None
+
+
+def _range(surrogate: Surrogate, theta: Array, S: float) -> tuple[float, float]:
+    """The most that a record's loss can rise and fall from θ to any point of the set: S, or less by what losses there are.
+
+    φ is convex, so largest at an end of the predictor's range; rounding a kink adds at most half its width. What all
+    records share, the ridge, may rise and fall by all of it.
+    """
+    risk, over = surrogate.risk, surrogate.over
+    if not isinstance(risk, GlmRisk) or risk.outputs or risk.loss.labels == "count":
+        return S, S
+    radius = over.radius_l2(risk.dimension)
+    shared = risk.loss.ridge / 2 * radius * radius + surrogate.width / 2
+    ends = np.array(risk.predictor_range(over))[:, None]
+    largest = float(risk.loss.value(ends, risk.labels[None, :]).max())
+    now = risk.loss.value(risk.predictor(theta), risk.label()) * risk.mask()
+    loses, gains = largest - float(now.min()) + shared, float(now.max()) + shared
+    return (min(S, loses), min(S, gains)) if math.isfinite(loses + gains) else (S, S)
 
 
 def in_rows(excess: Excess, counts: NDArray[np.int64], finest: float) -> float:

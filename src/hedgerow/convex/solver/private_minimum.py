@@ -43,7 +43,7 @@ from hedgerow.convex.solver.weighted_cells import (
     rounded_smoothness,
 )
 
-MOST_WORK, MOST_STEPS = 3 * 10**8, 10**5  # cells × steps, and steps, that a proven method may take
+MOST_WORK, MOST_STEPS = 2 * 10**9, 10**5  # cells × steps, and steps, that a proven method may take
 NARROWER = 0.2  # from one rounding of a kink to the next
 CHECKED = 10  # steps between two looks at the proof
 ULP = 2.0**-52

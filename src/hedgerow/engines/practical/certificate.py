@@ -2,30 +2,41 @@
 
 Proof: docs/proofs/certificate.md. Symbols: H the hypothesis' tables when it was made, N the data's counts, ñ the rows.
 
-    E(C, k) = max over sets t of k attributes in a public family, over questions q of class C on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
+    T    = max over sets t of up to three attributes in a public family, over products q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q)
+    A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
 
-G_t is ñ·H_t rounded to whole steps of a public power of two. One row moves every term by at most 1, and so their maximum: each of the
-few E is drawn once with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
-errs by at most that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
+G_t is ñ·H_t rounded to whole steps of a public power of two, and a_t(q) what is expected of q by public quantities (``expected_errors``): one
+number so gives each question a bar of its own size. One row moves every term by at most 1, and so their maximum: T and
+the A are drawn once each with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
+errs by at most what it is allowed, that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
 
-*Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, each set alike. A row
-is in few of these boxes, so that it moves the mean by far less than 1. It is an average over questions and bounds none.
+*Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or on all where each is
+covered, each set alike. A row is in few of these boxes, so that it moves the mean by far less than 1. It is an average over questions and
+bounds none. It is drawn first, and what is expected of a question is in proportion to it.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from statistics import NormalDist
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.largest_errors import Class, Steps, boxes_with, largest_errors, sum_of_errors, work
+from hedgerow.engines.practical.expected_errors import MOST_SUM, Allowed, allowed, usual
+from hedgerow.engines.practical.largest_errors import (
+    Steps,
+    boxes_with,
+    half_distance,
+    largest_error,
+    sum_of_errors,
+    work,
+)
 from hedgerow.engines.practical.measurement import Rows, varying
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
@@ -33,22 +44,24 @@ from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_values import Json
 
 LARGEST = 3  # attributes of a set
 MOST_WORK = 3e8  # additions for all sets of one size: less than a second
-MOST_CELLS, MOST_SETS, MOST_LISTED = 3_000_000, 3_000, 60_000  # of one size
+MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # of one size
+MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # all pairs of 100 attributes
 AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
 HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
-SHARES: dict[Class, float] = {"products": 1.0, "any": 0.04}  # of what is spent, for each number
-DOUBTS: dict[Class, float] = {"products": 6.0, "any": 1.0}  # of β
-TYPICAL = 0.35  # of what is spent, as SHARES
+Class = Literal["products", "any"]
+SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013}  # of what is spent, for each number
+DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # of β
+TYPICAL = 0.3  # of what is spent, as SHARES
 FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows
 WEIGHT_BITS = 40  # of the weight of a box in the typical error
 FINE = 2.0**-8  # of its sensitivity: the grid of the typical error
-MOST_STEPS, MOST_SUM = 2**53, 2**60
+MOST_STEPS = 2**53
 WHY = "certificate"
 
 
@@ -74,7 +87,8 @@ class Limit:
     """All questions of a class on ``sets`` of the ``of`` sets of so many attributes err by at most ``bar``, of the rows.
 
     ``kind``: "products" are of an interval of each ordered attribute and a set of values of each other one, or of a number that
-    rises or falls along one of them; "any" are of any weights. ``beta``: with what probability it may fail.
+    rises or falls along one of them, and most of them have narrower bars; "any" are of any weights. ``beta``: with what probability it may
+    fail, those of products all at once.
     """
 
     kind: Class
@@ -89,8 +103,9 @@ class Limit:
 class Certificate:
     """What holds for every question of a kind, asked or not, about the hypothesis as it was when the session was opened.
 
-    ``typical``: the mean error of a box of up to three attributes that nothing measured: no bound. None where all were.
-    ``beta_of_rows``: with what probability what is known of the number of rows may fail, where that is private.
+    ``typical``: the mean error of a box of up to three attributes that nothing measured, or of all where each was measured: no
+    bound. None where they were too many. ``beta_of_rows``: with what probability what is known of the number of rows may fail,
+    where that is private.
     """
 
     limits: tuple[Limit, ...]
@@ -100,7 +115,9 @@ class Certificate:
     @property
     def beta(self) -> float:
         """The probability that any of it fails."""
-        return math.fsum(limit.beta for limit in self.limits) + self.beta_of_rows
+        products = max((limit.beta for limit in self.limits if limit.kind == "products"), default=0.0)
+        others = math.fsum(limit.beta for limit in self.limits if limit.kind == "any")
+        return products + others + self.beta_of_rows
 
     def __str__(self) -> str:
         products = [limit for limit in self.limits if limit.kind == "products"]
@@ -113,7 +130,7 @@ class Certificate:
         usual = "" if self.typical is None else f" Typically they err by {self.typical:.1g}: an average, no bound."
         return (
             f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, asked or not, are "
-            f"within {bars} of the table's; and questions of any weights within {anything:.2g}.{usual}"
+            f"within {bars} of the table's, most of them far closer; and questions of any weights within {anything:.2g}.{usual}"
         )
 
 
@@ -124,15 +141,19 @@ class Certified:
         self.hypothesis, self.rows, self._universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
         self.rounding: dict[Names, float] = {}  # how far the steps are from what they stand for, in rows
-        self.limits: dict[tuple[Class, int], float] = {}  # in rows
+        self.bits = 0  # of a step
         self.typical: float | None = None  # in rows
+        self.margin = math.inf  # by how many rows an error may exceed what is allowed
+        self.anything: dict[int, float] = {}  # how many rows any weights may be off, by the number of attributes
+        self._allowed: dict[Names, list[Allowed]] = {}
         self.certificate: Certificate | None = None
 
     @classmethod
     def restored(cls, known: Known, record: Json) -> Certified:
         """What ``state`` described, of what was known when it was made."""
         made = cls(known, small_sets(known))
-        made.limits = {(kind, size): rows for kind, size, rows in record["limits"]}
+        made.margin, made.bits = record["margin"], record["bits"]
+        made.anything = {size: rows for size, rows in record["anything"]}
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
         made.typical = record["typical"]
         stated = tuple(Limit(*fields) for fields in record["stated"])
@@ -144,7 +165,9 @@ class Certified:
         """All that was released and what follows from it, public and as JSON."""
         assert self.certificate is not None
         return {
-            "limits": [[kind, size, rows] for (kind, size), rows in self.limits.items()],
+            "margin": self.margin,
+            "bits": self.bits,
+            "anything": [[size, rows] for size, rows in self.anything.items()],
             "rounding": [self.rounding[names] for names in sorted(self.family)],
             "typical": self.typical,
             "stated": [list(astuple(limit)) for limit in self.certificate.limits],
@@ -155,8 +178,16 @@ class Certified:
         """The table that was certified."""
         return self.hypothesis.marginal(names)
 
-    def stepped(self, names: Names, bits: int) -> Steps:
+    def allowed(self, names: Names, *, keep: bool = True) -> list[Allowed]:
+        """What is expected of the questions on these attributes: public, and fixed once the typical error is drawn."""
+        found = self._allowed.get(names) or allowed(self.believed(names), self.typical or 0.0, self.bits)
+        if keep:
+            self._allowed[names] = found
+        return found
+
+    def stepped(self, names: Names) -> Steps:
         """ñ times that table in whole steps; by how many rows a question's value differs is kept."""
+        bits = self.bits
         expected = np.ldexp(self.rows.estimate * self.believed(names), bits)
         steps = np.clip(np.rint(expected), 0, MOST_SUM // expected.size)
         off = steps - expected
@@ -167,27 +198,76 @@ class Certified:
         """How many rows the true count of each query on ``names`` may be from ñ times its certified answer."""
         if names not in self.family:
             return np.full(len(queries), math.inf)
-        size = len(names)
-        products = self.limits["products", size] * self._products(names, queries)
-        anything = self.limits["any", size]
-        if (products > anything).any():
+        pieces = self._products(names, queries)
+        reach: Array = np.full(len(queries), math.inf)
+        for each in self.allowed(names):
+            steps = each.table
+            on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
+            reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)
+        anything = self.anything[len(names)]
+        if (reach > anything).any():
             public = self.rows.low == self.rows.high  # then what is added to all weights changes nothing
             spread = [float(q.table.max() - (q.table.min() if public else 0.0)) for q in queries]
-            products = np.minimum(products, anything * np.array(spread))
-        reach: Array = products + self.rounding[names]
+            reach = np.minimum(reach, anything * np.array(spread))
+        reach += self.rounding[names]
         return reach
 
-    def cells(self, names: Names) -> float:
+    def cells(self, names: Names) -> Array:
         """The same of each cell of a table."""
+        reach: Array = np.full(self._universe.sizes(names), math.inf)
         if names not in self.family:
-            return math.inf
-        return self.limits["products", len(names)] + self.rounding[names]
+            return reach
+        for each in self.allowed(names):
+            on_cells = 0.0 if each.table is None else self._rows_of(each.table)
+            reach = np.minimum(reach, self._of_product(each) + on_cells)
+        reach = np.minimum(reach, self.anything[len(names)])
+        reach += self.rounding[names]
+        return reach
+
+    def flat(self, names: Names) -> float:
+        """How many rows any product on these attributes may be off, whichever cells it is about."""
+        return (
+            min(self._of_product(each) for each in self.allowed(names, keep=False) if each.table is None)
+            + self.rounding[names]
+        )
+
+    def _of_product(self, each: Allowed) -> float:
+        """Of one product, beside what its cells are allowed; sums of products have it once for each."""
+        return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)
+
+    def _rows_of(self, steps: Steps | Array) -> Array:
+        rows: Array = np.ldexp(np.asarray(steps, dtype=float), -self.bits)
+        return rows
+
+    def usual(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """How many rows such queries are off in the mean, as a guess; NaN where nobody knows. No bound."""
+        roots = self._roots(names)
+        return self._usual(
+            names, np.full(len(queries), math.nan) if roots is None else answer_all(queries, lambda _: roots)
+        )
+
+    def usual_cells(self, names: Names) -> Array:
+        """The same of each cell of a table."""
+        roots = self._roots(names)
+        return self._usual(names, np.full(self._universe.sizes(names), math.nan) if roots is None else roots)
+
+    def _roots(self, names: Names) -> Array | None:
+        if self.typical is None or names not in self.family:
+            return None
+        roots: Array = np.sqrt(np.maximum(self.believed(names), 0.0))
+        return roots
+
+    def _usual(self, names: Names, parts: Array) -> Array:
+        if self.typical is None or names not in self.family:
+            return parts
+        rows: Array = self.typical * usual(self.believed(names), _ordered(self._universe, names), parts)
+        return rows
 
     def distance(self, names: Names) -> float:
         """How many rows the true counts may be from those certified in ℓ1."""
         if names not in self.family:
             return math.inf
-        return 2 * (self.limits["any", len(names)] + self.rounding[names])
+        return 2 * (self.anything[len(names)] + self.rounding[names])
 
     def _products(self, names: Names, queries: Sequence[Linear]) -> Array:
         """Of how many products, by weight, each query is the sum.
@@ -223,31 +303,43 @@ def certified(data: DataSource, noise: Noise, known: Known, allowance: Allowance
     if not family:
         return None
     plan = _planned(known, family, allowance, beta)
-    if quantile(plan.events[0], plan.doubts[0]) > HELPS * known.rows.low:
+    if quantile(plan.margin, plan.doubts["products"]) > HELPS * known.rows.low:
         return None
     found = Certified(known, family)
+    found.bits = plan.bits
     try:
         receipt = allowance.charge(*plan.events, why=WHY)
     except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
         return None
-    largest, total = _scanned(data, found, family, plan)
-    attributes, limits = len(varying(known.universe, known.universe.names)), []
-    for (kind, size), event, doubt in zip(plan.numbers, plan.events, plan.doubts, strict=False):
-        exact = math.ldexp(min(largest[kind, size], MOST_STEPS), -plan.bits)
-        upper = max(0.0, float(noise.add(exact, receipt))) + quantile(event, doubt)
-        found.limits[kind, size] = upper
-        of = math.comb(attributes, size)
-        away = upper + max(found.rounding[names] for names in family[size]) + known.rows.off
-        limits.append(Limit(kind, size, away / known.rows.low, len(family[size]), of, doubt))
-    if plan.weights:
-        mean = rounded_mean(total, plan.bits, plan.events[-1].grid)
+    differences = _scanned(data, found, family)
+    total, farthest = _of_all(data.universe, differences(), family, plan.weights)
+    if plan.mean is not None:
+        mean = rounded_mean(total, plan.bits, plan.mean.grid)
         found.typical = max(0.0, float(noise.add(mean, receipt)))
-    found.certificate = Certificate(
+    exceeding = math.ldexp(
+        max(-MOST_STEPS, min(_exceeding(data.universe, found, differences()), MOST_STEPS)), -plan.bits
+    )
+    found.margin = float(noise.add(exceeding, receipt)) + quantile(plan.margin, plan.doubts["products"])
+    for size, event in plan.anything.items():
+        exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
+        found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
+    found.certificate = _stated(known, found, family, plan)
+    return found
+
+
+def _stated(known: Known, found: Certified, family: dict[int, list[Names]], plan: _Plan) -> Certificate:
+    attributes, limits = len(varying(known.universe, known.universe.names)), []
+    kinds: tuple[Class, ...] = ("products", "any")
+    for kind, (size, sets) in itertools.product(kinds, family.items()):
+        of_any = found.anything[size] + max(found.rounding[names] for names in sets)
+        rows = min(of_any, max(found.flat(names) for names in sets)) if kind == "products" else of_any
+        bar = (rows + known.rows.off) / known.rows.low
+        limits.append(Limit(kind, size, bar, len(sets), math.comb(attributes, size), plan.doubts[kind]))
+    return Certificate(
         tuple(limits),
         None if found.typical is None else found.typical / known.rows.estimate,
-        0.0 if allowance.budget.neighbours == "replace" else beta,  # as much as the bars have, by which n is known
+        0.0 if known.rows.low == known.rows.high else plan.beta,  # as much as the bars have, by which n is known
     )
-    return found
 
 
 # What is public: the family, the steps and the noise
@@ -267,7 +359,7 @@ def small_sets(known: Known) -> dict[int, list[Names]]:
         additions, cells = 0.0, 0
         for t in sorted(every, key=lambda t: (_work(universe, t), t)):
             additions, cells = additions + _work(universe, t), cells + universe.cells(t)
-            if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS:
+            if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS[size]:
                 break
             taken.append(t)
         if taken:
@@ -285,28 +377,42 @@ def _ordered(universe: Universe, names: Names) -> list[bool]:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The numbers to be drawn, in order, with their noise and part of β; the mean of boxes comes last, if there is one."""
+    """The noise of the numbers to be drawn: of the mean of boxes, if there is one, of T, and of A by the number of attributes."""
 
-    numbers: list[tuple[Class, int]]
-    events: list[Laplace | Gaussian]
-    doubts: list[float]
+    mean: Laplace | Gaussian | None
+    margin: Laplace | Gaussian
+    anything: dict[int, Laplace | Gaussian]
     weights: dict[Names, int]
+    doubts: dict[Class, float]
+    beta: float
     bits: int
+
+    @property
+    def events(self) -> list[Laplace | Gaussian]:
+        """In the order in which they are drawn."""
+        return [*([] if self.mean is None else [self.mean]), self.margin, *self.anything.values()]
 
 
 def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta: float) -> _Plan:
-    kinds: tuple[Class, ...] = ("products", "any")
-    numbers = [(kind, size) for kind in kinds for size in family]
-    weights = mean_weights(known.universe, [t for sets in family.values() for t in sets if not known.measures(t)])
-    shares = [SHARES[kind] for kind, _ in numbers] + ([TYPICAL] if weights else [])
-    parts = [amount.part(share / math.fsum(shares) * (1 - 1e-9)) for share in shares]
+    sets = [t for sets in family.values() for t in sets]
+    weights = mean_weights(known.universe, [t for t in sets if not known.measures(t)] or sets)
+    whole = SHARES["products"] + len(family) * SHARES["any"] + (TYPICAL if weights else 0.0)
+    of_mean, of_margin, of_any = (
+        amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, SHARES["products"], SHARES["any"])
+    )
     one = amount.budget.linear()
-    bits = step_bits(known.rows, max(_scale(part.noise(one, one)) for part in parts))
-    events = [part.noise(one, one, 2.0**-bits) for part in parts[: len(numbers)]]
-    if weights:
-        events.append(_mean_noise(parts[-1], mean_sensitivity(known.universe, weights, amount.budget)))
-    doubts = [DOUBTS[kind] for kind, _ in numbers]
-    return _Plan(numbers, events, [beta * doubt / math.fsum(doubts) for doubt in doubts], weights, bits)
+    bits = step_bits(known.rows, _scale(of_any.noise(one, one)))
+    mean = _mean_noise(of_mean, mean_sensitivity(known.universe, weights, amount.budget)) if weights else None
+    doubt = beta / (DOUBTS["products"] + len(family) * DOUBTS["any"])
+    return _Plan(
+        mean,
+        of_margin.noise(one, one, 2.0**-bits),
+        {size: of_any.noise(one, one, 2.0**-bits) for size in family},
+        weights,
+        {kind: doubt * part for kind, part in DOUBTS.items()},
+        beta,
+        bits,
+    )
 
 
 def step_bits(rows: Rows, scale: float) -> int:
@@ -362,21 +468,45 @@ def _mean_noise(amount: Amount, exact: float) -> Laplace | Gaussian:
 # What is private: the tables
 
 
-def _scanned(
-    data: DataSource, found: Certified, family: dict[int, list[Names]], plan: _Plan
-) -> tuple[dict[tuple[Class, int], int], int]:
-    """The largest errors in whole steps, and the weighted sum of those of all boxes. Many tables in one scan."""
-    largest: dict[tuple[Class, int], int] = {number: 0 for number in plan.numbers}
-    total = 0
+def _differences(data: DataSource, found: Certified, family: dict[int, list[Names]]) -> Iterator[tuple[Names, Steps]]:
+    """N_t − G_t in whole steps. Many tables in one scan."""
     for some in _chunks(data.universe, [t for sets in family.values() for t in sets]):
         for names, counts in zip(some, data.marginals(some), strict=True):
-            ordered = _ordered(data.universe, names)
-            difference = (counts << plan.bits) - found.stepped(names, plan.bits)
-            for kind, error in largest_errors(difference, ordered).items():
-                largest[kind, len(names)] = max(largest[kind, len(names)], error)
-            if names in plan.weights:
-                total += plan.weights[names] * sum_of_errors(difference, ordered)
-    return largest, total
+            yield names, (counts << found.bits) - found.stepped(names)
+
+
+def _scanned(
+    data: DataSource, found: Certified, family: dict[int, list[Names]]
+) -> Callable[[], Iterable[tuple[Names, Steps]]]:
+    """The same, to be gone through twice: kept between where they fit, by public sizes."""
+    if sum(data.universe.cells(t) for sets in family.values() for t in sets) > AT_ONCE:
+        return lambda: _differences(data, found, family)
+    kept = list(_differences(data, found, family))
+    return lambda: kept
+
+
+def _of_all(
+    universe: Universe,
+    differences: Iterable[tuple[Names, Steps]],
+    family: dict[int, list[Names]],
+    weights: dict[Names, int],
+) -> tuple[int, dict[int, int]]:
+    """The weighted sum of the errors of all boxes, and the largest error of any weights on so many attributes."""
+    total, farthest = 0, dict.fromkeys(family, 0)
+    for names, difference in differences:
+        farthest[len(names)] = max(farthest[len(names)], half_distance(difference))
+        if names in weights:
+            total += weights[names] * sum_of_errors(difference, _ordered(universe, names))
+    return total, farthest
+
+
+def _exceeding(universe: Universe, found: Certified, differences: Iterable[tuple[Names, Steps]]) -> int:
+    """By how much the largest error exceeds what is allowed; −a_t(q) is the largest of its lines', as a_t(q) is the least of them."""
+    return max(
+        largest_error(difference, _ordered(universe, names), each.table) - each.offset
+        for names, difference in differences
+        for each in found.allowed(names, keep=False)
+    )
 
 
 def _chunks(universe: Universe, sets: Sequence[Names]) -> Iterator[list[Names]]:

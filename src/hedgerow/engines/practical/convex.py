@@ -5,8 +5,8 @@ Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3.
 Symbols: D the data and D̂ the hypothesis, as fractions on the risk's attributes; θ̂ = argmin ℓ_D̂; err(D, θ) =
 ℓ_D(θ) − min ℓ_D; S the scale of the loss; τ what the solver may leave, per row; g(x) = ∇ℓ_x(θ̂), v = θ − θ̂.
 
-A free answer is θ̂. Its bar is the excess risk that the measured tables leave possible (``excess_bound``). Where that is
-not enough,
+A free answer is θ̂. Its bar is the excess risk that the measured tables leave possible (``excess_bounds``), or that of a question
+which was declared in the workload (``convex_certificate``). Where that is not enough,
 
     the guard   compares n·err(D, θ̂)/(2S), which one row moves by at most 1, with the threshold it has for counts, and
     within=     measures n·err(D, θ̂), which one row moves by 2S (S where rows come and go). If the released value is not
@@ -30,11 +30,13 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.losses.families import Squared
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import Excess, excess_of, in_rows, per_row
 from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.excess_bounds import excess_bound
+from hedgerow.engines.practical.convex_certificate import CertifiedLosses
+from hedgerow.engines.practical.excess_bounds import coefficient_bounds, free_answer
 from hedgerow.engines.practical.guard import Watch
 from hedgerow.engines.practical.knowledge import Knowledge
 from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS
@@ -66,9 +68,10 @@ class Convex:
         purchases: Purchases,
         watch: Watch | None,
         vouched: tuple[Custom, ...],
+        certified: CertifiedLosses,
     ) -> None:
         self._data, self._noise, self._known, self._purchases = data, noise, knowledge, purchases
-        self._watch, self._vouched = watch, vouched
+        self._watch, self._vouched, self._certified = watch, vouched, certified
         self._ledger = purchases.ledger
 
     def answer(self, query: BoundMinimize, within: float | None) -> Estimate:
@@ -79,20 +82,26 @@ class Convex:
             within is None and self._watch is not None and self._watch.is_on and query.scale
         ):  # a set of one point has none
             return self._guarded(self._watch, query, theta, error)
-        return _estimate(theta, error)
+        return self._estimate(query, theta, error)
 
     def quoted(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
         """The free answer, and the price of measuring how good it is, where ``within`` asks for that: what is taught costs more."""
         theta, error = self._free(query)
         if within is None or error <= within:
-            return _estimate(theta, error), 0.0
-        return _estimate(theta, within), self._ledger.budget.cost(self._check(query, theta, within)[1])
+            return self._estimate(query, theta, error), 0.0
+        return self._estimate(query, theta, within), self._ledger.budget.cost(self._check(query, theta, within)[1])
 
     def _free(self, query: BoundMinimize) -> tuple[Array, float]:
-        found, marginal = query.fitted(self._known.hypothesis)
-        distance = self._known.distance(query.attributes, marginal)
-        variation = self._known.variation(query.attributes, marginal)
-        return found.theta, excess_bound(query, marginal, found, distance, variation)
+        found, error = free_answer(self._known, query)
+        declared = self._certified.get(query)
+        if declared is not None and declared[1] < error:
+            return declared
+        return found.theta, error
+
+    def _estimate(self, query: BoundMinimize, theta: Array, error: float, source: Source = "hypothesis") -> Estimate:
+        least = self._known.least(query.attributes) if type(getattr(query.risk, "loss", None)) is Squared else None
+        each = coefficient_bounds(query, theta, error, least)
+        return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)
 
     # The guard
 
@@ -102,18 +111,18 @@ class Convex:
         unit = budget.bounded(query.scale)  # of err: what counts as one row of a linear query
         excess = self._excess(query, theta, SURROGATE * guard.promise * unit)
         if excess is None or error <= guard.promise * unit:
-            return _estimate(theta, error)
+            return self._estimate(query, theta, error)
         watch.ready()
         if not watch.is_above(in_rows(excess, self._data.marginal(query.attributes), FINEST)):
             most = 1.5 * guard.config.threshold + 3 * FINEST  # 3w, the threshold being 2w on the grid
             row = per_row(excess, FINEST) * excess.unit
             promised = (most * row + excess.below) / self._known.rows.low
-            return _estimate(theta, min(error, promised))
+            return self._estimate(query, theta, min(error, promised))
         allowance = min(guard.share * budget.total / guard.config.rounds, self._ledger.remaining)
         if allowance > 0:
             self._teach(query, theta, allowance)
             theta, error = self._free(query)
-        return _estimate(theta, error, "measured")
+        return self._estimate(query, theta, error, "measured")
 
     # Buying
 
@@ -135,7 +144,7 @@ class Convex:
             theta, error = self._free(query)
             if proposed is not None:
                 theta, error = proposed, math.inf
-        return _estimate(*best, "measured")
+        return self._estimate(query, *best, "measured")
 
     def _excess(self, query: BoundMinimize, theta: Array, error: float) -> Excess | None:
         """How err of a public θ is computed on the data; None where that is not sure to be right for every table."""
@@ -223,7 +232,3 @@ class Convex:
             theta = query.over.project(theta - step * noisy / n)
             total += theta if k >= STEPS // 2 else 0.0
         return query.over.project(total / (STEPS - STEPS // 2))
-
-
-def _estimate(theta: Array, error: float, source: Source = "hypothesis") -> Estimate:
-    return Estimate(theta, error if math.isfinite(error) else None, source)

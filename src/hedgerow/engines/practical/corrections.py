@@ -40,10 +40,12 @@ RIDGE_FLOOR = 0.2
 STANDS_OUT = 3.0  # deviations by which a count above its prior is believed itself
 
 
-def ridge(rows: float, prior: Array, counts: Array, variance: float, trust: float = 1.0) -> Array:
-    """How much each count is drawn to its prior (``log_linear``): one that stands far above it is not."""
+def ridge(
+    rows: float, prior: Array, counts: Array, variance: float, trust: float = 1.0, stands_out: float = STANDS_OUT
+) -> Array:
+    """How much each count is drawn to its prior (``log_linear``): one that stands so many deviations above it is not."""
     sd = math.sqrt(variance)
-    believed = np.maximum(np.maximum(rows * prior, counts - STANDS_OUT * sd), 0.01 * sd)
+    believed = np.maximum(np.maximum(rows * prior, counts - stands_out * sd), 0.01 * sd)
     return np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd)
 
 

@@ -22,8 +22,11 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.certificate import Certificate, Certified, certified
+from hedgerow.engines.practical.ahead import Ahead, is_countable
+from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
+from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified, certified
 from hedgerow.engines.practical.convex import Convex
+from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
@@ -38,12 +41,13 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import LARGEST_TABLE, Linear
+from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 
 CERTIFICATE = {"rho": 0.05, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
+LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
 
 class Practical:
@@ -58,6 +62,7 @@ class Practical:
         knowledge: Knowledge,
         guard: Guard | None,
         vouched: Collection[Custom] = (),
+        losses: CertifiedLosses | None = None,
         state: Json = None,
         opened: Json = None,
     ) -> None:
@@ -69,7 +74,9 @@ class Practical:
         self._watch = None if guard is None else Watch(guard, ledger, noise)
         if state is not None and self._watch is not None:
             self._watch.resume((), tops=state["tops"])
-        self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched))
+        self._ahead = Ahead(data, self.knowledge)
+        certified = CertifiedLosses() if losses is None else losses
+        self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched), certified)
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -104,20 +111,25 @@ class Practical:
         return [_estimate(*each) for each in zip(values.tolist(), errors.tolist(), usual.tolist(), strict=True)]
 
     @one_at_a_time
+    def expect(self, queries: Sequence[Linear]) -> None:
+        promise = 1.0 if self._watch is None else self._watch.guard.promise
+        self._ahead = Ahead(self._data, self.knowledge, queries, promise)
+
+    @one_at_a_time
     def believed(self, query: Linear) -> float:
         return self.knowledge.answer(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        value, error = self.knowledge.free(query, within)
+        found = self._ahead.free(query) if within is None else None
+        value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and error > within * (1 + 1e-9):
             return self._bought([self._wanted(query, within)])[0]
-        watch, usual = self._watch, float(self.knowledge.typical([query])[0])
+        watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.usual
         if within is not None:  # met for free: what a guard says is not of an answer that was moved to meet it
             return _estimate(value, error, usual)
-        countable = math.prod(query.shape) <= LARGEST_TABLE  # of any more attributes there is no table to compare with
-        if watch is not None and watch.is_on and error > watch.guard.promise and countable:
-            if watch.is_above(self._gap(query)):
+        if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
+            if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
@@ -150,7 +162,7 @@ class Practical:
         if within is None or errors.max() <= within * (1 + 1e-9):
             return _table(values, errors, "hypothesis", usual)
         names = varying(self._data.universe, table.attributes)
-        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(usual.flat[0])
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
         self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
         return _table(values, errors, "measured", usual)
@@ -206,7 +218,7 @@ class Practical:
         }
 
     def _gap(self, query: Linear) -> float:
-        """By how much the count differs from the hypothesis', in rows; one row moves it by at most 1. Private."""
+        """``ahead.gaps`` of one. Private."""
         query, known = exact.on_grid(self._data.universe, query), self.knowledge
         step = exact.step_of(query, known.grid)
         believed = exact.nearest(known.rows.estimate * known.answer(query), step)
@@ -250,7 +262,7 @@ class Quote:
         known, universe = self._engine.knowledge, self._engine.hypothesis.universe
         values, errors = known.table(table.attributes, within)
         if within is not None and errors.max() > within * (1 + 1e-9):
-            spread = _spread(known.typical_cells(table.attributes).flat[0])
+            spread = _spread(float(known.typical_cells(table.attributes).mean()))
             cell = self._engine._purchases.cell(varying(universe, table.attributes))
             self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
             errors = np.minimum(errors, within)
@@ -295,14 +307,16 @@ def prefitted(
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
     budget = ledger.budget
     rows = float(data.rows) if budget.neighbours == "replace" else None
-    wanted = attribute_sets(data.universe, workload)
+    wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
     if planned is not None and reserve + 2 * planned.share >= 1:  # the owner reserves what a guard would take
         planned = None
     kept = (guard or 0.0) if planned is None else planned.share
     share = 1 - reserve - 2 * kept  # as much again for what the guard finds
     allowance = Allowance(ledger, share * budget.total)
-    certifying = allowance.carve(CERTIFICATE[budget.currency] * allowance.left if certify else 0.0)
+    whole = allowance.left
+    certifying = allowance.carve(CERTIFICATE[budget.currency] * whole if certify else 0.0)
+    of_losses = allowance.carve(LOSSES[budget.currency] * whole if certify and declared else 0.0)
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
@@ -313,25 +327,35 @@ def prefitted(
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
             planned = planned_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
+        if of_losses.left > 0:  # a half for what was measured and certified, a half for the declared losses
+            doubt /= 2
         if state is None:
             known = certified_knowledge(data, noise, learned, certifying, doubt)
+            losses = (
+                certified_losses(data, noise, known, declared, of_losses, doubt, vouched)
+                if of_losses.left > 0
+                else CertifiedLosses()
+            )
         else:
             known = restored_knowledge(data, learned, doubt, rows, state)
+            losses = CertifiedLosses.restored(declared, state["opened"]["losses"])
     if state is not None:
         opened = state["opened"]
     elif not ledger.keeps_state:
         opened = None
-    elif known.certified is None:
-        opened = {"rows": estimate, "certified": None}
     else:
-        opened = {"rows": estimate, "certified": known.certified.state(), "learned": learned.state()}
-    return Practical(data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, state=state, opened=opened)
+        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared)}
+        if known.certified is not None:
+            opened |= {"certified": known.certified.state(), "learned": learned.state()}
+    return Practical(
+        data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened
+    )  # fmt: skip
 
 
 def prefit(
     data: DataSource,
     noise: Noise,
-    workload: dict[Names, float],
+    workload: Asked,
     allowance: Allowance,
     rows: float | None,
     model_cells: int,
@@ -368,16 +392,28 @@ def restored_knowledge(data: DataSource, learned: Learned, beta: float, rows: fl
     return known
 
 
-def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[Names, float]:
+def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:
+    """The convex questions of a workload, in its order."""
+    if workload is None or isinstance(workload, Workload):
+        return []
+    return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
+
+
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
     """The attribute sets a workload asks about, with how often.
 
     By default all sets of up to three attributes, weighted so that questions about one, two and three are asked alike.
     """
     if workload is None:
-        orders = [list(itertools.combinations(universe.names, k)) for k in (1, 2, 3)]
-        return {names: 1 / len(sets) for sets in orders for names in sets}
+        return EverySmallSet(universe)
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[Names, float] = {}
-    for names in (names for query in chosen for names in bound_to(query, universe).tables if names):
-        sets[names] = sets.get(names, 0.0) + 1.0
-    return sets
+    for query in chosen:
+        bound = bound_to(query, universe)
+        tables, each = [names for names in bound.tables if names], 1.0
+        if isinstance(bound, BoundMinimize) and len(bound.attributes) > LARGEST:  # what its risk depends on first
+            tables = list(itertools.combinations(bound.attributes, LARGEST))
+            each /= len(tables)
+        for names in tables:
+            sets[names] = sets.get(names, 0.0) + each
+    return Listed(universe, sets)

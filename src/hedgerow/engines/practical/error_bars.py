@@ -6,11 +6,12 @@ noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n is known)
 
 The bars hold together, for every question an adaptive analyst may choose after seeing everything. Measurement j has
 the share β_j = 6β/(π²j²) of the failure probability, fixed before its noise is drawn; a union bound over the three
-nested classes below, each taken over every subset A of the measured attributes, makes its noise small for all q of a
+classes below, each taken over every subset A of the measured attributes, makes its noise small for all q of a
 class at once (docs/proofs/error_bars.md):
 
-    runs      a product of circular runs of cells (intervals, single values and their negations); at most Π m(m+1)
-    products  a product of arbitrary sets of cells; at most Π 2^m
+    products  a set of cells of each attribute; a set that is one of few of its kind has more of the class's share (``_code``)
+    lines     α + βi on the i-th cell of one attribute within a product of the others, γ elsewhere: what a mean is made of. All α, β and γ
+              of one product are in a plane, and the noise in a plane is small (Gaussian noise only)
     tables    anything else; by Cauchy–Schwarz against the norm of the noise
 
 Nothing here depends on the data except through released values.
@@ -30,6 +31,10 @@ from hedgerow.engines.practical.measurement import Measurement, Rows, varying
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
+
+CLASSES = math.log(6)  # two sides of each of three classes
+ROUNDED = 1e-9  # of a weight: what is so near to a line is taken for one
+FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
 
 
 class JointEstimate(Protocol):
@@ -124,7 +129,7 @@ class ErrorBars:
             for m, doubt in self._supporting(names)
         ]
         if self._overview is not None and self._overview.covers(names):
-            x = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
+            x = self._overview_doubt + CLASSES + math.log(len(self._overview.sets))
             noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self._overview.rounding)
             known.append((self._overview.onto(names), noise))
         unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
@@ -251,32 +256,35 @@ class ErrorBars:
         The centring by c changes only the component on no attributes, which the deviation counts in any case.
         """
         assert self._overview is not None
-        base = self._overview_doubt + math.log(6) + math.log(len(self._overview.sets))
-        sizes = self._universe.sizes(names)
-        runs = base + sum(math.log(m * (m + 1)) for m in sizes)
-        products = base + sum(sizes) * math.log(2)
-        table = (math.sqrt(math.prod(sizes)) + math.sqrt(2 * base)) ** 2 / 2
-        spread = np.sqrt(2 * np.choose(_kinds(asked), [runs, products, table])) + self._overview.rounding
-        width: Array = self._overview.deviations(names, asked) * spread
+        base = self._overview_doubt + CLASSES + math.log(len(self._overview.sets))
+        code, rounding = _code(asked), self._overview.rounding
+        table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * base)
+        # Its steps are at most 2·rounding of each deviation, as rounding² is Σ (step/2)²·entries/deviation²
+        spread = np.where(
+            np.isinf(code), table, _gaussian_tail(base + np.where(np.isinf(code), 0.0, code), 2 * rounding)
+        )
+        for i in np.flatnonzero(np.isinf(code)):
+            spread[i] = min(spread[i], _plane_tail(base + _line_code(asked[i]), 2 * rounding))
+        width: Array = self._overview.deviations(names, asked) * (spread + rounding)
         return width
 
     def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
         """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
-        sizes = self._universe.sizes(measurement.attributes)
-        subsets = len(sizes) * math.log(2)
-        base = doubt + math.log(6) + subsets  # two sides, three classes, every subset of the attributes
-        runs = base + sum(math.log(m * (m + 1)) for m in sizes)
-        products = base + sum(sizes) * math.log(2)
-        kinds = _kinds(asked)
-        width = np.where(kinds == 0, _tail(measurement.event, norm, runs), _tail(measurement.event, norm, products))
-        if (kinds == 2).any():
-            event, measured = measurement.event, math.prod(sizes)
+        event, measured = measurement.event, self._universe.cells(measurement.attributes)
+        base = doubt + CLASSES + len(measurement.attributes) * math.log(2)  # every subset of the attributes
+        code = _code(asked)
+        others = np.isinf(code)
+        width = _tail(event, norm, base + np.where(others, 0.0, code))
+        if others.any():
             if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
                 table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * base)) * norm
+                for i in np.flatnonzero(others):
+                    planar = _plane_tail(base + _line_code(asked[i]), event.grid / event.sigma)
+                    table[i] = min(table[i], event.sigma * norm[i] * planar)
             else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
                 spread = measured + math.sqrt(2 * measured * base) + base
                 table = np.full(len(asked), event.scale * spread + event.grid * measured)
-            width = np.where(kinds == 2, table, width)
+            width = np.where(others, table, width)
         return width
 
     def _supporting(self, names: Names) -> list[tuple[Measurement, float]]:
@@ -318,7 +326,7 @@ class ErrorBars:
 
 def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int) -> float:
     """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells: as for the class of all tables."""
-    event, x = measurement.event, doubt + math.log(6) + len(measurement.attributes) * math.log(2)
+    event, x = measurement.event, doubt + CLASSES + len(measurement.attributes) * math.log(2)
     if isinstance(event, Gaussian):
         return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
     return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
@@ -346,17 +354,67 @@ def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
     return totals, squares
 
 
-def _kinds(queries: list[Linear]) -> NDArray[np.int64]:
-    """The class of each query: 0 runs, 1 products, 2 tables."""
-    kinds = np.full(len(queries), 2)
+def _code(queries: Sequence[Linear]) -> Array:
+    """ln(1/w) for the part w of its class's share that a product has, queries being on the same attributes; infinite for a table.
+
+    Along an attribute of m cells a circular run (an interval, a value, their negations) has ½/(m(m+1)), for there are at most m(m+1)
+    of them, and a set of k cells ½/((m+1)·C(m, k)), for there are C(m, k) of each of m + 1 sizes. These add up to at most 1, and so do
+    their products.
+    """
+    code = np.full(len(queries), math.inf)
     products = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
     if products:
-        run = np.ones(len(products), bool)
-        for axis in range(len(queries[products[0]].attributes)):
+        nats = np.zeros(len(products))
+        for axis, m in enumerate(queries[products[0]].shape):
             masks = np.stack([queries[i].vectors[axis] for i in products]).astype(np.int8)  # type: ignore[index]
-            run &= np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2
-        kinds[products] = np.where(run, 0, 1)
-    return kinds
+            of_size = np.array([math.log((m + 1) * math.comb(m, k)) for k in range(m + 1)])
+            found = of_size[masks.sum(axis=1)]
+            run = np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2
+            nats += math.log(2) + np.where(run, np.minimum(found, math.log(m * (m + 1))), found)
+        code[products] = nats
+    return code
+
+
+def _line_code(query: Linear) -> float:
+    """As ``_code`` for a line: of which attribute, and within which product of the others. Infinite for what is none."""
+    table = query.table
+    for axis in range(table.ndim):
+        lines = np.moveaxis(table, axis, -1)
+        steps = np.diff(lines, axis=-1)
+        if steps.size and np.abs(steps - steps[..., :1]).max() > ROUNDED:
+            continue  # not straight
+        for inside in (np.ones(lines.shape[:-1], bool), _unlike_most(lines)):
+            within, without = lines[inside], lines[~inside]
+            if (
+                not inside.any()
+                or np.ptp(within, axis=0).max() > ROUNDED
+                or (without.size and np.ptp(without) > ROUNDED)
+            ):
+                continue
+            every = range(inside.ndim)
+            sides = [np.asarray(inside.any(axis=tuple(i for i in every if i != k))) for k in every]
+            if inside.sum() != math.prod(int(side.sum()) for side in sides):
+                continue
+            product = Linear(("",) * len(sides), inside.shape, tuple(sides), None, True)
+            return math.log(table.ndim) + float(_code([product])[0])
+    return math.inf
+
+
+def _unlike_most(lines: Array) -> NDArray[np.bool_]:
+    """Where lines are not flat at the value that most of them have."""
+    values, counts = np.unique(lines[..., 0], return_counts=True)
+    away: NDArray[np.bool_] = np.abs(lines - values[counts.argmax()]).max(axis=-1) > ROUNDED
+    return away
+
+
+def _plane_tail(x: float, step: float) -> float:
+    """z with Pr[sup of ⟨q, Z⟩ over the unit q of a plane > z deviations] ≤ 2e^{−x}, of discrete Gaussian noise as in ``_gaussian_tail``.
+
+    The squared norm of Gaussian noise in a plane is exponential: e^{−z²/2}, and half the time W does not bring Z nearer.
+    """
+    if step > FINE_STEP:
+        return math.sqrt(2) + math.sqrt(2 * x)
+    return math.sqrt(2 * (x + 1e-3)) * math.sqrt(1 + (1.5 * step) ** 2)
 
 
 def _one_tail(event: Laplace | Gaussian, x: float) -> float:
@@ -364,13 +422,32 @@ def _one_tail(event: Laplace | Gaussian, x: float) -> float:
     return event.sigma * math.sqrt(2 * x) if isinstance(event, Gaussian) else event.scale * x
 
 
-def _tail(event: Laplace | Gaussian, norm: Array, x: float) -> Array:
+def _tail(event: Laplace | Gaussian, norm: Array, x: float | Array) -> Array:
     """t with Pr[Σ qᵢZᵢ > t] ≤ e^{−x} for independent noise, ‖q‖₂ = norm and |qᵢ| ≤ 1.
 
-    Gaussian: σ‖q‖√(2x). Laplace of scale b: E e^{λqZ} ≤ 1/(1 − λ²q²b²) ≤ e^{2λ²q²b²} for λb ≤ 1/√2, so
-    t = √8·b‖q‖√x where λ = t/(4b²‖q‖²) is allowed, else √2·b(x + ‖q‖²).
+    Laplace of scale b: E e^{λqZ} ≤ (1 − λ²b²q²)^{−1} ≤ (1 − λ²b²)^{−q²}, so t = b(x − ‖q‖² ln(1 − s²))/s for any s = λb below 1;
+    s² = x/(x + ‖q‖²) is near the best.
     """
     if isinstance(event, Gaussian):
-        return event.sigma * norm * math.sqrt(2 * x)
-    few = math.sqrt(2) * event.scale * (x + norm**2)
-    return np.where(math.sqrt(x) <= norm, math.sqrt(8 * x) * event.scale * norm, few)
+        return event.sigma * norm * _gaussian_tail(x, event.grid / event.sigma)
+    square = norm**2 + 1e-300
+    s = np.sqrt(x / (x + square))
+    return event.scale * (x + square * np.log1p(x / square)) / s
+
+
+def _gaussian_tail(x: float | Array, step: float) -> Array:
+    """z with Pr[⟨q, Z⟩ > z·deviation] ≤ e^{−x} for independent discrete Gaussian noise, each on a grid of at most ``step`` deviations.
+
+    √(2x) by sub-Gaussianity. Where the grids are fine Z and Gaussian noise W of 1.5 steps have a density of at most 1 + 10⁻¹⁶ times
+    that of Gaussian noise of both variances, for each entry, and ⟨q, W⟩ is positive half the time: so twice the normal tail is enough, which
+    is at most e^{−z²/2}/(z√(2π)). With a too large z₁ for z in the second factor z₂ is too small, and with z₂ it is enough.
+    """
+    plain: Array = np.sqrt(2 * np.asarray(x, dtype=float))
+    if step > FINE_STEP:
+        return plain
+    doubled = np.maximum(np.asarray(x, dtype=float) + math.log(2) + 1e-3, 2.5)
+    first = np.sqrt(2 * doubled)
+    second = np.sqrt(2 * (doubled - np.log(first * math.sqrt(2 * math.pi))))
+    third = np.sqrt(2 * (doubled - np.log(second * math.sqrt(2 * math.pi))))
+    normal: Array = third * math.sqrt(1 + (1.5 * step) ** 2)
+    return np.minimum(plain, normal)

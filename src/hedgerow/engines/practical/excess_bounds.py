@@ -7,14 +7,36 @@ Symbols: D the data and D̂ the hypothesis, as fractions on the risk's attribute
 from __future__ import annotations
 
 import math
+from typing import Protocol
 
 import numpy as np
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import GlmRisk
 from hedgerow.convex.losses.families import Logistic, Squared
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.public_minimum import Minimum
+from hedgerow.model.hypothesis import Hypothesis
+
+FLATTEST = 1e-9  # of the largest curvature: below it float64 cannot tell one from none
+
+
+class Knows(Protocol):
+    """The hypothesis, and how far it may be from the table (``knowledge.Knowledge``)."""
+
+    @property
+    def hypothesis(self) -> Hypothesis: ...
+
+    def distance(self, names: Names, marginal: Array) -> float: ...
+
+    def variation(self, names: Names, marginal: Array) -> float: ...
+
+
+def free_answer(known: Knows, query: BoundMinimize) -> tuple[Minimum, float]:
+    """θ̂, and a bound on its excess risk, infinite where there is none worth stating."""
+    found, marginal = query.fitted(known.hypothesis)
+    distance, variation = known.distance(query.attributes, marginal), known.variation(query.attributes, marginal)
+    return found, excess_bound(query, marginal, found, distance, variation)
 
 
 def excess_bound(
@@ -31,7 +53,7 @@ def excess_bound(
         return math.inf
     bounds = [*_by_variation(query, marginal, found, variation), *_by_distance(query, marginal, found, distance)]
     found_bound = min(bounds, default=math.inf)
-    return found_bound if found_bound < _trivial(query, found.theta) else math.inf
+    return found_bound if found_bound < trivial_bound(query, found.theta) else math.inf
 
 
 def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variation: float) -> list[float]:
@@ -85,12 +107,33 @@ def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance
     return bounds
 
 
-def _trivial(query: BoundMinimize, theta: Array) -> float:
+def trivial_bound(query: BoundMinimize, theta: Array) -> float:
     """What bounds err whatever the data: S, and the largest loss at θ̂ where no loss is negative."""
     assert query.scale is not None
     if isinstance(query.risk, GlmRisk) and query.risk.loss.labels != "count":
         return min(query.scale, float(query.risk.losses(theta).max()))
     return query.scale
+
+
+def coefficient_bounds(query: BoundMinimize, theta: Array, error: float, least: Array | None) -> Array | None:
+    """How far each entry of θ may be from that of the minimiser θ* on the data, given err(D, θ) ≤ ``error``; None where nothing bounds it.
+
+    With ℓ_D(θ) ≥ ℓ_D(θ*) + ½vᵀHv for v = θ − θ*, as no direction from θ* into the set leads down, vᵀHv ≤ 2·error and so
+    |v_j| ≤ √(2·error·(H⁻¹)_jj). H is the strong convexity of the loss, and for squared loss Σ D(x)·x xᵀ besides, which only
+    grows with D: ``least`` is below every cell's true fraction.
+    """
+    risk, over = query.risk, query.over
+    if not (math.isfinite(error) and isinstance(risk, GlmRisk)):
+        return None
+    H = risk.strong_convexity(over) * np.eye(risk.dimension)
+    if type(risk.loss) is Squared and least is not None:
+        H = risk.loss.ridge * np.eye(risk.dimension) + risk.features.gram(_per_feature(risk, least))
+    λ, V = np.linalg.eigh(H)
+    if not λ[0] > FLATTEST * max(float(λ[-1]), 1e-300):
+        return None
+    reach = np.sqrt(2 * error * ((V**2) / (λ * (1 - 1e-9))).sum(axis=1))
+    widest = over.diameter_l2(risk.dimension) if over.is_bounded else math.inf
+    return None if float(reach.min()) >= widest else np.minimum(reach, widest)
 
 
 def _per_feature(risk: GlmRisk, weights: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from hedgerow._types import Array, Names
 from hedgerow.data import exact_counts
 from hedgerow.engines.practical.certificate import Certified
-from hedgerow.engines.practical.corrections import Believed, Corrections, ridge
+from hedgerow.engines.practical.corrections import STANDS_OUT, Believed, Corrections, ridge
 from hedgerow.engines.practical.error_bars import ErrorBars
 from hedgerow.engines.practical.measurement import Measurement, Rows, varying
 from hedgerow.engines.practical.merged_bars import MergedBars
@@ -123,17 +123,17 @@ class Learned:
     @property
     def outside(self) -> list[Names]:
         """What was measured and is not in the model."""
-        return self._current.outside
+        return self.current().outside
 
-    @property
-    def _current(self) -> Corrections:
+    def current(self) -> Corrections:
+        """Of the model as it is."""
         if self._corrections is None:
             self._corrections = self.corrections(self.model.marginal)
         return self._corrections
 
     def marginal(self, names: Names) -> Array:
         """What is believed of groups: the model's table, corrected by what was measured outside it."""
-        corrected = self._current.table(names)
+        corrected = self.current().table(names)
         return self.model.marginal(names) if corrected is None else corrected
 
     def corrections(self, marginal: Callable[[Names], Array]) -> Corrections:
@@ -179,7 +179,8 @@ class Learned:
         single = {self.asked_of_groups(m.query).key: m for m in self.measurements if m.query is not None}
         targets += [
             Target(
-                single[key].values, ridge(self.rows, self._priors[key], single[key].values, single[key].variance, 1.0)
+                single[key].values,
+                ridge(self.rows, self._priors[key], single[key].values, single[key].variance, stands_out=math.inf),
             )
             for key in self.model.queries
         ]
@@ -189,7 +190,8 @@ class Learned:
     def _target(self, names: Names) -> Target:
         counts, variance = self.evidence.estimate(names)
         trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
-        return Target(counts, ridge(self.rows, self._priors[names], counts, variance, trust))
+        stands_out = STANDS_OUT if self.overview is None else math.inf  # all pairs being known, priors are no guesses
+        return Target(counts, ridge(self.rows, self._priors[names], counts, variance, trust, stands_out))
 
 
 class Knowledge:
@@ -239,9 +241,9 @@ class Knowledge:
         values, errors = _placed(value, *self.intervals([query], value), within)
         return float(values[0]), float(errors[0])
 
-    def free_all(self, queries: Sequence[Linear]) -> tuple[Array, Array]:
-        """The same of many at once."""
-        values = answer_all(queries, self.believed)
+    def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
+        """The same of many at once. ``values``: the hypothesis' own answers, where they are at hand."""
+        values = answer_all(queries, self.believed) if values is None else values
         return _placed(values, *self.intervals(queries, values), None)
 
     def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
@@ -323,23 +325,28 @@ class Knowledge:
     def typical(self, queries: Sequence[Linear]) -> Array:
         """The mean error of questions like these, as fractions; NaN where nobody knows. No bound.
 
-        Of what was measured it is that of the measurement's noise, E|Z| = √(2/π)·sd; of the rest what was released of all.
+        Of what was measured it is that of the measurement's noise, E|Z| = √(2/π)·sd; of the rest what was released of all, by
+        how much each is about.
         """
-        found = np.full(len(queries), math.nan)
+        found, made = np.full(len(queries), math.nan), self.certified
         for names, members in _grouped(queries).items():
-            deviations = self.bars.deviations(names, [queries[i] for i in members]) if names else np.zeros(len(members))
-            found[members] = self._usual(names, deviations)
+            asked = [queries[i] for i in members]
+            deviations = self.bars.deviations(names, asked) if names else np.zeros(len(members))
+            other = math.nan if made is None or np.isfinite(deviations).all() else made.usual(names, asked)
+            found[members] = self._usual(deviations, other)
         return found
 
     def typical_cells(self, names: Names) -> Array:
         kept = varying(self.universe, names)
         one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
-        usual = self.typical([Linear.product(self.universe, one)])
-        return np.full(self.universe.sizes(names), float(usual[0]))
+        made, deviation = self.certified, np.zeros(1)
+        if kept:
+            deviation = self.bars.deviations(kept, [Linear.product(self.universe, one)])
+        other = math.nan if made is None or np.isfinite(deviation).all() else made.usual_cells(kept)
+        usual = np.broadcast_to(self._usual(deviation[0], other), self.universe.sizes(kept))
+        return usual.reshape(self.universe.sizes(names)).copy()
 
-    def _usual(self, names: Names, deviations: Array) -> Array:
-        made = self.certified
-        other = math.nan if made is None or made.typical is None or names not in made.family else made.typical
+    def _usual(self, deviations: Array, other: float | Array) -> Array:
         return np.where(np.isfinite(deviations), math.sqrt(2 / math.pi) * deviations, other) / self.rows.estimate
 
     def believed(self, names: Names) -> Array:
@@ -351,6 +358,14 @@ class Knowledge:
 
     def measures(self, names: Names) -> bool:
         return self.bars.covers(names)
+
+    def least(self, names: Names) -> Array | None:
+        """A lower bound on the true fraction of each cell; None where no table of so many attributes is known."""
+        kept, made = varying(self.universe, names), self.certified
+        if not (self.bars.covers(kept) or (made is not None and kept in made.family)):
+            return None
+        low = self.cell_intervals(kept, self.believed(kept))[0]
+        return np.maximum(low, 0.0).reshape(self.universe.sizes(names))
 
     def variation(self, names: Names, marginal: Array) -> float:
         """How far the true fractions may be from these in total variation, by what is certified; infinite where nothing is.

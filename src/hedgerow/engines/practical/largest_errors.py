@@ -5,17 +5,16 @@ The table is of differences, data minus hypothesis. Two classes, one within the 
     products  an interval of each ordered attribute, times a set of cells of each other one
     any       any set of cells, and so any weights in [0, 1]: a sum is largest where the weights are 0 or 1
 
-Along the last ordered axis the best interval is found in one pass, as the farthest two prefix sums are apart; along the
-others all intervals are gone through. Of the unordered axes all sets of all but the largest are gone through, and of that one
-the positive sums, or the negative ones, are the best set. Where these sets are too many, the unordered axes are taken as one:
-a larger class, and so a larger number.
+What a public table allows a product can be taken off its error: |⟨q, D⟩| − ⟨q, A⟩ is the larger of ⟨q, D − A⟩ and ⟨q, −D − A⟩, each a sum
+over the cells of q. Along the last ordered axis the interval with the largest sum is found in one pass; along the others all
+intervals are gone through. Of the unordered axes all sets of all but the largest are gone through, and of that one the positive
+sums are the best set. Where these sets are too many, the unordered axes are taken as one: a larger class, and so a larger number.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,22 +22,31 @@ from numpy.typing import NDArray
 from hedgerow._compiled import compiled
 
 Steps = NDArray[np.int64]
-Class = Literal["products", "any"]
 MOST_SETS = 1 << 12  # of cells of all unordered attributes but the largest
 LIMB = 31  # bits of a sum that are added up by themselves, so that the total of many sums cannot overflow
 
 
-def largest_errors(table: Steps, ordered: Sequence[bool]) -> dict[Class, int]:
-    """The largest |Σ_x q(x)·table(x)| over the q of each class, for a table of one to three axes.
+def largest_error(table: Steps, ordered: Sequence[bool], allowed: Steps | None = None) -> int:
+    """The largest |Σ_x q(x)·table(x)| − Σ_x q(x)·allowed(x) over the products q, none included, for a table of one to three axes.
 
-    The sums of the positive cells and of the negative ones must fit an int64: then so does every sum here.
+    The sums of the positive cells and of the negative ones must fit an int64, less what is allowed: then so does every sum here.
     """
+    if allowed is None:
+        allowed = np.zeros(table.shape, np.int64)
+    return max(_largest_sum(table - allowed, ordered), _largest_sum(-table - allowed, ordered))
+
+
+def half_distance(table: Steps) -> int:
+    """The largest |Σ_x q(x)·table(x)| over all weights q in [0, 1]."""
+    return int(max(table[table > 0].sum(), -table[table < 0].sum()))
+
+
+def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
     intervals, sets = _axes(table.shape, ordered)
     arranged = np.transpose(table, sets + intervals)
     sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
-    anything = int(max(table[table > 0].sum(), -table[table < 0].sum()))
     if not sets:
-        return {"products": int(_best_intervals(np.ascontiguousarray(arranged).reshape(sizes))), "any": anything}
+        return int(_best_intervals(np.ascontiguousarray(arranged).reshape(sizes)))
     if _number_of_sets(table.shape, sets) <= MOST_SETS:
         for axis in range(len(sets) - 1):
             masks = _all_sets(arranged.shape[axis])
@@ -47,7 +55,7 @@ def largest_errors(table: Steps, ordered: Sequence[bool]) -> dict[Class, int]:
     else:
         cells = math.prod(table.shape[i] for i in sets)
     last = np.moveaxis(arranged.reshape(-1, cells, *sizes[1:]), 1, -1)  # at most two ordered axes beside a set's
-    return {"products": int(_best_sets(np.ascontiguousarray(last))), "any": anything}
+    return int(_best_sets(np.ascontiguousarray(last)))
 
 
 def work(shape: Sequence[int], ordered: Sequence[bool]) -> float:
@@ -89,12 +97,11 @@ def _best_intervals(table: Steps) -> int:
             for top in range(m2):
                 line = np.zeros(m3, np.int64)
                 for bottom in range(top, m2):
-                    prefix, low, high = 0, 0, 0
+                    best = 0  # of the intervals that end here
                     for i in range(m3):
                         line[i] += plane[bottom, i]
-                        prefix += line[i]
-                        low, high = min(low, prefix), max(high, prefix)
-                    largest = max(largest, high - low)
+                        best = max(best + line[i], 0)
+                        largest = max(largest, best)
     return largest
 
 
@@ -111,12 +118,11 @@ def _best_sets(tables: Steps) -> int:
                 for top in range(m2):
                     line = np.zeros(cells, np.int64)
                     for bottom in range(top, m2):
-                        above, below = 0, 0
+                        above = 0
                         for i in range(cells):
                             line[i] += plane[bottom, i]
                             above += max(line[i], 0)
-                            below -= min(line[i], 0)
-                        largest = max(largest, above, below)
+                        largest = max(largest, above)
     return largest
 
 

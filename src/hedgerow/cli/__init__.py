@@ -1,0 +1,52 @@
+"""The command line: the owner's desk, described by one file.
+
+``file`` reads it, ``environment`` has its credentials, ``desk`` opens its session, ``output`` says what is found and how a command ends.
+Commands: ``starting`` (init, open), ``asking`` (ask, sql, fit, synth), ``planning`` (plan), ``ledger``, and ``checks`` (audit, errata,
+demo, release).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated
+
+import typer
+
+from hedgerow.cli import asking, checks, ledger, planning, starting
+from hedgerow.cli.output import Guarded
+
+app = typer.Typer(
+    cls=Guarded,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,  # they show the values of variables, and so rows
+    help="Any number of questions about a sensitive table, under one privacy budget. docs/owner.md is the way in.",
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(version("hedgerow"))
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which it is.")
+    ] = False,
+) -> None:
+    pass
+
+
+_COMMANDS: dict[str, list[tuple[str, Callable[..., None]]]] = {
+    "Begin": [("init", starting.init), ("plan", planning.plan), ("open", starting.open_)],
+    "Ask": [("ask", asking.ask), ("sql", asking.sql), ("fit", asking.fit), ("synth", asking.synth)],
+    "Check": [("audit", checks.audit), ("errata", checks.errata)],
+    "Try": [("demo", checks.demo), ("release", checks.release)],
+}
+for _panel, _commands in _COMMANDS.items():
+    for _name, _command in _commands:
+        app.command(_name, rich_help_panel=_panel)(_command)
+app.add_typer(ledger.app, name="ledger", rich_help_panel="Check")

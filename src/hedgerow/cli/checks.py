@@ -1,0 +1,162 @@
+"""``audit``, ``errata``, ``demo`` and ``release``: what needs no file of one's own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import hedgerow as hr
+from hedgerow.cli.output import FAILED, AsJson, Seed, require_table_file, show, written
+from hedgerow.errors import InvalidInput
+
+DEMOS = {"counts": 5000, "convex": 1000, "holdout": 5000}
+"""And how many questions, models or features each is of."""
+
+
+def _starting(incomplete: str, names: list[str]) -> list[str]:
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def audit(
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Those whose names have one of these texts; all if left out.")
+    ] = None,
+    share: Annotated[float, typer.Option(help="Of the runs of a full audit, which takes most of an hour.")] = 0.05,
+    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
+    docs: Annotated[Path | None, typer.Option(help="A folder to keep audit.json in, and write the page to.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Try to refute the privacy of every mechanism, and catch the broken ones of the gallery. Status 1 if a claim fails."""
+    from hedgerow.audit.report import Findings, Outcome, audited, write
+
+    if not 0 < share <= 1:
+        raise InvalidInput(f"--share must be above 0 and at most 1. Found {share:g}. Give a part of the runs.")
+    findings = Findings(docs)
+    if not names:
+        findings.forget()
+    with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # its rows, as they come
+        wrong = audited(findings, share, workers, lambda key: not names or any(text in key for text in names))
+    ours, broken = findings.ours(), findings.broken()
+    if not ours and not broken:
+        raise InvalidInput(
+            f"There must be something of that name to audit. Found nothing like {names}. Leave the name out."
+        )
+    if docs is not None:
+        write(docs, findings)
+    record = {
+        "faults": wrong,
+        "share_of_runs": share,
+        "ours": [
+            {"mechanism": Outcome.key(o.case), "claim": o.case.claim.epsilon, "found": o.evidence.found} for o in ours
+        ],
+        "broken": [{"mechanism": c.entry.name, "claim": c.entry.claim, "found": c.broken.found} for c in broken],
+    }
+    verdict = "\n".join(wrong) or f"{len(ours)} claims of ours hold, and {len(broken)} broken mechanisms are caught."
+    show(record, as_json, lambda screen: screen.print(verdict))
+    if wrong:
+        raise typer.Exit(FAILED)
+
+
+def _errata(incomplete: str) -> list[str]:
+    from hedgerow.errata import ERRATA
+
+    return _starting(incomplete, [erratum.name for erratum in ERRATA])
+
+
+def errata(
+    name: Annotated[str | None, typer.Argument(help="One of them; all if left out.", autocompletion=_errata)] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the page of all of them.")] = False,
+    page: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("docs/errata.md"),
+    as_json: AsJson = False,
+) -> None:
+    """Show the errors of the papers: each demonstration fails on the printed formula and passes on ours."""
+    from hedgerow.errata.report import report
+
+    raise typer.Exit(report(name, page if write else None, as_json=as_json))
+
+
+def demo(
+    which: Annotated[
+        str,
+        typer.Argument(
+            help="counts: questions about real people. convex: regressions. holdout: the classic false discovery.",
+            autocompletion=lambda incomplete: _starting(incomplete, list(DEMOS)),
+        ),
+    ] = "counts",
+    folder: Annotated[Path, typer.Option(help="Where the picture is saved.")] = Path("hedgerow-demo"),
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")] = 1.0,
+    questions: Annotated[int | None, typer.Option(help="How many questions, models or features.")] = None,
+    table: Annotated[
+        Path | None, typer.Option(help="Only write the bundled table to this .csv or .parquet file.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask thousands of questions about bundled real data under one budget; or of a test set that must stay one."""
+    from rich.console import Console
+
+    if which not in DEMOS:
+        raise InvalidInput(f"demo must be one of {', '.join(map(repr, DEMOS))}. Found {which!r}. Choose one.")
+    if table is not None:
+        require_table_file(table)
+        import pandas as pd
+
+        from hedgerow.demo import path
+
+        bundled = pd.read_parquet(path())
+        written(bundled, table)
+        record = {"table": str(table), "rows": len(bundled)}
+        show(record, as_json, lambda screen: screen.print(f"Wrote {len(bundled):,} rows to {table}."))
+        return
+    many = DEMOS[which] if questions is None else questions
+    said = Console(file=io.StringIO(), width=160) if as_json else Console()
+    picture = _run(which, folder, epsilon, many, said)
+    if as_json:
+        lines = said.file.getvalue().splitlines()  # type: ignore[attr-defined]
+        show({"demo": which, "said": lines, "picture": str(picture)}, True, lambda screen: None)
+
+
+def _run(which: str, folder: Path, epsilon: float, many: int, screen: Any) -> Path:
+    if which == "holdout":
+        from hedgerow.demo import holdout
+
+        return holdout.run(folder, epsilon=epsilon, features=many, console=screen)
+    if which == "convex":
+        from hedgerow.demo import convex
+
+        return convex.run(folder, epsilon=epsilon, how_many=many, console=screen)
+    from hedgerow.demo import run
+
+    return run(folder, epsilon=epsilon, how_many=many, console=screen)
+
+
+def release(
+    table: Annotated[Path, typer.Argument(help="A CSV or Parquet file of integer-coded columns.")],
+    domain: Annotated[Path, typer.Argument(help='Its public domain: a JSON object {"column": size}.')],
+    epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")],
+    delta: Annotated[float, typer.Option(help="The privacy budget δ.")],
+    out: Annotated[Path, typer.Option(help="Where the synthetic records go (.csv or .parquet).")] = Path(
+        "synthetic.csv"
+    ),
+    rows: Annotated[int | None, typer.Option(help="How many; by default as many as the table has.")] = None,
+    ways: Annotated[int, typer.Option(help="The release keeps all marginals of this many attributes.")] = 3,
+    as_json: AsJson = False,
+    seed: Seed = None,
+) -> None:
+    """Release synthetic records of a coded table: all of a budget, at once, without a ledger. Each call spends it again."""
+    require_table_file(out)
+    released = hr.release(
+        table,
+        universe=hr.Universe.from_json(domain),
+        budget=hr.Budget(epsilon, delta),
+        workload=hr.marginals(ways),
+        seed=seed,
+    )
+    records = released.synthetic(rows)
+    written(records, out)
+    record = {"out": str(out), "rows": len(records), "epsilon": epsilon, "delta": delta, "private": released.private}
+    show(record, as_json, lambda screen: screen.print(f"Wrote {len(records):,} synthetic records to {out}."))

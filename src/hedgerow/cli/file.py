@@ -1,0 +1,218 @@
+"""The file that describes a desk: where the table is, what a record may be, the budget, the ledger, and how sessions open.
+
+    source = "people.csv"                     # or a database URL with table = "…"
+    ledger = "sqlite:///people.ledger"
+
+    [budget]
+    epsilon = 1.0
+    delta = 1e-6
+
+    [universe.age]                            # or universe = "people-universe.toml"
+    kind = "Integers"
+    low = 17
+    high = 90
+
+Paths are from the file's folder. docs/cli.md has every key.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from decimal import Decimal
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hedgerow._checks import number
+from hedgerow.cli.environment import expanded, require_no_secret
+from hedgerow.data.csv_file import Csv
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.budget import Budget
+from hedgerow.questions.files import from_mapping
+from hedgerow.questions.text import question, read
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+
+DEFAULT = Path("hedgerow.toml")
+KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options")
+CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
+OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "rows")
+WORKLOADS = {each.__name__: each for each in (conjunctions, intervals, marginals, parities, thresholds)}
+
+Place = Annotated[
+    Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="The file that `hedgerow init` drafts.")
+]
+
+
+class File:
+    """What is in the file, each part looked at when it is needed: to look at a ledger takes no universe."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.folder = path, path.absolute().parent
+        try:
+            self.content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+        except OSError:
+            raise InvalidInput(
+                f"There must be a file that describes the table. Found none at {str(path)!r}. Make one with `hedgerow init SOURCE`, or "
+                "name it with --file."
+            ) from None
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+            where = f" ({problem})" if isinstance(problem, tomllib.TOMLDecodeError) else ""
+            raise InvalidInput(f"{path} must be TOML. Found other text{where}. Correct it.") from None
+        self._require_keys(self.content, KEYS, "")
+
+    # Where the table is
+
+    @property
+    def source(self) -> str:
+        """Path or URL, with what the environment has. It may hold a password: it is handed on, and never shown."""
+        given = self._text("source", "Name the table's file, or the URL of its database.")
+        found = expanded(given, f"source in {self.path.name}")
+        scheme, mark, rest = found.partition("://")
+        if not mark:
+            return str(self.folder / found)
+        if scheme in ("sqlite", "duckdb") and rest and not rest.startswith(("/", ":memory:", "md:")):
+            return f"{scheme}://{self.folder / rest}"
+        return found
+
+    @property
+    def source_shown(self) -> str:
+        """As it is written, without what the environment has."""
+        return self._text("source", "Name the table's file, or the URL of its database.")
+
+    @property
+    def table(self) -> str | None:
+        return self._text("table", "") if "table" in self.content else None
+
+    @property
+    def csv(self) -> Csv | None:
+        given = self._table("csv", CSV)
+        if "quote" in given and given["quote"] == "":
+            given = {**given, "quote": None}  # which TOML has no word for
+        return Csv(**given) if given else None
+
+    # What a record may be, and what may be spent
+
+    @cached_property
+    def universe(self) -> Universe:
+        given = self.content.get("universe")
+        if isinstance(given, str):
+            return Universe.load(self.folder / given)
+        if not isinstance(given, Mapping) or not given:
+            raise InvalidInput(
+                f"{self.path.name} must declare what a record may be. Found no [universe.…]. Declare each column from public knowledge, or "
+                'name a file: universe = "people-universe.toml". docs/universe.md says how.'
+            )
+        return from_mapping(given)
+
+    @property
+    def total(self) -> Budget:
+        """For everything, the draft of the universe included."""
+        given = self._table("budget", ("epsilon", "delta", "neighbours"))
+        if "epsilon" not in given or "delta" not in given:
+            raise InvalidInput(
+                f"{self.path.name} must declare a budget. Found no epsilon and delta. Write [budget] with epsilon = 1.0 and "
+                "delta = 1e-6, or what you choose: there is no default."
+            )
+        return Budget(**given)
+
+    @property
+    def draft(self) -> tuple[float, float]:
+        """What the draft of the universe has cost, of the total."""
+        return drafted(self.content)
+
+    @property
+    def budget(self) -> Budget:
+        """What the session may spend: the total without what the draft has cost."""
+        total, (epsilon, delta) = self.total, self.draft
+        left = [less(total.epsilon, epsilon), less(total.delta, delta)]
+        if left[0] <= 0 or left[1] < 0 or (delta and left[1] == 0):
+            raise InvalidInput(
+                f"The budget must exceed what the draft has cost, epsilon = {epsilon:g} and delta = {delta:g}. Found "
+                f"{total.epsilon:g} and {total.delta:g}. Raise it; the draft stays spent."
+            )
+        return Budget(left[0], left[1], total.neighbours)
+
+    # Where it is written down, and how sessions open
+
+    @property
+    def ledger(self) -> str:
+        """Its URL, with what the environment has: never shown."""
+        given = self._text(
+            "ledger", 'Write ledger = "sqlite:///people.ledger": without one, every command would spend anew.'
+        )
+        found = expanded(given, f"ledger in {self.path.name}")
+        path = found.removeprefix("sqlite:///")
+        return found if path == found or path.startswith("/") else f"sqlite:///{self.folder / path}"
+
+    @property
+    def ledger_shown(self) -> str:
+        return self._text("ledger", "")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What ``hr.open`` takes besides."""
+        given = dict(self._table("options", OPTIONS))
+        if "workload" in given:
+            given["workload"] = workload_in(given["workload"])
+        if isinstance(given.get("rows"), str):
+            given["rows"] = self.folder / given["rows"]
+        return given
+
+    def _text(self, key: str, way_out: str) -> str:
+        found = self.content.get(key)
+        if not isinstance(found, str) or not found:
+            kind = "nothing" if found is None else f"a {type(found).__name__}"
+            raise InvalidInput(f"{key} must be a text in {self.path.name}. Found {kind}. {way_out}".strip())
+        require_no_secret(found, key)
+        return found
+
+    def _table(self, key: str, known: tuple[str, ...]) -> dict[str, Any]:
+        found = self.content.get(key, {})
+        if not isinstance(found, dict):
+            raise InvalidInput(
+                f"[{key}] must be a table in {self.path.name}. Found {type(found).__name__}. Write [{key}]."
+            )
+        self._require_keys(found, known, f"[{key}] of ")
+        return found
+
+    def _require_keys(self, found: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+        for name in found:
+            if name not in known:
+                raise InvalidInput(
+                    f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}. Correct it, or take it out."
+                )
+
+
+def drafted(content: Mapping[str, Any]) -> tuple[float, float]:
+    """The price in a file's [draft]; 0 where there was none."""
+    given = content.get("draft", {})
+    found = [number(given.get(name, 0.0)) for name in ("epsilon", "delta")] if isinstance(given, Mapping) else []
+    if len(found) != 2 or not all(0 <= each < float("inf") for each in found):
+        raise InvalidInput("[draft] must have the epsilon and delta that it cost. Found something else. Restore them.")
+    return found[0], found[1]
+
+
+def less(a: float, b: float) -> float:
+    """a − b of the numbers as they are written: 1.0 less 0.1 is 0.9."""
+    return float(Decimal(repr(a)) - Decimal(repr(b)))
+
+
+def more(a: float, b: float) -> float:
+    return float(Decimal(repr(a)) + Decimal(repr(b)))
+
+
+def workload_in(given: Any) -> Any:
+    """``marginals(2)`` and the like, or a list of questions, as texts."""
+    if isinstance(given, list):
+        return [question(str(each)) for each in given]
+    found = read(str(given), WORKLOADS)
+    if not isinstance(found, Workload):
+        raise InvalidInput(
+            f"workload must be {', '.join(WORKLOADS)} of something, or a list of questions. Found {given!r}. For example "
+            'workload = "marginals(2)".'
+        )
+    return found

@@ -1,0 +1,196 @@
+"""What the command line says, and how it ends: tables for people, JSON for programs, refusals as sentences with a code.
+
+Answers go to stdout, everything else to stderr. What a library says about an unexpected failure is withheld, for it may quote a row.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from hedgerow._progress import phases, tell
+from hedgerow.cli.environment import redacted
+from hedgerow.errors import (
+    BudgetExceeded,
+    DataUnavailable,
+    HedgerowError,
+    InvalidInput,
+    LedgerBroken,
+    LedgerUnavailable,
+    NotPrivateWarning,
+)
+from hedgerow.report import plain
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+FAILED, INPUT, BUDGET, LEDGER, DATA, UNEXPECTED, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
+CODES: list[tuple[type[HedgerowError], int]] = [
+    (BudgetExceeded, BUDGET),
+    (LedgerUnavailable, LEDGER),
+    (LedgerBroken, LEDGER),
+    (DataUnavailable, DATA),
+]
+"""Of a refusal; of any other it is ``INPUT``. docs/cli.md has the table."""
+
+_OF_THE_PARSER: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on stdout, for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is spent.")]
+Seed = Annotated[
+    int | None, typer.Option("--seed", help="Repeatable noise. NOT PRIVATE: for tests only.", show_default=False)
+]
+
+
+class Guarded(TyperGroup):
+    """Every command ends with a sentence and a documented code, never with a traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        with _warnings_as_sentences():
+            try:
+                return super().invoke(ctx)
+            except (typer.Exit, typer.Abort, _OF_THE_PARSER):
+                raise
+            except KeyboardInterrupt as stopped:
+                complain(" ".join(["Interrupted.", *getattr(stopped, "__notes__", ())]))
+                code = INTERRUPTED
+            except HedgerowError as refused:
+                complain(str(refused))
+                code = next((code for kind, code in CODES if isinstance(refused, kind)), INPUT)
+            except OSError as failed:
+                if failed.errno == errno.EPIPE:  # whoever read has enough
+                    raise
+                complain(f"A file must be readable or writable. Found {failed.strerror}: {failed.filename}. Check it.")
+                code = INPUT
+            except Exception as failed:
+                complain(_unexpected(failed))
+                code = UNEXPECTED
+        raise typer.Exit(code)
+
+
+def _unexpected(failed: Exception) -> str:
+    frames = [frame for frame in traceback.extract_tb(failed.__traceback__) if "hedgerow" in Path(frame.filename).parts]
+    where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return (
+        f"hedgerow must not fail like this. Found {type(failed).__name__}{where}; its message is withheld, for it may quote rows. "
+        "What was charged is in the ledger. Please report it."
+    )
+
+
+@contextlib.contextmanager
+def _warnings_as_sentences() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", NotPrivateWarning)
+
+        def say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
+            if category.__module__.startswith("hedgerow"):  # others' speak of their own code, or of rows
+                complain(f"warning: {message}")
+
+        warnings.showwarning = say
+        yield
+
+
+def complain(words: str) -> None:
+    """To stderr, without anything that came from the environment."""
+    typer.echo(redacted(words), err=True)
+
+
+def console() -> Console:
+    """Where answers go. Off a terminal as wide as they need, so that no line is cut."""
+    from rich.console import Console
+
+    return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120, markup=False)
+
+
+def show(record: Any, as_json: bool, human: Callable[[Console], None]) -> None:
+    """The record as JSON, or what it says to people."""
+    if as_json:
+        typer.echo(json.dumps(plain(record), allow_nan=False, indent=2, ensure_ascii=False, default=str))
+    else:
+        human(console())
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Any:
+    """A table of texts and numbers, numbers to the right."""
+    from rich import box
+    from rich.table import Table
+
+    cells = [[shown(cell) for cell in row] for row in rows]
+    made = Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for i, name in enumerate(columns):
+        numeric = all(_is_number(row[i]) for row in cells)
+        made.add_column(name, justify="right" if numeric and cells else "left", overflow="fold")
+    for row in cells:
+        made.add_row(*row)
+    return made
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Any:
+    """Names and what they are, in two columns."""
+    from rich.table import Table
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="right", style="bold")
+    grid.add_column(overflow="fold")
+    for name, fact in pairs:
+        grid.add_row(name, shown(fact))
+    return grid
+
+
+def shown(cell: object) -> str:
+    if cell is None:
+        return "–"
+    if isinstance(cell, float):
+        return "–" if cell != cell else f"{cell:.5g}"
+    return "".join(
+        mark if mark.isprintable() or mark == "\n" else "\ufffd" for mark in str(cell)
+    )  # a label may hold any
+
+
+def _is_number(text: str) -> bool:
+    return text in ("–", "free") or text.lstrip("±-+ ").replace(",", "").rstrip("%")[:1].isdigit()
+
+
+@contextlib.contextmanager
+def working(words: str) -> Iterator[None]:
+    """Says on a terminal what takes so long."""
+    with phases(None):
+        tell(lambda: words)
+        yield
+
+
+def confirmed(question: str, yes: bool) -> None:
+    """Go on only if whoever asked for it agrees, or said so before."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise InvalidInput(
+            "Spending must be agreed to. Found nobody to ask: this is no terminal. Say --yes if it is meant."
+        )
+    if not typer.confirm(question, err=True):
+        complain("Nothing was read, and nothing was spent.")
+        raise typer.Exit(FAILED)
+
+
+def written(frame: pd.DataFrame, out: Path) -> None:
+    """A frame into a .csv or .parquet file."""
+    if out.suffix == ".parquet":
+        frame.to_parquet(out, index=False)
+    else:
+        frame.to_csv(out, index=False)
+
+
+def require_table_file(out: Path | None) -> None:
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise InvalidInput(f"--out must end in .csv or .parquet. Found {out.name!r}. Rename it.")

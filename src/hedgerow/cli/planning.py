@@ -1,0 +1,64 @@
+"""``plan``: what the budget will buy, before any of it is spent. No row is read."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import hedgerow as hr
+from hedgerow.cli.file import DEFAULT, File, Place, workload_in
+from hedgerow.cli.output import AsJson, show, table
+from hedgerow.errors import InvalidInput
+
+
+def plan(
+    rows: Annotated[int | None, typer.Option(help="How many the table has.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="The error that is wanted, as a fraction of the rows.")] = None,
+    queries: Annotated[int | None, typer.Option(help="How many questions; by default as the file says.")] = None,
+    beta: Annotated[float | None, typer.Option(help="The probability that any answer is farther off.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="Another ε than the file's.")] = None,
+    delta: Annotated[float | None, typer.Option(help="Another δ than the file's.")] = None,
+    workload: Annotated[str | None, typer.Option(help="'marginals(2)' and the like.")] = None,
+    public: Annotated[
+        Path | None, typer.Option(help="Public rows, .csv or .parquet, that resemble the table's.")
+    ] = None,
+    simulate: Annotated[bool, typer.Option(help="Try the practical profile on made-up or public rows.")] = True,
+    place: Place = DEFAULT,
+    as_json: AsJson = False,
+) -> None:
+    """Say which mechanism, how many rows and what error, before anything is spent. No table is read."""
+    file = File(place)
+    options = file.options
+    if epsilon is not None and delta is not None:
+        budget = hr.Budget(epsilon, delta)
+    elif epsilon is None and delta is None:
+        budget = file.budget
+    else:
+        raise InvalidInput("--epsilon and --delta must come together. Found one. Give both, or neither.")
+    made = hr.plan(
+        universe=file.universe, budget=budget, rows=rows, accuracy=accuracy,
+        queries=options.get("queries", 100_000) if queries is None else queries,
+        beta=options.get("beta", 0.05) if beta is None else beta,
+        workload=options.get("workload") if workload is None else workload_in(workload),
+        public=None if public is None else _rows(public), simulate=simulate,
+    )  # fmt: skip
+
+    def tell(screen: Console) -> None:
+        screen.print(table(made.columns, made.lines))
+        screen.print(made.sentence)
+        if made.population:
+            screen.print(made.population)
+
+    show(json.loads(made.json), as_json, tell)
+
+
+def _rows(path: Path) -> object:
+    import pandas as pd
+
+    if path.suffix not in (".csv", ".parquet") or not path.exists():
+        raise InvalidInput(f"--public must be a .csv or .parquet file. Found {path.name!r}. Check it.")
+    return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)

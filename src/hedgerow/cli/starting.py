@@ -1,0 +1,295 @@
+"""``init`` drafts the file, ``open`` opens the session: the two commands that may spend, each after saying what."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from hedgerow.cli.desk import account, is_open, session, spent_line
+from hedgerow.cli.environment import expanded, require_no_secret
+from hedgerow.cli.file import DEFAULT, File, Place, drafted, more
+from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, show, table, working
+from hedgerow.data.csv_file import Csv
+from hedgerow.data.readers import Typed
+from hedgerow.data.schema import Column
+from hedgerow.data.table import opened_before_rows, without_messages
+from hedgerow.drafting.public import from_codebook, from_column
+from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.privacy.budget import Budget
+from hedgerow.questions.attributes import Attribute
+from hedgerow.questions.files import to_mapping, to_toml
+from hedgerow.questions.universe import Universe
+
+Draft = dict[str, Attribute | None]
+HINTS = {
+    "whole": '# kind = "Integers"\n# low = 0\n# high = 100\n',
+    "number": '# kind = "Range"\n# low = 0\n# high = 100\n# bins = 10\n',
+    "date": '# kind = "Dates"\n# low = 2015-01-01\n# high = 2024-12-31\n# by = "month"\n',
+}
+LABELS = '# kind = "Categories"\n# values = ["…", "…"]\n# other = true\n'
+TO_DECLARE = """\
+# Declare what follows from public knowledge, or leave it out. Kinds: Categories, Flag, Integers, Range, Dates (docs/universe.md).
+
+"""
+
+
+def init(
+    source: Annotated[
+        str, typer.Argument(help="A CSV or Parquet file, or a database URL ('…${PGPASSWORD}…' for secrets).")
+    ],
+    out: Annotated[Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="The file to write.")] = DEFAULT,
+    table_name: Annotated[str | None, typer.Option("--table", help="The table, of a database.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The whole budget's ε. There is no default.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The whole budget's δ. There is no default.")] = None,
+    neighbours: Annotated[str, typer.Option(help="replace (n is public) or add-remove (n is private).")] = "replace",
+    budget: Annotated[
+        tuple[float, float] | None,
+        typer.Option(
+            "--budget",
+            metavar="ε δ",
+            help="Read the rows for this price, out of the whole budget, to draft what no schema says.",
+        ),
+    ] = None,
+    codebook: Annotated[Path | None, typer.Option(help="A universe file for some columns, which is public.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Only these columns, with commas between.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="The ledger's URL.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Of a CSV file.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of a CSV file.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Write over a file that is there. What it says was spent is kept.")
+    ] = False,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    seed: Seed = None,
+) -> None:
+    """Draft hedgerow.toml from a source's schema: free, unless --budget allows to read rows for a stated price."""
+    require_no_secret(source, "source")
+    Budget(1.0, 0.0, neighbours)  # type: ignore[arg-type]  # refuses other words
+    if out.exists() and not force:
+        raise InvalidInput(
+            f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force."
+        )
+    earlier = drafted(File(out).content) if out.exists() else (0.0, 0.0)
+    price = None if budget is None else Budget(*budget, neighbours)  # type: ignore[arg-type]
+    whole = _whole(epsilon, delta, neighbours, price, earlier)
+    dialect: dict[str, Any] = {
+        name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value is not None
+    }
+    csv = Csv(**dialect) if dialect else None
+    place = expanded(source, "source")
+    known, types = _from_schema(place, table_name, csv, columns, codebook)
+    unknown = [name for name, attribute in known.items() if attribute is None]
+    head = _head(source, out, table_name, dialect, whole, neighbours, ledger)
+    if unknown and price is not None:
+        complain(_said_before(source, unknown, price))
+        confirmed("Read the rows?", yes)
+        cost = (more(earlier[0], price.epsilon), more(earlier[1], price.delta))
+        head += _cost(cost)
+        book = {name: attribute for name, attribute in known.items() if attribute is not None}
+        with _noted(out, head), working("reading the rows"):
+            found = Universe.draft(
+                place, budget=price, table=table_name, csv=csv, columns=list(known), codebook=book, seed=seed
+            )  # fmt: skip
+        known, unknown, earlier = {name: found[name] for name in found.names}, [], cost
+    elif earlier != (0.0, 0.0):
+        head += _cost(earlier)
+    out.write_text(head + _universe(known, types), encoding="utf-8")
+    record = {
+        "file": str(out),
+        "columns": {name: None if a is None else to_mapping(Universe({name: a}))[name] for name, a in known.items()},
+        "undeclared": unknown,
+        "spent": {"epsilon": earlier[0], "delta": earlier[1]},
+        "private": seed is None,
+    }
+    show(record, as_json, lambda screen: _told(screen, out, known, whole, earlier))
+
+
+@contextlib.contextmanager
+def _noted(out: Path, head: str) -> Iterator[None]:
+    """What is about to be spent is in the file first, whatever happens then; a refusal spends nothing, and leaves no trace."""
+    before = out.read_bytes() if out.exists() else None
+    with out.open("w" if before is not None else "x", encoding="utf-8") as file:  # of two at once, one
+        file.write(head)
+    try:
+        yield
+    except HedgerowError:
+        if before is None:
+            out.unlink()
+        else:
+            out.write_bytes(before)
+        raise
+
+
+def _whole(
+    epsilon: float | None, delta: float | None, neighbours: str, price: Budget | None, earlier: tuple[float, float]
+) -> Budget | None:
+    if (epsilon is None) != (delta is None):
+        raise InvalidInput(
+            "--epsilon and --delta must come together. Found one. Give both, or declare them in the file."
+        )
+    if epsilon is None or delta is None:
+        return None
+    whole = Budget(epsilon, delta, neighbours)  # type: ignore[arg-type]
+    if price is not None and not (
+        more(earlier[0], price.epsilon) < whole.epsilon and (more(earlier[1], price.delta) < whole.delta or price.pure)
+    ):
+        raise InvalidInput(
+            f"--budget must be a part of the whole, epsilon = {whole.epsilon:g} and delta = {whole.delta:g}. Found {price.epsilon:g} and "
+            f"{price.delta:g}{'' if earlier == (0.0, 0.0) else ', after an earlier draft'}. Give less."
+        )
+    return whole
+
+
+def _from_schema(
+    place: str, table_name: str | None, csv: Csv | None, columns: str | None, codebook: Path | None
+) -> tuple[Draft, dict[str, Column]]:
+    """What is public of each column: no row is read. A file's types are public by being drafted from, as in ``Universe.from_schema``."""
+    found = without_messages(lambda: opened_before_rows(place if "://" in place else Typed(place), table_name, csv))
+    names = [name.strip() for name in columns.split(",")] if columns else list(dict.fromkeys(found.columns))
+    types = {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
+    book: Mapping[str, Attribute] = {}
+    if codebook is not None:
+        listed = Universe.load(codebook)
+        book = {name: from_codebook(name, listed[name]) for name in listed.names}
+    return {name: book[name] if name in book else from_column(types[name], None, 16) for name in names}, types
+
+
+def _said_before(source: str, unknown: list[str], price: Budget) -> str:
+    listed = ", ".join(unknown[:8]) + (f" and {len(unknown) - 8} more" if len(unknown) > 8 else "")
+    return (
+        f"The schema says nothing of {listed}. Reading their rows in {source} costs epsilon = {price.epsilon:g}, delta = {price.delta:g} "
+        "of everybody's privacy in it, once and for good; it is noted in the file, and counts towards the budget."
+    )
+
+
+def _head(
+    source: str, out: Path, table_name: str | None, dialect: Mapping[str, str], whole: Budget | None, neighbours: str,
+    ledger: str | None,
+) -> str:  # fmt: skip
+    """Everything but the columns."""
+    if "://" not in source:
+        path = Path(source).absolute()
+        source = (
+            str(path.relative_to(out.absolute().parent)) if path.is_relative_to(out.absolute().parent) else str(path)
+        )
+    stem = table_name or (Path(source).name.partition(".")[0] if "://" not in source else "people")
+    stem = re.sub(r"[^\w.-]", "_", stem)
+    url = ledger or f"sqlite:///{stem}.ledger"
+    require_no_secret(url, "ledger")
+    lines = [
+        "# What hedgerow needs to know of the table. All of it is public: nothing here may come from its rows,",
+        "# unless they were paid for.",
+        "",
+    ]
+    lines += [f"source = {json.dumps(source, ensure_ascii=False)}"]
+    lines += [f"table = {json.dumps(table_name, ensure_ascii=False)}"] if table_name else []
+    lines += [f"ledger = {json.dumps(url, ensure_ascii=False)}", ""]
+    if dialect:
+        lines += ["[csv]", *(f"{name} = {json.dumps(value)}" for name, value in dialect.items()), ""]
+    lines.append("[budget]  # for everything that is ever released")
+    declared = (
+        "# epsilon = 1.0\n# delta = 1e-6" if whole is None else f"epsilon = {whole.epsilon!r}\ndelta = {whole.delta!r}"
+    )
+    lines += [
+        declared,
+        f'neighbours = "{neighbours}"',
+        "",
+        "[options]",
+        "reserve = 0.1  # of the budget, for answers that must be better than the free ones",
+        "",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _cost(spent: tuple[float, float]) -> str:
+    return f"[draft]  # what drafting the universe has cost, of the budget: do not remove\nepsilon = {spent[0]!r}\ndelta = {spent[1]!r}\n\n"
+
+
+def _universe(known: Draft, types: Mapping[str, Column]) -> str:
+    parts = [to_toml(to_mapping(Universe({n: a})), "universe") for n, a in known.items() if a is not None]
+    undeclared = []
+    for name, attribute in known.items():
+        if attribute is None:
+            kind = str(types[name].kind).replace("time", "date")
+            undeclared.append(f"# {to_toml({name: {}}, 'universe').strip()}\n{HINTS.get(kind, LABELS)}")
+    return "\n".join([*parts, *([TO_DECLARE + "\n".join(undeclared)] if undeclared else [])])
+
+
+def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent: tuple[float, float]) -> None:
+    rows = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
+    screen.print(table(("column", "what it may be", "cells"), rows))
+    open_ones = [name for name, attribute in known.items() if attribute is None]
+    cost = (
+        "No row was read, nothing was spent."
+        if spent == (0.0, 0.0)
+        else f"Spent ε = {spent[0]:g}, δ = {spent[1]:g} of the budget."
+    )
+    screen.print(f"Wrote {out}. {cost}")
+    todo = []
+    if open_ones:
+        todo.append(
+            f"declare {', '.join(open_ones[:6])}{' …' if len(open_ones) > 6 else ''} (or draft them with --budget ε δ)"
+        )
+    if whole is None:
+        todo.append("declare [budget]")
+    screen.print("Next: read it, " + "".join(f"{each}, " for each in todo) + "then `hedgerow open`.")
+
+
+def _kind(attribute: Attribute) -> str:
+    labels = [str(label) for label in attribute.labels]
+    some = labels if len(labels) <= 4 else [*labels[:2], "…", labels[-1]]
+    return f"{type(attribute).__name__}: {', '.join(some)}"
+
+
+def open_(
+    place: Place = DEFAULT,
+    who: Annotated[str, typer.Option(help="On whose behalf later charges of this call are made.")] = "",
+    yes: Yes = False,
+    as_json: AsJson = False,
+    seed: Seed = None,
+) -> None:
+    """Open the session: once, for most of the budget. Later it says how things stand."""
+    file = File(place)
+    is_new = not is_open(file)
+    if is_new:
+        budget, reserve = file.budget, file.options.get("reserve", 0.05)
+        complain(
+            f"Opening reads {file.source_shown} and spends up to {1 - reserve:.0%} of epsilon = {budget.epsilon:g}, delta = {budget.delta:g} "
+            f"on a hypothesis of it, once and for good; {reserve:.0%} is kept for answers that must be better. It is noted in {file.ledger_shown}."
+        )
+        confirmed("Open it?", yes)
+    with session(file, who, seed, first=True) as opened:
+        certificate = opened.certificate
+        report = opened.report()
+        head = str(opened.ledger.head)  # type: ignore[attr-defined]
+        record = {
+            "opened": "now" if is_new else "before",
+            **account(opened),
+            "facts": {**report.facts, "private": account(opened)["private"]},
+            "draft": dict(zip(("epsilon", "delta"), file.draft, strict=True)),
+            "certificate": None if certificate is None else str(certificate),
+            "head": head,
+        }
+    show(record, as_json, lambda screen: _opened(screen, record))
+
+
+def _opened(screen: Console, record: dict[str, Any]) -> None:
+    known = record["facts"]
+    rows = known.get("rows", known.get("rows_estimated"))
+    draft = record["draft"]
+    pairs = [
+        ("rows", f"{rows:,.0f}{'' if 'rows' in known else ' (a private estimate)'}"),
+        ("cells", f"{known['cells']:,}" if known["cells"] < 1e15 else f"{known['cells']:.3g}"),
+        ("budget", spent_line(record)),
+        *([("draft", f"ε = {draft['epsilon']:g}, δ = {draft['delta']:g} before that")] if draft["epsilon"] else []),
+        ("certified", record["certificate"] or "nothing"),
+        ("ledger's head", f"{record['head']}  (note it elsewhere: `hedgerow ledger verify --head` needs it)"),
+    ]
+    screen.print(facts(pairs))

@@ -1,0 +1,137 @@
+"""A certificate of declared losses: the largest excess risk of any of them, itself released, for a share of the budget.
+
+Proof: docs/proofs/practical_convex.md. Symbols: θ̂_l the answer to the declared question l when the session was opened, row_l what one
+row moves n·err(D, θ̂_l) by (``excess``), D the data.
+
+    E = max over l of n·err(D, θ̂_l)/row_l
+
+is the maximum of numbers that one row moves by at most 1, so one row moves it by at most 1. It is drawn once. Then the excess
+risk of every declared question is at most row_l·(what was drawn + the noise's quantile)/n, at once. Questions that are
+bounded better already, for free, are left out. err is that of a loss which is flatter far from θ̂ (``flattened``): no less.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Hashable, Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from hedgerow._types import Array
+from hedgerow.convex.bound_loss import GlmRisk, Risk
+from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.losses.families import Huber, Squared
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.solver.excess import SHARES, Excess, excess_of, in_rows, per_row
+from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.certificate import quantile
+from hedgerow.engines.practical.excess_bounds import free_answer, trivial_bound
+from hedgerow.engines.practical.knowledge import Knowledge
+from hedgerow.errors import BudgetExceeded
+from hedgerow.privacy.allowance import Allowance
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.wire_values import Json, read_array, write_array
+from hedgerow.textbook.sparse_vector import FINEST
+
+SURROGATES = (0.01, 0.05, 0.25, 1.0)  # of what noise leaves: how far the surrogate's err may be from the loss's
+COARSE = (1e-4, 1e-3)  # of S: the same, where no such surrogate has a minimum that is certain
+MOST_QUESTIONS = 1_000
+WHY = "certificate of losses"
+
+
+@dataclass(frozen=True)
+class CertifiedLosses:
+    """Answers with a bound on their excess risk, by the key of their question."""
+
+    answers: dict[Hashable, tuple[Array, float]] = field(default_factory=dict)
+
+    def get(self, question: BoundMinimize) -> tuple[Array, float] | None:
+        return self.answers.get(question.key)
+
+    @classmethod
+    def restored(cls, declared: Sequence[BoundMinimize], record: Json) -> CertifiedLosses:
+        """What ``state`` described, of the same questions in the same order."""
+        found = {declared[place].key: (read_array(theta, "float64"), bar) for place, theta, bar in record}
+        return cls(found)
+
+    def state(self, declared: Sequence[BoundMinimize]) -> Json:
+        kept = [(place, self.get(question)) for place, question in enumerate(declared)]
+        return [[place, write_array(found[0]), found[1]] for place, found in kept if found is not None]
+
+
+def certified_losses(
+    data: DataSource,
+    noise: Noise,
+    known: Knowledge,
+    declared: Sequence[BoundMinimize],
+    allowance: Allowance,
+    beta: float,
+    vouched: Collection[Custom],
+) -> CertifiedLosses:
+    """Spend the allowance on the largest excess risk; nothing where no declared question gains. All it decides is public."""
+    event = _event(allowance)
+    reach = quantile(event, beta)
+    planned: dict[Hashable, tuple[BoundMinimize, Excess]] = {}
+    for question in declared[:MOST_QUESTIONS]:
+        excess = _worth(known, question, reach, allowance.budget, vouched)
+        if excess is not None:
+            planned.setdefault(question.key, (question, excess))
+    if not planned:
+        return CertifiedLosses()
+    try:
+        receipt = allowance.charge(event, why=WHY)
+    except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
+        return CertifiedLosses()
+    largest = max(in_rows(excess, data.marginal(question.attributes), FINEST) for question, excess in planned.values())
+    upper = max(0.0, float(noise.add(largest, receipt))) + reach
+    return CertifiedLosses(
+        {
+            key: (excess.theta, bar)
+            for key, (question, excess) in planned.items()
+            if (bar := bar_of(excess, upper, known.rows.low)) < trivial_bound(question, excess.theta)
+        }
+    )
+
+
+def bar_of(excess: Excess, upper: float, rows: float) -> float:
+    """err, n·err being at most ``upper`` times what a row moves it by. Rounding down to steps may have hidden one."""
+    return ((upper + FINEST) * per_row(excess, FINEST) * excess.unit + excess.below) / rows
+
+
+def flattened(risk: Risk, theta: Array) -> Risk:
+    """A loss with the same value at θ for every record, and nowhere a larger one: so θ has no less excess risk by it.
+
+    Squared loss goes on in lines beyond the largest residual of θ over the cells: there one row moves it by far less.
+    """
+    if not (isinstance(risk, GlmRisk) and type(risk.loss) is Squared):
+        return risk
+    residuals = (risk.predictor(theta) - risk.label()) * risk.mask()
+    about = {field.name: getattr(risk.loss, field.name) for field in fields(risk.loss)}
+    return Huber(width=float(np.abs(residuals).max()) * (1 + 1e-9) + 1e-9, **about).on(risk.universe)
+
+
+def _event(allowance: Allowance) -> Laplace | Gaussian:
+    one = allowance.budget.linear()
+    return allowance.part(1 - 1e-9).noise(one, one, FINEST)
+
+
+def _worth(
+    known: Knowledge, question: BoundMinimize, reach: float, budget: Budget, vouched: Collection[Custom]
+) -> Excess | None:
+    """How err of the question's answer is computed, where the certificate could bound it better than what is known already."""
+    if not question.scale or not question.is_vouched(vouched):
+        return None
+    found, error = free_answer(known, question)
+    risk = flattened(question.risk, found.theta)
+    aparts = [*(share * reach / known.rows.high for share in SURROGATES), *COARSE]
+    for gaps, apart in itertools.product(
+        (SHARES[:1], SHARES), aparts
+    ):  # the first with a minimum certain on every table
+        excess = excess_of(risk, question.over, found.theta, budget, known.rows.high, apart * question.scale, gaps)
+        if excess is not None:
+            better = bar_of(excess, reach, known.rows.low) < min(error, trivial_bound(question, found.theta))
+            return excess if better else None
+    return None

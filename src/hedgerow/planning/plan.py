@@ -1,0 +1,196 @@
+"""``hr.plan``: the mechanisms ranked for a stated workload, by what they promise and by trying the practical profile."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from hedgerow import _html
+from hedgerow._checks import number, whole
+from hedgerow._progress import phases, tell
+from hedgerow.convex.minimize import Minimize
+from hedgerow.errors import InvalidInput
+from hedgerow.generalise.statement import stated
+from hedgerow.planning import simulation
+from hedgerow.planning.theorems import mechanisms
+from hedgerow.privacy.budget import Budget
+from hedgerow.questions.counts import Query
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.workloads import Workload
+
+
+@dataclass(frozen=True)
+class Option:
+    """A mechanism. ``error``: all answers are within it, with 1 − β, at the stated rows; None where nothing is promised.
+
+    ``rows``: how many promise the stated accuracy; None where that is not known. ``typical``: the mean error of a simulation.
+    """
+
+    mechanism: str
+    adaptive: bool
+    how: str
+    by: str
+    error: float | None = None
+    rows: float | None = None
+    typical: float | None = None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Made by ``hr.plan``: the options, the best first."""
+
+    options: tuple[Option, ...]
+    epsilon: float
+    delta: float
+    cells: int
+    queries: int
+    beta: float
+    rows: int | None
+    accuracy: float | None
+    population: str | None
+    """What follows for the population that the rows are drawn from, where n is given."""
+
+    @property
+    def best(self) -> Option:
+        return self.options[0]
+
+    @property
+    def sentence(self) -> str:
+        """What to do, in words."""
+        best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
+        kind = "questions may depend on answers" if best.adaptive else "questions must be known in advance"
+        if self.rows is not None:
+            if best.error is None:
+                return f"Nothing is promised for {asked} with {self.rows:,} rows. Spend more, ask less, or use coarser columns."
+            does = "promises" if best.typical is None else "promised, in a simulation,"
+            promise = (
+                f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how}) {does} ± {best.error:.3g} of each"
+            )
+            return f"{promise}, of all together with {1 - self.beta:.0%}; {kind}."
+        if best.rows is None:
+            return f"No number of rows that was looked at promises ± {self.accuracy:g} for {asked}. Spend more, or ask for less."
+        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) needs about {best.rows:,.0f} rows; {kind}."
+
+    @property
+    def json(self) -> str:
+        record = {**asdict(self), "sentence": self.sentence}
+        return json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        held = ("every answer within",) if self.rows is not None else ()
+        needed = (f"rows for ± {self.accuracy:g}",) if self.accuracy is not None else ()
+        return ("mechanism", *held, "typically", *needed, "adaptive", "by")
+
+    @property
+    def lines(self) -> list[tuple[str, ...]]:
+        """The options as texts, under ``columns``."""
+        found = []
+        for o in self.options:
+            held = (_shown(o.error),) if self.rows is not None else ()
+            needed = ("–" if o.rows is None else f"{o.rows:,.0f}" if o.rows < 1e9 else f"{o.rows:.2g}",)
+            typical = "–" if o.typical is None else f"± {o.typical:.2g}"
+            adaptive = "yes" if o.adaptive else "no"
+            found.append((o.mechanism, *held, typical, *(needed if self.accuracy is not None else ()), adaptive, o.by))
+        return found
+
+    def __str__(self) -> str:
+        rows = [self.columns, *self.lines]
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*text, self.sentence, *([self.population] if self.population else [])])
+
+    def _repr_html_(self) -> str:
+        said = [self.sentence, *([self.population] if self.population else [])]
+        return _html.table(self.columns, self.lines) + "".join(map(_html.paragraph, said))
+
+
+def plan(
+    *,
+    universe: Universe,
+    budget: Budget,
+    rows: int | None = None,
+    accuracy: float | None = None,
+    queries: int = 100_000,
+    beta: float = 0.05,
+    workload: Workload | list[Query] | None = None,
+    public: Any = None,
+    simulate: bool = True,
+    progress: bool | None = None,
+) -> Plan:
+    """Which mechanism for k linear questions: the error at n ``rows``, and the rows that an ``accuracy`` takes. Free: no table is read.
+
+    Errors are fractions of the rows, and hold for all ``queries`` together with 1 − ``beta``. The textbook's come from theorems. The
+    practical profile's are those of a simulation, on uniform independent columns or on rows drawn from ``public``, a pandas frame that is
+    nobody's secret: its bars are guarantees for that session, and an example for yours. ``workload`` is what is asked there.
+    """
+    if not isinstance(universe, Universe) or not isinstance(budget, Budget):
+        raise InvalidInput("A plan must have universe= and budget=. Found something else. Declare them as for hr.open.")
+    if rows is None and accuracy is None:
+        raise InvalidInput(
+            "A plan must be for rows= or for an accuracy=. Found neither. Say how many rows there are, or what error is wanted."
+        )
+    n = None if rows is None else whole("rows", rows)
+    wanted = None if accuracy is None else number(accuracy)
+    k, β = whole("queries", queries), number(beta)
+    if wanted is not None and not 0 < wanted < 1:
+        raise InvalidInput(
+            f"accuracy must be between 0 and 1. Found {accuracy!r}. Give a fraction of the rows, such as 0.01."
+        )
+    if not 0 < β < 1:
+        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
+    if workload is not None and not isinstance(workload, Workload):
+        workload = list(workload)
+        if any(isinstance(query, Minimize) or not isinstance(query, Query) for query in workload):
+            raise InvalidInput(
+                "The workload of a plan must be counts, tables or means. Found something else. For convex questions see hr.erm and "
+                "docs/erm.md."
+            )
+    options = [_promised(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
+    if simulate:
+        with phases(progress):
+            options.append(_tried(universe, budget, n, wanted, queries=k, beta=β, workload=workload, public=public))
+    options.sort(key=lambda o: _rank(o, n is not None))
+    population = None if n is None else str(stated(budget, rows=n, asked=k, sample_beta=β))
+    return Plan(tuple(options), budget.epsilon, budget.delta, universe.size, k, β, n, wanted, population)
+
+
+def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
+    error = None if rows is None else _useful(mechanism.error(rows))
+    needed = None if accuracy is None else mechanism.rows(accuracy)
+    finite = None if needed is None or math.isinf(needed) else math.ceil(needed)
+    return Option(mechanism.name, mechanism.adaptive, mechanism.how, mechanism.theorem, error, finite)
+
+
+def _tried(universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any) -> Option:
+    error = needed = typical = None
+    on = "uniform columns" if about["public"] is None else "public rows"
+    by = f"simulation on {on}"
+    if rows is not None:
+        tell(lambda: "trying the practical profile")
+        found = simulation.simulated(universe, budget, rows, **about)
+        error, typical = _useful(found.error), found.typical
+        if found.rows < rows:
+            by += f", {found.rows:,} of them"
+    if accuracy is not None:
+        tell(lambda: "looking for the rows that the practical profile needs")
+        tried, enough = simulation.rows_for(accuracy, universe, budget, rows or 20_000, **about)
+        needed = float(tried.rows) if enough else None
+        typical = tried.typical if typical is None else typical
+    return Option("practical profile", True, "hr.open", by, error, needed, typical)
+
+
+def _useful(error: float | None) -> float | None:
+    """A fraction is never off by more than 1."""
+    return error if error is not None and error < 1 else None
+
+
+def _rank(option: Option, by_error: bool) -> float:
+    found = option.error if by_error else option.rows
+    return math.inf if found is None else found
+
+
+def _shown(error: float | None) -> str:
+    return "nothing" if error is None else f"± {error:.3g}"

@@ -1,0 +1,114 @@
+"""The practical profile, tried: no theorem says what it reaches, so it is run on rows that are made up or public.
+
+Without public rows every column is uniform and independent of the others. That is where the hypothesis starts, so only noise shows: a real
+table, of which there is more to learn, is answered less well. Public rows that resemble it say more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hedgerow.bench import unsafe_answer
+from hedgerow.data import DataSource, Histogram, Table
+from hedgerow.errors import InvalidInput, NotPrivateWarning, PublicWarning
+from hedgerow.opening import open as open_session
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.noise import Seeded
+from hedgerow.questions.counts import Query, marginal
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.workloads import Workload
+
+DENSE = 1 << 16  # cells of a universe whose table is drawn as counts, so that any number of rows costs the same
+MOST = 200_000  # rows that are drawn one by one, at most
+ASKED = 40  # questions of the workload that are asked, at most
+SEED = 0  # the rows are public, so the noise may be repeatable
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """``error``: the widest guaranteed bar, which holds for all questions together; None where one has none. ``typical``, ``largest``:
+    how far the answers were off."""
+
+    rows: int
+    error: float | None
+    typical: float
+    largest: float
+
+
+def simulated(
+    universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float, workload: Any = None, public: Any = None
+) -> Simulated:  # fmt: skip
+    """One session on public rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotPrivateWarning)
+        warnings.simplefilter("ignore", PublicWarning)
+        data = drawn(universe, rows, public)
+        session = open_session(
+            data, universe=universe, budget=budget, workload=workload, queries=queries, beta=beta, seed=SEED, progress=False
+        )  # fmt: skip
+        asked = questions(universe, workload)
+        answers = session.ask_all(asked, resolution="bins", progress=False)
+    off = [np.abs(np.asarray(a.value) - unsafe_answer(data, a.query, resolution="bins")).ravel() for a in answers]
+    bars = [math.inf if a.error is None else float(np.max(a.error)) for a in answers]
+    every = np.concatenate(off)
+    widest = max(bars)
+    return Simulated(data.rows, None if math.isinf(widest) else widest, float(every.mean()), float(every.max()))
+
+
+def drawn(universe: Universe, rows: int, public: Any = None) -> DataSource:
+    """So many rows: of the public frame, with replacement, or of independent uniform columns."""
+    generator = Seeded(SEED).generator()
+    if public is not None:
+        if not type(public).__module__.startswith("pandas") or not len(public):
+            raise InvalidInput(
+                f"public must be a pandas frame with rows. Found {type(public).__name__}. Read the public rows into one."
+            )
+        return Table(public.iloc[generator.integers(0, len(public), min(rows, MOST))], universe)
+    if universe.size <= DENSE:
+        return Histogram(universe, generator.multinomial(rows, np.full(universe.size, 1 / universe.size)))
+    import pandas as pd
+
+    codes = np.column_stack([generator.integers(0, size, min(rows, MOST)) for size in universe.shape])
+    return Table(pd.DataFrame(universe.decode(codes, numeric=True)), universe)
+
+
+def questions(universe: Universe, workload: Any) -> list[Query]:
+    """Some of the workload's, evenly: by default tables of three attributes, or of as many as there are."""
+    if isinstance(workload, Workload):
+        found: Sequence[Query] = workload.on(universe)
+    elif workload is not None:
+        found = list(workload)
+    else:
+        ways = min(3, len(universe.names))
+        sets = itertools.islice(itertools.combinations(universe.names, ways), 5000)
+        found = [marginal(*names) for names in sets if universe.cells(names) <= DENSE] or [marginal(universe.names[0])]
+    if not found:
+        raise InvalidInput("workload must have at least one question. Found none. Give questions, or leave it out.")
+    return [found[i] for i in np.unique(np.linspace(0, len(found) - 1, min(ASKED, len(found))).astype(int))]
+
+
+def rows_for(accuracy: float, universe: Universe, budget: Budget, start: float, **about: Any) -> tuple[Simulated, bool]:
+    """About how many rows give bars of this width, by a few trials: errors fall as 1/n. Whether they were enough."""
+    most = 2**40 if universe.size <= DENSE and about.get("public") is None else MOST
+    rows = int(min(max(start, 100.0), most))
+    best: Simulated | None = None
+    for _ in range(5):
+        found = simulated(universe, budget, rows, **about)
+        reached = found.error is not None and found.error <= accuracy
+        if reached and (best is None or found.rows < best.rows):
+            best = found
+        if reached and found.error is not None and found.error >= 0.8 * accuracy:
+            break
+        wanted = 4.0 * rows if found.error is None else 1.05 * rows * found.error / accuracy
+        following = int(min(max(wanted, 100.0), most))
+        if following == rows or (rows == most and not reached):
+            break
+        rows = following
+    return (best, True) if best is not None else (found, False)

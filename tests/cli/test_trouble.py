@@ -1,0 +1,276 @@
+"""What goes wrong on the command line ends with a sentence and its code, and shows neither a row nor a credential."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from desks import BUDGET, RESERVE, Desk, made, opened
+from typer.testing import CliRunner
+
+import hedgerow as hr
+from hedgerow.cli import app, environment, output
+
+PASSWORD = "correct-horse/battery@staple"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Desk:
+    return opened(tmp_path_factory.mktemp("desk"), 2000)
+
+
+def changed(desk: Desk, tmp_path: Path, old: str, new: str) -> Desk:
+    """The same desk, with another text in its file."""
+    text = desk.file.read_text()
+    assert old in text
+    other = Desk(tmp_path)
+    (tmp_path / "people.csv").write_bytes((desk.folder / "people.csv").read_bytes())
+    other.file.write_text(text.replace(old, new, 1))
+    return other
+
+
+def refused(ran: Any, code: int, *words: str) -> None:
+    assert ran.exit_code == code, ran.output
+    assert all(word in ran.stderr for word in words), ran.stderr
+    assert "Traceback" not in ran.output and ran.stdout == ""
+
+
+# Codes
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "word"),
+    [
+        ("[budget]", "[buget]", "'buget'"),
+        ("reserve", "reverse", "'reverse'"),
+        ("epsilon = 1.0", "epsilon = -1", "epsilon must be"),
+        ("epsilon = 1.0", "", "no epsilon and delta"),
+        ('ledger = "sqlite:///people.ledger"', "", "every command would spend anew"),
+        ('ledger = "sqlite:///people.ledger"', 'ledger = "mysql://x/y"', "SQLite or PostgreSQL"),
+        ('kind = "Integers"', 'kind = "Whole"', "kind of"),
+        ("guard = 0.0", 'workload = "everything"', "must be made of"),
+        ("guard = 0.0", 'workload = "marginals(2"', "must be written"),
+        ("[budget]", "[csv]\ndelimiter = 'ab'\n[budget]", "delimiter must be"),
+        ("[budget]", "[draft]\nepsilon = 2.0\ndelta = 0.0\n[budget]", "must exceed what the draft has cost"),
+        ("[budget]", "[draft]\nepsilon = 'all'\n[budget]", "[draft] must have"),
+        ("[budget]", "[budget", "must be TOML"),
+        ('source = "people.csv"', "source = 3", "source must be a text"),
+        ('source = "people.csv"', 'source = "nowhere.csv"', "nowhere.csv"),
+        ('source = "people.csv"', 'source = "${HEDGEROW_NOWHERE}"', "environment must have HEDGEROW_NOWHERE"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused(desk: Desk, tmp_path: Path, old: str, new: str, word: str) -> None:
+    refused_ = changed(desk, tmp_path, old, new).run("open", "--yes")
+    assert refused_.exit_code == 2 and word in refused_.stderr and refused_.stdout == "", refused_.output
+    assert not (tmp_path / "people.ledger").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["ask", "count(height=3)"],
+        ["ask", "count("],
+        ["ask"],
+        ["ask", "count(age=1)", "--price"],
+        ["ask", "count(age=1)", "--within", "2"],
+        ["ask", "count(age=1)", "--scale", "people"],
+        ["ask", '{"v": 1, "kind": "count"}'],
+        ["ask", "count(age=1)", "--from", "/no/such/file"],
+        ["sql", "DELETE FROM data"],
+        ["sql", "SELECT 'open"],
+        ["fit", "height", "age"],
+        ["synth", "--rows", "0"],
+        ["ledger", "show", "--days", "-1"],
+        ["ledger", "verify", "--head", "nothing"],
+        ["plan"],
+        ["plan", "--rows", "10", "--epsilon", "1"],
+        ["plan", "--rows", "10", "--public", "/no/such/file.csv"],
+    ],
+    ids=" ".join,
+)
+def test_what_makes_no_sense_has_status_2_and_says_why(desk: Desk, command: list[str]) -> None:
+    before = hr.ledgers.read(desk.url).spent
+    refused(desk.run(*command), output.INPUT, ". ")
+    assert hr.ledgers.read(desk.url).spent == before
+
+
+def test_a_file_that_is_not_there_is_refused_with_the_way_out(tmp_path: Path) -> None:
+    refused(Desk(tmp_path).run("open"), 2, "hedgerow init")
+
+
+def test_a_ledger_that_is_not_what_was_written_has_status_1_where_it_is_checked_and_4_elsewhere(tmp_path: Path) -> None:
+    desk = opened(tmp_path, 300)
+    with sqlite3.connect(tmp_path / "people.ledger") as store:
+        store.execute("UPDATE hedgerow_lines SET who = 'eve' WHERE number = 1")
+    checked = desk.run("ledger", "verify")
+    assert checked.exit_code == output.FAILED and "line 1" in checked.stderr.lower()
+    record = desk.run("ledger", "verify", "--json")
+    assert record.exit_code == output.FAILED and json.loads(record.stdout)["whole"] is False
+    refused(desk.run("ask", "count(sex='F')"), output.LEDGER)
+
+
+def test_a_ledger_that_is_away_has_status_4(desk: Desk, tmp_path: Path) -> None:
+    away = changed(desk, tmp_path, '"sqlite:///people.ledger"', '"postgresql://ana@127.0.0.1:1/nothing"')
+    refused(away.run("ask", "count(sex='F')"), output.LEDGER, "must be read")
+
+
+def test_a_table_that_cannot_be_read_has_status_5_and_no_word_of_it_is_told(desk: Desk, tmp_path: Path) -> None:
+    broken = changed(desk, tmp_path, "people.csv", "people.parquet")
+    (tmp_path / "people.parquet").write_bytes(b"PAR1 Erika Mustermann, HIV positive PAR1")
+    ran = broken.run("open", "--yes")
+    refused_words = ran.stderr.split("\n", 1)[1]  # after what opening will cost
+    assert ran.exit_code == output.DATA and "Mustermann" not in ran.output and "must" in refused_words
+
+
+def test_another_table_or_declaration_is_refused_and_costs_nothing(desk: Desk, tmp_path: Path) -> None:
+    other = changed(desk, tmp_path, "reserve = 0.3", "reserve = 0.2")
+    (tmp_path / "people.ledger").write_bytes(b"")
+    other.file.write_text(other.file.read_text().replace("sqlite:///people.ledger", desk.url))
+    refused(other.run("ask", "count(sex='F')"), 2, "another reserve")
+
+
+def test_what_is_not_expected_shows_its_kind_and_place_and_not_its_message(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("Erika Mustermann, HIV positive")
+
+    monkeypatch.setattr(hr.Session, "ask_all", failing)
+    ran = desk.run("ask", "count(sex='F')")
+    refused(ran, output.UNEXPECTED, "ZeroDivisionError", "withheld")
+    assert "Mustermann" not in ran.output
+
+
+def test_warnings_of_other_libraries_are_not_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    import warnings
+
+    def warning(*_: object, **__: object) -> list[object]:
+        warnings.warn("Erika Mustermann is an outlier", RuntimeWarning, stacklevel=1)
+        return []
+
+    monkeypatch.setattr(hr.Session, "ask_all", warning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        ran = desk.run("ask", "count(sex='F')")
+    assert ran.exit_code == 0 and "Mustermann" not in ran.output
+
+
+# Credentials
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"postgresql://ana:{PASSWORD}@127.0.0.1:1/people",
+        f"postgresql://ana@127.0.0.1:1/people?password={PASSWORD}",
+        f"postgresql://127.0.0.1:1/people?user=ana&sslpassword={PASSWORD}",
+        f"mysql://ana:{PASSWORD}@127.0.0.1:1/people",
+        f"duckdb://people.duckdb?motherduck_token={PASSWORD}",
+    ],
+)
+def test_a_password_that_is_spelt_out_is_refused_and_neither_stored_nor_shown(
+    desk: Desk, tmp_path: Path, url: str
+) -> None:
+    place = tmp_path / "new.toml"
+    for command in (["init", url, "--table", "people"], ["init", str(desk.folder / "people.csv"), "--ledger", url]):
+        ran = CliRunner().invoke(app, [*command, "--file", str(place)])
+        assert ran.exit_code == 2 and "must not spell out a password" in ran.stderr
+        assert PASSWORD not in ran.output and not place.exists()
+    for key, old in (("source", 'source = "people.csv"'), ("ledger", 'ledger = "sqlite:///people.ledger"')):
+        ran = changed(desk, tmp_path, old, f'{key} = "{url}"').run("open", "--yes")
+        assert ran.exit_code == 2 and "must not spell out a password" in ran.stderr and PASSWORD not in ran.output
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_password_of_the_environment_is_used_and_shown_nowhere(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    monkeypatch.setenv("PEOPLE_PASSWORD", PASSWORD)
+    monkeypatch.setenv("PEOPLE_URL", f"postgresql://ana:{PASSWORD}@127.0.0.1:1/people")
+    url = "${PEOPLE_URL}" if whole else "postgresql://ana:${PEOPLE_PASSWORD}@127.0.0.1:1/people"
+    for old, key in (('source = "people.csv"', "source"), ('ledger = "sqlite:///people.ledger"', "ledger")):
+        away = changed(desk, tmp_path, old, f'{key} = "{url}"\n' + ('table = "people"' if key == "source" else ""))
+        ran = away.run("open", "--yes", "--json")
+        assert ran.exit_code in (output.LEDGER, output.DATA), ran.output
+        assert all(part not in ran.output for part in (PASSWORD, "correct-horse", "battery", "staple"))
+        assert PASSWORD not in away.file.read_text()
+
+
+def test_what_came_from_the_environment_is_escaped_in_urls_and_taken_out_of_messages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PEOPLE_PASSWORD", "p@ss/word:1")
+    assert environment.expanded("pg://a:${PEOPLE_PASSWORD}@h/d", "source") == "pg://a:p%40ss%2Fword%3A1@h/d"
+    assert environment.expanded("${PEOPLE_PASSWORD}", "source") == "p@ss/word:1"
+    assert environment.redacted("no host p@ss/word:1 or p%40ss%2Fword%3A1") == "no host *** or ***"
+
+
+def test_a_table_that_is_given_for_questions_is_not_quoted(desk: Desk) -> None:
+    row = (desk.folder / "people.csv").read_text().splitlines()[1]
+    for command in ("ask", "sql"):
+        ran = desk.run(command, "--from", str(desk.folder / "people.csv"))
+        refused(ran, 2, "file of questions")
+        assert row not in ran.output
+
+
+def test_marks_that_would_steer_a_terminal_are_not_shown() -> None:
+    assert output.shown("poor\x1b[2J\x07") == "poor\ufffd[2J\ufffd"
+
+
+# Interruptions, and several at once
+
+
+def lines_of(desk: Desk) -> int:
+    try:
+        with sqlite3.connect(f"file:{desk.folder / 'people.ledger'}?mode=ro", uri=True) as store:
+            return int(store.execute("SELECT count(*) FROM hedgerow_lines").fetchone()[0])
+    except sqlite3.Error:
+        return 0
+
+
+def test_ctrl_c_while_opening_keeps_what_was_paid_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    desk = made(tmp_path, 2000)
+    process = desk.start("open", "--yes")
+    until = time.monotonic() + 200
+    while lines_of(desk) < 3 and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=200)
+    if process.returncode == 0:
+        pytest.skip("it was done before it could be interrupted")
+    assert process.returncode == output.INTERRUPTED and out == "" and "Traceback" not in err, err
+    assert "was spent. Open again with the same ledger" in err
+    spent = hr.ledgers.read(desk.url).spent
+    assert 0 < spent < BUDGET.total
+    again = desk.json("open", "--yes")
+    assert spent < again["spent"] <= BUDGET.total and again["opened"] == "before" and again["private"] is True
+
+
+def test_two_at_once_open_one_session(tmp_path: Path) -> None:
+    desk = made(tmp_path, 2000)
+    running = [desk.start("open", "--yes", "--json") for _ in range(2)]
+    said = [process.communicate(timeout=300) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    records = [json.loads(out) for out, _ in said]
+    assert 0.5 * BUDGET.total < records[0]["spent"] == records[1]["spent"] <= (1 - RESERVE) * BUDGET.total * (1 + 1e-9)
+
+
+@pytest.mark.audit
+def test_two_at_once_buy_one_answer(tmp_path: Path) -> None:
+    desk = opened(tmp_path, 2000)
+    before = hr.ledgers.read(desk.url).spent
+    question, within = "count(age=(3, 5), sex='F', smoker=True, region={0, 2})", "0.05"
+    price = desk.json("ask", question, "--within", within, "--price")["prices"][0]
+    assert price > 0
+    running = [desk.start("ask", question, "--within", within, "--json") for _ in range(2)]
+    said = [process.communicate(timeout=300) for process in running]
+    assert [process.returncode for process in running] == [0, 0], said
+    values = {json.loads(out)["answers"][0]["value"] for out, _ in said}
+    assert len(values) == 1
+    assert hr.ledgers.read(desk.url).spent == pytest.approx(before + price, rel=1e-6)
