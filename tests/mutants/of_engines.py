@@ -234,7 +234,7 @@ merging(
 )  # fmt: skip
 merging(
     "MG09", "knowledge.py", "an old certificate changes with what is learned later",
-    "model, self.evidence.copy(), self.rows", "model, self.evidence, self.rows",
+    "self.evidence.copy(), self.rows, everywhere", "self.evidence, self.rows, everywhere",
     MERGING + "corrections_stay_as_they_were_when_more_is_learned",
 )  # fmt: skip
 

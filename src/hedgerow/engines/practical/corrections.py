@@ -68,18 +68,26 @@ class Corrections:
         model: tuple[Sequence[Names], Sequence[Names]],
         evidence: Evidence,
         rows: float,
+        *,
+        everywhere: bool,
     ) -> None:
-        """``model``: its sets and the largest of them."""
+        """``model``: its sets and the largest of them.
+
+        ``everywhere``: whether larger tables and records are corrected too, or, where very many pairs are outside, their own alone.
+        """
         self._universe, self._marginal, self._evidence, self._rows = universe, marginal, evidence, rows
         sets, self._tops = model
         known = set(sets)
         self.outside = [s for s in evidence.sets if len(s) > 1 and s not in known]
+        self._everywhere = everywhere
         self._kept: dict[Names, Array] = {}
 
     def table(self, names: Names) -> Array | None:
         """B_A, where it is not the model's own."""
         inside = [s for s in self.outside if set(s) <= set(names)]
         if not inside or self._universe.cells(names) > LOCAL_CELLS:
+            return None
+        if not (self._everywhere or names in inside):
             return None
         if names not in self._kept:
             found = self._corrected(names, inside)
@@ -110,7 +118,7 @@ class Corrections:
 
     def records(self, of_groups: Hypothesis, rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
         """Records (of groups) whose counts match the model's tables and the corrections."""
-        if not self.outside:
+        if not (self.outside and self._everywhere):
             return of_groups.sample(rows, rng, rounded=True)
         pool = of_groups.sample(max(rows, min(POOL * rows, LARGEST_POOL)), rng, rounded=True)
         targets = {top: self._marginal(top) for top in self._tops}

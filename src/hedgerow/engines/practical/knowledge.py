@@ -139,7 +139,9 @@ class Learned:
     def corrections(self, marginal: Callable[[Names], Array]) -> Corrections:
         """As of now. ``marginal``: the model's."""
         model = list(self.model.sets), list(self.model.tops)
-        return Corrections(self.merging.inner, marginal, model, self.evidence.copy(), self.rows)
+        return Corrections(
+            self.merging.inner, marginal, model, self.evidence.copy(), self.rows, everywhere=self.overview is None
+        )
 
     def hypothesis(self) -> Hypothesis:
         """What is believed of everything, as of now."""

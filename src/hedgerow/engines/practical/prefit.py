@@ -267,7 +267,8 @@ class Prefit:
                 little += change <= discount
             if 2 * little >= len(chosen):
                 cost *= FACTOR
-        self._grow(self.learned.outside, self._largest)  # now that nothing else is coming
+        if self.learned.overview is None:  # now that nothing else is coming
+            self._grow(self.learned.outside, self._largest)
 
     def _limit(self) -> float:
         """Of the model's cells: it grows with what was spent."""
