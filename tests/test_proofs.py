@@ -48,6 +48,7 @@ MECHANISMS = {
     "engines/practical/convex.py": "practical_convex",
     "engines/practical/convex_certificate.py": "practical_convex",
     "engines/practical/guard.py": "practical",
+    "engines/practical/merging.py": "merging",
     "engines/practical/prefit.py": "practical",
     "engines/practical/purchases.py": "practical",
     "engines/practical/residuals.py": "residuals",
@@ -90,6 +91,7 @@ NO_MECHANISM = {
     "erm/solvers/descent.py": "steps of a plan",
     "erm/solvers/minimum.py": "finds a minimum, and proves that it is near: see erm_output_perturbation",
     "engines/practical/error_bars.py": "reads released values",
+    "engines/practical/corrections.py": "draws records of a public model: see merging",
     "model/hypothesis.py": "draws records of a public model",
     "demo/__init__.py": "asks a session, and itself draws only on a public table",
 }

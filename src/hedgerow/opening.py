@@ -21,6 +21,7 @@ from hedgerow.data.rows import Rows, columns_of, stored
 from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.engine import prefitted
+from hedgerow.engines.practical.prefit import MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
@@ -52,6 +53,7 @@ def open(
     workload: Workload | Iterable[Query] | None = None,
     guard: float | None = None,
     reserve: float = 0.05,
+    model_cells: int = MODEL_CELLS,
     vouched: Collection[Custom] = (),
     rows: bool | str | Path | Rows = False,
     ledger: Ledger | str | None = None,
@@ -73,6 +75,8 @@ def open(
     state the largest constants of the losses that will be asked.
     ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
     ``reserve``: the share kept for ``ask(within=…)``.
+    ``model_cells``: how large the hypothesis may become, in cells of its junction tree (some 50 bytes each, and time in proportion).
+    Strong pairs beyond it are measured all the same, and correct answers and records.
     ``vouched``: losses of one's own (``losses.Custom``) that may be minimised on the data, where their functions see private
     values; any other is answered from the hypothesis alone. Only for functions that the owner has read.
     ``rows``: keep the raw values too, so that ``hr.statistic`` and ``flip`` can be asked of a few rows at random: a folder that
@@ -85,7 +89,7 @@ def open(
     ``seed``: repeatable, and therefore not private: for tests.
     ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
-    _require_options(profile, queries, beta, reserve, guard)
+    _require_options(profile, queries, beta, reserve, guard, model_cells)
     if alpha is not None:
         alpha = positive("alpha", alpha, "Give the error that the theorem is asked for, or leave it out.")
     allowed, workload = _vouched(vouched), _workload(workload)
@@ -104,6 +108,8 @@ def open(
             }
             options |= {"workload": workload, "guard": guard, "reserve": reserve, "vouched": allowed}
             options |= {} if unit is None else {"unit": unit}
+            if model_cells != MODEL_CELLS:
+                options["model_cells"] = model_cells
             account = _durable(ledger, budget, data, who, options)
         elif who:
             raise InvalidInput(
@@ -111,7 +117,9 @@ def open(
             )
         kept = _kept_rows(rows, source, data, universe, budget, table, csv)
         with account.opening(), _keeping_what_was_paid(account, resumable=ledger is not None):
-            engine = _engine(data, account, noise, profile, workload, queries, beta, alpha, guard, reserve, allowed)
+            engine = _engine(
+                data, account, noise, profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed
+            )
             engine.resume(account.rest())
             account.remember(engine.state)
     sampled = None if kept is None else Sampling(kept, universe, account, noise, queries=queries, beta=beta)
@@ -120,7 +128,8 @@ def open(
 
 def _engine(
     data: DataSource, account: Ledger, noise: Noise, profile: str, workload: Workload | Iterable[Query] | None,
-    queries: int, beta: float, alpha: float | None, guard: float | None, reserve: float, allowed: tuple[Custom, ...],
+    queries: int, beta: float, alpha: float | None, guard: float | None, reserve: float, model_cells: int,
+    allowed: tuple[Custom, ...],
 ) -> Engine:  # fmt: skip
     universe = data.universe
     if profile == "theory":
@@ -131,6 +140,7 @@ def _engine(
         )
     return prefitted(
         data, account, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve, vouched=allowed,
+        model_cells=model_cells,
     )  # fmt: skip
 
 
@@ -154,15 +164,17 @@ def release(
     rows_per_unit: int | None = None,
     method: Literal["adaptive", "mwem"] = "adaptive",
     beta: float = 0.05,
+    model_cells: int = MODEL_CELLS,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> Session:
     """Spend the whole budget at once on a workload known in advance; then ask and draw synthetic records for free.
 
     ``method``: "adaptive" is the engine of the practical profile; "mwem" the lecture's offline mechanism.
+    ``model_cells``: how large the hypothesis may become, as in ``open``.
     ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
-    _require_options("practical", 1, beta, 0.0, 0.0)
+    _require_options("practical", 1, beta, 0.0, 0.0, model_cells)
     workload = _workload(workload)
     if method not in ("adaptive", "mwem"):
         raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
@@ -178,7 +190,16 @@ def release(
             engine = released(data, ledger, noise, workload=[bound_to(query, universe) for query in asked], beta=beta)
         else:
             engine = prefitted(
-                data, ledger, noise, workload=workload, queries=1, beta=beta, guard=0.0, reserve=0.0, everything=True
+                data,
+                ledger,
+                noise,
+                workload=workload,
+                queries=1,
+                beta=beta,
+                guard=0.0,
+                reserve=0.0,
+                everything=True,
+                model_cells=model_cells,
             )
     return Session(data, ledger, noise, engine, beta)
 
@@ -320,11 +341,15 @@ def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
     return tuple(losses)
 
 
-def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard: Any) -> None:
+def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard: Any, model_cells: Any) -> None:
     if profile not in ("practical", "theory"):
         raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {profile!r}. Choose one.")
     if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
         raise InvalidInput(f"queries must be a whole number of at least 1. Found {queries!r}. Say how many you expect.")
+    if not isinstance(model_cells, int) or isinstance(model_cells, bool) or model_cells < 1:
+        raise InvalidInput(
+            f"model_cells must be a whole number of at least 1. Found {model_cells!r}. Leave it out, or give {MODEL_CELLS}."
+        )
     if not 0 < number(beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
     kept, guarded = number(reserve), 0.0 if guard is None else number(guard)

@@ -244,12 +244,14 @@ def test_scores_are_exact_whatever_n_was_guessed(seed, magnitude, wrong) -> None
     guess = min(2.0**51, max(1.0, n * 10.0**wrong))
     counts = rng.multinomial(n, rng.dirichlet(np.full(cells, 0.2)))
     expected = guess * rng.dirichlet(np.full(cells, 0.2))
-    weights, discounts = np.array([rng.random(), 1.0]), [float(guess * rng.random())] * 2
+    weights, noise = np.array([rng.random(), 1.0]), int(n * rng.random() ** 8)
+    discounts = [float(guess * rng.random())] * 2
     scores = []
     for more in (0, 1):
         counts[0] += more
-        distance = distance_of(counts, expected)
-        assert distance == sum(abs(int(c) - round(float(e))) for c, e in zip(counts, expected, strict=True))
+        distance = distance_of(counts, expected, noise)
+        off = [abs(int(c) - round(float(e))) for c, e in zip(counts, expected, strict=True)]
+        assert distance == sum(max(0, each - noise) for each in off)
         scores.append(list(map(Fraction, selection._exact_scores([distance] * 2, discounts, weights, guess))))
     change = [abs(a - b) for a, b in zip(*scores, strict=True)]
     assert change[0] <= change[1] <= 1

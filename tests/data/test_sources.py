@@ -397,3 +397,16 @@ def test_a_large_table_is_counted_batch_by_batch(tmp_path) -> None:
         expected = np.bincount(place, minlength=universe.cells(names))
         assert np.array_equal(counts.ravel(), expected)
     assert data.fingerprint() == histogram(tmp_path, universe, cells).fingerprint()
+
+
+def test_rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so(make) -> None:
+    cells, name = records(11), UNIVERSE.names[0]
+    groups = np.arange(UNIVERSE[name].size) % 3
+    fewer = hr.Universe({n: hr.Integers(0, 2) if n == name else UNIVERSE[n] for n in UNIVERSE.names})
+    grouped = cells.copy()
+    grouped[:, 0] = groups[cells[:, 0]]
+    view, coded = make(cells).merged(fewer, {name: groups}), make(grouped, fewer)
+    for names in SETS:
+        assert np.array_equal(view.marginal(names), brute_force(grouped, names, fewer))
+    assert view.fingerprint() == coded.fingerprint()
+    assert view.rows == len(cells)

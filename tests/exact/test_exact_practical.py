@@ -29,6 +29,7 @@ from hedgerow.session import Session
 
 U = hr.Universe.from_sizes({"y": 2, "a": 3, "b": 3})
 WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
+BROAD = hr.Universe.from_sizes({"y": 2, "a": 26, "b": 3})
 PRACTICAL, GUARD = "engines.practical", "textbook.sparse_vector:_ready"
 MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_overview", "_choose"))
 TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
@@ -46,7 +47,7 @@ def people(rows: int, universe: hr.Universe = U) -> np.ndarray:
 
 
 def opened(counts: np.ndarray, ledger: Any, noise: Any, **options: Any) -> Session:
-    data = Histogram(U if counts.shape == U.shape else WIDE, counts)
+    data = Histogram(next(u for u in (U, WIDE, BROAD) if counts.shape == u.shape), counts)
     given = {"workload": None, "queries": 100, "beta": 0.05, "guard": 0.0, "reserve": 0.0, "certify": False, **options}
     return Session(data, ledger, noise, prefitted(data, ledger, noise, **given))
 
@@ -76,6 +77,19 @@ def prefit(budget: Budget, everything: bool = False, rows: int = 3000) -> Case:
     direct = everything and rows > 3000
     sites = {MEASURE} | (set() if direct else {CHOOSE}) | (set() if budget.pure or everything else {OVERVIEW})
     return Case(run, budget, tables(people(rows), budget, 6), reversed_table(people(rows)), frozenset(sites))
+
+
+def merged(budget: Budget, rows: int = 3000) -> Case:
+    """An attribute of many values, counted before all else, of which the rare are merged."""
+
+    def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
+        session = opened(counts, ledger, noise, workload=SINGLE)
+        assert session._engine.knowledge.learned.merging.groups
+        return told(session)
+
+    table = people(rows, BROAD)
+    sites = {f"{PRACTICAL}.merging:measured", MEASURE if budget.pure else OVERVIEW}
+    return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
 
 
 def certificate(budget: Budget, rows: int = 10**5) -> Case:
@@ -220,6 +234,7 @@ CASES: dict[str, Callable[[], Case]] = {
     **{f"prefit, {k}": functools.partial(prefit, b) for k, b in BUDGETS.items()},
     **{f"release, {k}": functools.partial(prefit, b, True, 10**5) for k, b in BUDGETS.items()},
     **{f"release with much noise, {k}": functools.partial(prefit, b, True, 100) for k, b in BUDGETS.items()},
+    **{f"merged values, {k}": functools.partial(merged, b) for k, b in BUDGETS.items()},
     **{f"certificate, {k}": functools.partial(certificate, b) for k, b in BUDGETS.items()},
     **{f"within, {k}": functools.partial(purchases, b) for k, b in BUDGETS.items()},
     **{f"guard, {k}": functools.partial(guarded, b) for k, b in BUDGETS.items()},

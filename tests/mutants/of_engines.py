@@ -188,6 +188,55 @@ certificate(
     CERTIFICATE + "two_estimates_are_weighed_by_their_precision",
 )  # fmt: skip
 
+MERGING = "engines/test_merging.py::test_"
+merging = Writer("merged values", "engines/practical/")
+merging(
+    "MG01", "merging.py", "the counts of wide attributes are told without noise",
+    "values = noise.add(data.marginal((name,)), receipt)", "noise.add(data.marginal((name,)), receipt)\n        values = data.marginal((name,))",
+    EXACTLY + "[merged values, replace, approximate]",
+)  # fmt: skip
+merging(
+    "MG02", "merging.py", "the counts of wide attributes are drawn for half of what a row does to them",
+    "event = carved.marginal()", "event = replace(carved.marginal(), sensitivity=0.5 * carved.marginal().sensitivity)",
+    EXACTLY + "[merged values, replace, approximate]",
+)  # fmt: skip
+merging(
+    "MG03", "merging.py", "values are merged by their true counts, for nothing",
+    "(name,), counts, own = measurement.attributes, measurement.values, math.sqrt(measurement.variance)",
+    "(name,), counts, own = measurement.attributes, data.marginal(measurement.attributes), math.sqrt(measurement.variance)",
+    EXACTLY + "[merged values, replace, approximate]",
+)  # fmt: skip
+merging(
+    "MG04", "merged_bars.py", "a value has the bars of its whole group from below",
+    "least = np.where(alone, least, 0.0)", "least = np.where(alone, least, least)",
+    MERGING + "a_value_in_a_group_has_no_bar_from_below_by_its_group",
+)  # fmt: skip
+merging(
+    "MG05", "merging.py", "a question that divides groups is bounded from below by those that it touches",
+    "return np.minimum.reduceat(ordered, starts, axis=axis)", "return np.maximum.reduceat(ordered, starts, axis=axis)",
+    MERGING + "a_question_lies_between_those_about_groups_around_it_on_every_table",
+)  # fmt: skip
+merging(
+    "MG06", "merged_bars.py", "tables of values and of groups have all of β each",
+    "ErrorBars(merging.universe, beta / 2), ErrorBars(merging.inner, beta / 2)", "ErrorBars(merging.universe, beta), ErrorBars(merging.inner, beta)",
+    MERGING + "bars_of_merged_values_have_half_of_beta_each_whatever_was_merged",
+)  # fmt: skip
+merging(
+    "MG07", "corrections.py", "what does not fit the model is forgotten by answers",
+    "return self._of_groups.marginal(names) if found is None else found", "return self._of_groups.marginal(names)",
+    MERGING + "a_dependent_pair_that_does_not_fit_the_model_is_measured_and_corrects_every_answer_about_it",
+)  # fmt: skip
+merging(
+    "MG08", "corrections.py", "what does not fit the model is forgotten by records",
+    "weights *= (target / np.maximum(found, 1e-300))[place]", "weights *= 1.0 + 0.0 * found[place]",
+    MERGING + "records_have_the_tables_of_the_model_and_of_what_it_cannot_hold",
+)  # fmt: skip
+merging(
+    "MG09", "knowledge.py", "an old certificate changes with what is learned later",
+    "self.evidence.copy(), self.rows, everywhere", "self.evidence, self.rows, everywhere",
+    MERGING + "corrections_stay_as_they_were_when_more_is_learned",
+)  # fmt: skip
+
 practical = Writer("practical", "engines/practical/")
 practical(
     "WI01", "candidates.py", "a row moves the score of a pair by twice what is billed",
@@ -247,7 +296,7 @@ practical(
 )  # fmt: skip
 practical(
     "R03", "prefit.py", "how the budget is spread follows the exact counts, for nothing",
-    "change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())",
+    "change = self.learned.rows * float(np.abs(self.learned.marginal(names) - believed).sum())",
     "change = float(np.abs(self._data.marginal(names) - self.learned.rows * believed).sum())",
     RELEASE + "a_prefit_goes_the_same_way_on_any_table_once_its_releases_are_there",
 )  # fmt: skip
@@ -331,7 +380,7 @@ practical(
 )  # fmt: skip
 practical(
     "R19", "knowledge.py", "what was measured does not narrow the bar it was bought for",
-    "        self.bars.add(measurement)\n        self.learned.add(measurement)", "        self.learned.add(measurement)",
+    "        self.bars.add(measurement)\n        self.learned.add_values(measurement)", "        self.learned.add_values(measurement)",
     SESSION + "within_of_a_weighted_question_is_paid_once_and_reached",
 )  # fmt: skip
 practical(
@@ -860,6 +909,7 @@ wire(
 
 ENGINE = [
     *certificate.mutants,
+    *merging.mutants,
     *losses.mutants,
     *practical.mutants,
     *fit.mutants,

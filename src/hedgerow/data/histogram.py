@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,6 +30,15 @@ class Histogram(DataSource):
         if array.sum(dtype=float) > MOST_ROWS:  # a float cannot overflow, and what it rounds is far from what matters
             raise InvalidInput("A histogram must hold at most 2^50 rows in all. Found more. Give smaller counts.")
         self._counts = array.reshape(universe.shape).astype(np.int64)
+
+    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Histogram:
+        counts = self._counts
+        for name, group in groups.items():
+            axis = self.universe.index(name)
+            fewer = np.zeros((universe[name].size, *np.delete(counts.shape, axis)), np.int64)
+            np.add.at(fewer, group, np.moveaxis(counts, axis, 0))
+            counts = np.moveaxis(fewer, 0, axis)
+        return Histogram(universe, counts)
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
         return [np.asarray(self._counts.sum(axis=self._axes_beside(names))) for names in sets]

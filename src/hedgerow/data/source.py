@@ -9,7 +9,7 @@ import dataclasses
 import hashlib
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -138,6 +138,10 @@ class DataSource(ABC):
         for records in self._distinct():
             digest.update(records.astype("<i8").tobytes())
         return digest.hexdigest()
+
+    @abstractmethod
+    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> DataSource:
+        """The same rows under a universe with fewer values: of each attribute in ``groups``, the group of every value."""
 
     @abstractmethod
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:

@@ -9,7 +9,7 @@ counts, whose size the universe fixes, and no row.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import selected
-from hedgerow.data.table import folder_of, opened_before_rows, without_messages
+from hedgerow.data.table import composed, folder_of, merged_records, opened_before_rows, without_messages
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.universe import Universe
 
@@ -35,6 +35,8 @@ class SparkTable(DataSource):
     def __init__(self, frame: Any, universe: Universe, unit: Unit | None = None) -> None:
         """``unit``: of whom at most so many rows are kept (``contributions``)."""
         super().__init__(universe)
+        self._groups: dict[str, Integers] = {}
+        self._whole: SparkTable | None = None
         self._spark = frame.sparkSession
         found = opened_before_rows(frame, None, None)
         positions = found.positions(universe.names)
@@ -64,6 +66,18 @@ class SparkTable(DataSource):
             )
         return f"file://{folder_of(self)}/coded"
 
+    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> SparkTable:
+        """A view: the copy is kept once, and the workers group as they count."""
+        view = SparkTable.__new__(SparkTable)
+        DataSource.__init__(view, universe)
+        view._spark, view._folder, view._whole = (
+            self._spark,
+            self._folder,
+            self,
+        )  # whose folder stays as long as it does
+        view._kinds, view._schema, view._groups = self._kinds, self._schema, composed(self._groups, groups)
+        return view
+
     def _coded(self) -> Any:
         """The copy, by the session that is active now: the one that wrote it may be gone."""
         from pyspark.sql import SparkSession
@@ -75,13 +89,14 @@ class SparkTable(DataSource):
         used = self.universe.order(name for names in sets for name in names) or self.universe.names[:1]
         columns = [f"c{self.universe.index(name)}" for name in used]
         axes = [[used.index(name) for name in names] for names in sets]
+        groups = [self._groups.get(name) for name in used]
         shapes = [self.universe.sizes(names) for names in sets]
         ends = np.cumsum([0, *(self.universe.cells(names) for names in sets)])
         flat = np.zeros(ends[-1], np.int64)
 
         def count() -> None:
             of_workers = (
-                self._coded().select(*columns).mapInArrow(_counting(axes, shapes), "place bigint, times bigint")
+                self._coded().select(*columns).mapInArrow(_counting(axes, shapes, groups), "place bigint, times bigint")
             )
             found = of_workers.groupBy("place").sum("times").toArrow()
             flat[found.column(0).to_numpy()] = found.column(1).to_numpy()
@@ -95,6 +110,10 @@ class SparkTable(DataSource):
         return without_messages(super().fingerprint)
 
     def _distinct(self) -> Iterator[Integers]:
+        each = self._distinct_values()
+        yield from each if not self._groups else merged_records(self.universe, self._groups, each)
+
+    def _distinct_values(self) -> Iterator[Integers]:
         columns = [f"c{i}" for i in range(len(self._kinds))]
         some: list[Any] = []
         for row in self._coded().groupBy(*columns).count().orderBy(*columns).toLocalIterator():
@@ -131,7 +150,7 @@ def _coding(
 
 
 def _counting(
-    axes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]]
+    axes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]], groups: Sequence[Integers | None]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """Counts of a partition's rows: places in the flattened tables, one after the other, and how many rows are there."""
 
@@ -140,7 +159,8 @@ def _counting(
 
         found: list[NDArray[np.int64]] = [np.zeros(shape, np.int64).reshape(-1) for shape in shapes]
         for batch in batches:
-            cells = [column.to_numpy().astype(np.int64) for column in batch.columns]
+            found_cells = [column.to_numpy().astype(np.int64) for column in batch.columns]
+            cells = [c if group is None else group[c] for c, group in zip(found_cells, groups, strict=True)]
             for wanted, shape, counts in zip(axes, shapes, found, strict=True):
                 place = np.zeros(batch.num_rows, np.int64)
                 for axis, size in zip(wanted, shape, strict=True):

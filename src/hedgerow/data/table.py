@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -50,9 +50,19 @@ class Table(DataSource):
         """``unit``: of whom at most so many rows are kept (``contributions``)."""
         super().__init__(universe)
         beside = folder_of(self)
+        self._groups: dict[str, Integers] = {}
+        self._whole: Table | None = None
         self._engine: Any = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
         )
+
+    def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Table:
+        """A view: the rows are kept once, and grouped as they are counted."""
+        view = Table.__new__(Table)
+        DataSource.__init__(view, universe)
+        view._engine, view._whole = self._engine, self  # whose folder stays as long as it does
+        view._groups = composed(self._groups, groups)
+        return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
         """In one scan, by a kernel over the cells (``counting``)."""
@@ -61,7 +71,8 @@ class Table(DataSource):
 
         def count() -> None:
             for batch in of_duckdb(self._engine, f"SELECT {self._columns(columns)} FROM coded", ROWS):
-                found.add([batch.column(i).to_numpy() for i in range(len(columns))], batch.num_rows)
+                columns_of_batch = [self._grouped(name, batch.column(i).to_numpy()) for i, name in enumerate(columns)]
+                found.add(columns_of_batch, batch.num_rows)
 
         without_messages(count)
         return found.tables()
@@ -76,8 +87,12 @@ class Table(DataSource):
     def _distinct(self) -> Iterator[Integers]:
         columns = self._columns(self.universe.names)
         query = f"SELECT {columns}, count(*) FROM coded GROUP BY {columns} ORDER BY {columns}"
-        for batch in of_duckdb(self._engine, query, ROWS):
-            yield np.column_stack([column.to_numpy().astype(np.int64) for column in batch.columns])
+        batches = of_duckdb(self._engine, query, ROWS)
+        each = (np.column_stack([column.to_numpy().astype(np.int64) for column in batch.columns]) for batch in batches)
+        yield from each if not self._groups else merged_records(self.universe, self._groups, each)
+
+    def _grouped(self, name: str, cells: NDArray[Any]) -> NDArray[Any]:
+        return self._groups[name][cells] if name in self._groups else cells
 
     def _columns(self, names: Names) -> str:
         return ", ".join(f"c{self.universe.index(name)}" for name in names)
@@ -86,6 +101,25 @@ class Table(DataSource):
         """Every row's cells, in the order of the rows: for tests of how tables are read."""
         found = self._engine.cursor().execute("SELECT * FROM coded ORDER BY rowid").fetchnumpy()
         return np.column_stack([found[f"c{i}"].astype(np.int64) for i in range(len(self.universe.names))])
+
+
+def composed(first: Mapping[str, Integers], then: Mapping[str, Integers]) -> dict[str, Integers]:
+    """The groups of values that were grouped before."""
+    return {**first, **{name: group[first[name]] if name in first else group for name, group in then.items()}}
+
+
+def merged_records(
+    universe: Universe, groups: Mapping[str, Integers], batches: Iterable[Integers]
+) -> Iterator[Integers]:
+    """Distinct records and how often, of those of the values before they were grouped."""
+    records = np.concatenate([np.zeros((0, len(universe.names) + 1), np.int64), *batches])
+    for i, name in enumerate(universe.names):
+        if name in groups:
+            records[:, i] = groups[name][records[:, i]]
+    distinct, places = np.unique(records[:, :-1], axis=0, return_inverse=True)
+    counts = np.zeros(len(distinct), np.int64)
+    np.add.at(counts, places.ravel(), records[:, -1])
+    yield np.column_stack([distinct, counts])
 
 
 def coded_batches(

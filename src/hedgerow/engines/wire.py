@@ -72,11 +72,12 @@ def _write_measurement(measurement: Measurement) -> dict[str, Json]:
         "query": None if measurement.query is None else inner(measurement.query),
         "residual": write_flag("residual", measurement.residual),
         "rounding": write_number("rounding", measurement.rounding),
+        "of_groups": write_flag("of_groups", measurement.of_groups),
     }
 
 
 def _read_measurement(
-    attributes: Json, values: Json, event: Json, query: Json, residual: Json, rounding: Json
+    attributes: Json, values: Json, event: Json, query: Json, residual: Json, rounding: Json, of_groups: Json = False
 ) -> Measurement:
     return _checked(
         Measurement(
@@ -86,6 +87,7 @@ def _read_measurement(
             None if query is None else thing("query", query, Linear),
             read_flag("residual", residual),
             read_number("rounding", rounding),
+            read_flag("of_groups", of_groups),
         )
     )
 

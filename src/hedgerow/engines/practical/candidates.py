@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Counts, Names
 from hedgerow.engines.practical.asked import MOST_LISTED, Asked
+from hedgerow.engines.practical.corrections import Corrections
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.small_tables import SmallTables, fits
@@ -35,8 +36,11 @@ class Candidates:
         self._ends = np.array([[universe.index(n) for n in pair] for pair in self.pairs], np.int64).reshape(-1, 2)
         self._counts: NDArray[np.int64] | None = None  # of all pairs: private
 
-    def offered(self, model: LogLinear, limit: float) -> Offered:
-        """Those with which the model stays within the limit of cells; the smallest of all where there is none."""
+    def offered(self, model: LogLinear, limit: float, corrections: Corrections | None = None) -> Offered:
+        """Those with which the model stays within the limit of cells; the smallest of all where there is none.
+
+        With ``corrections`` also pairs that are themselves within it: they need not enter the model.
+        """
         links: dict[str, set[str]] = {}
         for clique in model.tree.cliques:
             for name in clique:
@@ -50,10 +54,15 @@ class Candidates:
         if len(sets) <= MOST_LISTED:  # then exactly
             unsure = np.flatnonzero(sizes > limit)
             sizes[unsure] = cells_with(model.tree, model.tops, [sets[i] for i in unsure])
+        if corrections is not None:
+            small = np.array([self._universe.cells(pair) <= limit for pair in self.pairs], bool)
+            outside = np.flatnonzero(small & (sizes[: len(self.pairs)] > limit))
+            sizes[outside] = np.minimum(model.tree.cells, limit)
         kept = np.flatnonzero(sizes <= limit)
         if not kept.size:
             kept = np.array([np.argmin([self._universe.cells(s) for s in sets])])
-        return Offered(self, model, [sets[i] for i in kept], sizes[kept], int(np.count_nonzero(kept < len(self.pairs))))
+        pairs = int(np.count_nonzero(kept < len(self.pairs)))
+        return Offered(self, model, [sets[i] for i in kept], sizes[kept], pairs, corrections)
 
     def _added(self, names: Names, edges: Array, model: LogLinear) -> float:
         """At most how many cells the model's tree would have more with a set of three or more attributes."""
@@ -89,7 +98,15 @@ class Candidates:
 class Offered:
     """The candidates of one round."""
 
-    def __init__(self, home: Candidates, model: LogLinear, sets: list[Names], sizes: Array, pairs: int) -> None:
+    def __init__(
+        self,
+        home: Candidates,
+        model: LogLinear,
+        sets: list[Names],
+        sizes: Array,
+        pairs: int,
+        corrections: Corrections | None = None,
+    ) -> None:
         """``sizes``: of the model's tree with each. The first ``pairs`` sets are pairs."""
         self.sets, self.sizes = sets, sizes
         self._home, self._pairs = home, pairs
@@ -97,6 +114,12 @@ class Offered:
         alone = sets if self._matrix is None else sets[pairs:]
         small = SmallTables(model.tree, model.beliefs())
         self._tables = {s: small.marginal(s) if fits(model.tree, s) else model.marginal(s) for s in alone}
+        for s in sets if corrections is not None and corrections.outside else ():
+            table = None if corrections is None else corrections.table(s)
+            if table is not None and s in self._tables:
+                self._tables[s] = table
+            elif table is not None and self._matrix is not None:
+                home.block(self._matrix, s)[:] = table
 
     def believed(self, names: Names) -> Array:
         found = self._tables.get(names)
@@ -115,22 +138,24 @@ class Offered:
         together = self._home.sums(np.minimum(noise, shrinks * rows * self._matrix), self.sets[: self._pairs])
         return np.concatenate([together, alone])
 
-    def distances(self, counting: Counting, rows: float) -> list[int]:
-        """‖counts − round(n·h)‖₁ for each, in whole rows: private, and a row moves it by at most 2 (replaced) or 1 (added)."""
+    def distances(self, counting: Counting, rows: float, noise: int = 0) -> list[int]:
+        """Σ (|count − round(n·h)| − noise)⁺ for each, in whole rows: private, and a row moves it by at most 2 (replaced) or 1 (added)."""
         alone = [names for names in self.sets if names in self._tables]
         found = [
-            distance(counts, rows * self._tables[names]) for names, counts in zip(alone, counting(alone), strict=True)
+            distance(counts, rows * self._tables[names], noise)
+            for names, counts in zip(alone, counting(alone), strict=True)
         ]
         if self._matrix is None:
             return found
         counts = self._home.counted(counting)
         off = np.abs(counts - whole(rows * self._matrix, counts.size))
+        off = np.maximum(off - noise, 0)
         return [*self._home.sums(off, self.sets[: self._pairs]).tolist(), *found]
 
 
-def distance(counts: NDArray[np.int64], expected: Array) -> int:
-    """‖counts − round(expected)‖₁ in whole rows."""
-    return int(np.abs(counts - whole(expected, counts.size)).sum())
+def distance(counts: NDArray[np.int64], expected: Array, noise: int = 0) -> int:
+    """Σ (|count − round(expected)| − noise)⁺ in whole rows: ‖counts − round(expected)‖₁ where the noise is 0."""
+    return int(np.maximum(np.abs(counts - whole(expected, counts.size)) - noise, 0).sum())
 
 
 def whole(expected: Array, cells: int) -> NDArray[np.int64]:

@@ -79,8 +79,6 @@ class Known(Protocol):
 
     def believed(self, names: Names) -> Array: ...
 
-    def correction(self, names: Names) -> Array | None: ...
-
     def measures(self, names: Names) -> bool: ...
 
 
@@ -142,8 +140,6 @@ class Certified:
     def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
         self.hypothesis, self.rows, self._universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
-        corrections = {names: known.correction(names) for names in self.family}
-        self._corrected = {names: table for names, table in corrections.items() if table is not None}
         self.rounding: dict[Names, float] = {}  # how far the steps are from what they stand for, in rows
         self.bits = 0  # of a step
         self.typical: float | None = None  # in rows
@@ -180,8 +176,7 @@ class Certified:
 
     def believed(self, names: Names) -> Array:
         """The table that was certified."""
-        corrected = self._corrected.get(names)
-        return self.hypothesis.marginal(names) if corrected is None else corrected
+        return self.hypothesis.marginal(names)
 
     def allowed(self, names: Names, *, keep: bool = True) -> list[Allowed]:
         """What is expected of the questions on these attributes: public, and fixed once the typical error is drawn."""

@@ -189,7 +189,8 @@ class Convex:
         names, budget, universe = query.attributes, self._ledger.budget, self._data.universe
         whole = Amount(budget, allowance).marginal()
         noise = whole.scale if isinstance(whole, Laplace) else whole.sigma
-        fits = junction_cells(universe, [*self._known.learned.model.tops, names]) <= LARGEST_MODEL_CELLS
+        inner, tops = self._known.learned.merging.inner, self._known.learned.model.tops
+        fits = junction_cells(inner, [*tops, names]) <= LARGEST_MODEL_CELLS
         if fits and noise * math.prod(query.shape) <= self._known.rows.estimate:
             self._purchases.table(names, whole)
             return None

@@ -30,7 +30,8 @@ from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certi
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
-from hedgerow.engines.practical.prefit import Prefit
+from hedgerow.engines.practical.merging import measured as merging_of
+from hedgerow.engines.practical.prefit import MODEL_CELLS, Prefit
 from hedgerow.engines.practical.purchases import Purchases, Wanted
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
@@ -301,6 +302,7 @@ def prefitted(
     everything: bool = False,
     certify: bool = True,
     vouched: Collection[Custom] = (),
+    model_cells: int = MODEL_CELLS,
 ) -> Practical:
     """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
     budget = ledger.budget
@@ -318,7 +320,7 @@ def prefitted(
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
-            learned = Prefit(data, noise, wanted, allowance, rows).run(everything=everything)
+            learned = prefit(data, noise, wanted, allowance, rows, model_cells).run(everything=everything)
             estimate = learned.rows
         else:
             learned, estimate = Learned.restored(data.universe, rows, state["learned"]), float(state["opened"]["rows"])
@@ -348,6 +350,22 @@ def prefitted(
     return Practical(
         data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened
     )  # fmt: skip
+
+
+def prefit(
+    data: DataSource,
+    noise: Noise,
+    workload: Asked,
+    allowance: Allowance,
+    rows: float | None,
+    model_cells: int,
+) -> Prefit:
+    """What is to be measured of groups of values, once the wide attributes' values were and the rare among them are merged."""
+    merging, measurements = merging_of(data, noise, allowance)
+    learned = Learned.nothing(data.universe, rows, merging)
+    for measurement in measurements:
+        learned.add_values(measurement)
+    return Prefit(merging.view(data), noise, workload, allowance, rows, learned, model_cells)
 
 
 def certified_knowledge(

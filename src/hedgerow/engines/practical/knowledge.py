@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import TypeVar
@@ -13,58 +13,75 @@ import numpy as np
 from hedgerow._types import Array, Names
 from hedgerow.data import exact_counts
 from hedgerow.engines.practical.certificate import Certified
+from hedgerow.engines.practical.corrections import STANDS_OUT, Believed, Corrections, ridge
 from hedgerow.engines.practical.error_bars import ErrorBars
 from hedgerow.engines.practical.measurement import Measurement, Rows, varying
+from hedgerow.engines.practical.merged_bars import MergedBars
+from hedgerow.engines.practical.merging import Merging
 from hedgerow.engines.practical.residuals import Evidence, Overview
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
-from hedgerow.model.log_linear import Local, LogLinear, Target, minimise
+from hedgerow.model.log_linear import LogLinear, Target, minimise
 from hedgerow.questions.linear import Linear, answer_all
-from hedgerow.questions.universe import Universe, subsets
+from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import inner, thing
 from hedgerow.questions.wire_values import Json, read_array, read_list, read_names, write_array, write_names
 
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
-LOCAL_STEPS, REFIT_STEPS = 40, 200
-LOCAL_CELLS = 16_000_000  # of all corrected tables that are kept
+REFIT_STEPS = 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
-RIDGE_FLOOR = 0.2
 LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
 
 
 @dataclass
 class Learned:
-    """Released measurements, their combination, and the model fitted to them. All public."""
+    """Released measurements, their combination, and the model fitted to them. All public.
+
+    The evidence and the model are of groups of values (``merging``), which are the values themselves where none is wide.
+    """
 
     universe: Universe
+    merging: Merging
     evidence: Evidence
     model: LogLinear
     rows: float
+    by_values: Evidence
     overview: Overview | None = None
     measurements: list[Measurement] = field(default_factory=list)
     _public_rows: float | None = None
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
-    _local: dict[Names, Array] = field(default_factory=dict, repr=False)
+    _corrections: Corrections | None = field(default=None, repr=False)
 
     @classmethod
-    def nothing(cls, universe: Universe, rows: float | None = None) -> Learned:
+    def nothing(cls, universe: Universe, rows: float | None = None, merging: Merging | None = None) -> Learned:
         """``rows``: n where it is public."""
-        return cls(universe, Evidence(universe, rows), LogLinear(universe, ()), rows or 1.0, _public_rows=rows)
+        merging = merging or Merging.none(universe)
+        inner = merging.inner
+        return cls(
+            universe,
+            merging,
+            Evidence(inner, rows),
+            LogLinear(inner, ()),
+            rows or 1.0,
+            Evidence(universe, rows),
+            _public_rows=rows,
+        )
 
     @classmethod
     def restored(cls, universe: Universe, rows: float | None, record: Json) -> Learned:
         """What ``state`` described, to the last bit."""
-        made = cls.nothing(universe, rows)
+        made = cls.nothing(universe, rows, Merging.restored(universe, record["merging"]))
         for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
             measurement = thing("a measurement", measured, Measurement)
-            made.add(replace(measurement, values=_laid_out(measurement.values, axes)))
+            made._take(replace(measurement, values=_laid_out(measurement.values, axes)))
         residuals = [m for m in made.measurements if m.residual]
+        inner = made.merging.inner
         if residuals:
-            made.overview = Overview(universe, residuals, rows)
+            made.overview = Overview(inner, residuals, rows)
         queries = [thing("a query", query, Linear) for query in record["queries"]]
         sets = [read_names("names", names) for names in record["sets"]]
-        made.model = LogLinear(universe, sets, {query.key: query for query in queries})
+        made.model = LogLinear(inner, sets, {query.key: query for query in queries})
         made.model.settle(read_array(record["theta"], "float64"))
         priors = [read_array(prior, "float64") for prior in record["priors"]]
         made._priors = dict(zip([*made.model.sets, *made.model.queries], priors, strict=True))
@@ -73,6 +90,7 @@ class Learned:
     def state(self) -> Json:
         model = self.model
         return {
+            "merging": self.merging.state(),
             "measurements": [inner(measurement) for measurement in self.measurements],
             "layouts": [_layout(measurement.values) for measurement in self.measurements],
             "sets": [write_names("A name", names) for names in model.sets],
@@ -82,16 +100,65 @@ class Learned:
         }
 
     def add(self, measurement: Measurement) -> None:
+        """One of the prefit's, which are of groups."""
+        self._take(replace(measurement, of_groups=True) if self.merging.is_possible else measurement)
+
+    def add_values(self, measurement: Measurement) -> None:
+        """One of single values, of a table or of a query."""
+        self._take(measurement)
+
+    def _take(self, measurement: Measurement) -> None:
         self.measurements.append(measurement)
-        self._local = {}
-        if measurement.query is None:
+        self._corrections = None
+        if measurement.query is not None:
+            return
+        if measurement.of_groups or not self.merging.touches(measurement.attributes):
             self.evidence.add(measurement)
-            if self._public_rows is None:
-                self.rows = max(1.0, self.evidence.total[0])
+        else:
+            self.evidence.add(self.merging.of_groups(measurement))
+            self.by_values.add(measurement)
+        if self._public_rows is None:
+            self.rows = max(1.0, self.evidence.total[0])
+
+    @property
+    def outside(self) -> list[Names]:
+        """What was measured and is not in the model."""
+        return self.current().outside
+
+    def current(self) -> Corrections:
+        """Of the model as it is."""
+        if self._corrections is None:
+            self._corrections = self.corrections(self.model.marginal)
+        return self._corrections
+
+    def marginal(self, names: Names) -> Array:
+        """What is believed of groups: the model's table, corrected by what was measured outside it."""
+        corrected = self.current().table(names)
+        return self.model.marginal(names) if corrected is None else corrected
+
+    def corrections(self, marginal: Callable[[Names], Array]) -> Corrections:
+        """As of now. ``marginal``: the model's."""
+        model = list(self.model.sets), list(self.model.tops)
+        return Corrections(
+            self.merging.inner, marginal, model, self.evidence.copy(), self.rows, everywhere=self.overview is None
+        )
+
+    def hypothesis(self) -> Hypothesis:
+        """What is believed of everything, as of now."""
+        of_groups = self.model.hypothesis()
+        corrections = self.corrections(of_groups.marginal)
+        if not (self.merging.is_possible or corrections.outside):
+            return of_groups
+        return Believed(of_groups, corrections, self.merging, self.by_values.copy(), self.rows)
+
+    def asked_of_groups(self, query: Linear) -> Linear:
+        """The question about groups that stands for this one in the model."""
+        asked = self.merging.expected(query)
+        return query if asked is query else Linear.canonical(asked.attributes, asked.table)
 
     def has_room(self, names: Names) -> bool:
         """Whether the model can take these attributes into one clique: a public fact."""
-        return junction_cells(self.universe, [*self.model.tops, names]) <= ROOM
+        return junction_cells(self.merging.inner, [*self.model.tops, names]) <= ROOM
 
     def grow(self, *sets: Names, query: Linear | None = None) -> None:
         """Give the model these sets; what it believes of them now is the prior of their tables."""
@@ -104,51 +171,29 @@ class Learned:
         for key, q in larger.queries.items():
             if key not in self._priors:
                 self._priors[key] = np.asarray(q.dot(self.model.marginal(q.attributes)))
-        self.model = larger
+        self.model, self._corrections = larger, None
 
     def refit(self, steps: int, tolerance: float = 1.0) -> float:
         """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats; the objective."""
         if not (self.model.sets or self.model.queries):
             return 0.0
         targets = [self._target(s) for s in self.model.sets]
-        single = {m.query.key: m for m in self.measurements if m.query is not None}
+        single = {self.asked_of_groups(m.query).key: m for m in self.measurements if m.query is not None}
         targets += [
-            Target(single[key].values, self._ridge(self._priors[key], single[key].variance, 1.0))
+            Target(
+                single[key].values,
+                ridge(self.rows, self._priors[key], single[key].values, single[key].variance, stands_out=math.inf),
+            )
             for key in self.model.queries
         ]
-        self._local = {}
+        self._corrections = None
         return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
-
-    def corrected(self, names: Names) -> Array | None:
-        """The model's marginal fitted to what was measured on ``names`` but did not fit the model; None if nothing was."""
-        if names in self.model.sets or len(names) < 2 or names not in self.evidence:
-            return None
-        if names not in self._local:
-            table = self.model.marginal(names)
-            for order in range(2, len(names) + 1):
-                sets = [s for s in subsets(names, order) if len(s) == order and s not in self.model.sets]
-                if not sets:
-                    continue
-                local, targets = Local(names, table, sets), []
-                for s in sets:
-                    counts, variance = self.evidence.estimate(s)
-                    prior = table.sum(axis=tuple(i for i, n in enumerate(names) if n not in s))
-                    targets.append(Target(counts, self._ridge(prior, variance, 1.0)))
-                minimise(local, targets, self.rows, steps=LOCAL_STEPS, tolerance=0.5)
-                table = local.table()
-            if sum(kept.size for kept in self._local.values()) + table.size > LOCAL_CELLS:
-                self._local = {}  # they are the same when they are made again
-            self._local[names] = table
-        return self._local[names]
 
     def _target(self, names: Names) -> Target:
         counts, variance = self.evidence.estimate(names)
-        return Target(counts, self._ridge(self._priors[names], variance, ONE_WAY_TRUST if len(names) == 1 else 1.0))
-
-    def _ridge(self, prior: Array, variance: float, trust: float) -> Array:
-        sd = math.sqrt(variance)
-        believed = np.maximum(self.rows * prior, 0.01 * sd)
-        return np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd)
+        trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
+        stands_out = STANDS_OUT if self.overview is None else math.inf  # all pairs being known, priors are no guesses
+        return Target(counts, ridge(self.rows, self._priors[names], counts, variance, trust, stands_out))
 
 
 class Knowledge:
@@ -156,7 +201,10 @@ class Knowledge:
 
     def __init__(self, learned: Learned, beta: float, public_rows: int | None, shares: Sequence[int] = ()) -> None:
         """``public_rows``: n where it is public. ``shares``: the numbers of ``ErrorBars.shares``, and last all of them."""
-        self.universe, self.learned, self.bars = learned.universe, learned, ErrorBars(learned.universe, beta)
+        self.universe, self.learned = learned.universe, learned
+        self.bars: ErrorBars | MergedBars = ErrorBars(learned.universe, beta)
+        if learned.merging.is_possible:
+            self.bars = MergedBars(learned.merging, beta)
         self._public_rows = public_rows
         self.certified: Certified | None = None
         if learned.overview is not None:
@@ -171,7 +219,7 @@ class Knowledge:
 
     def _settle(self) -> None:
         """What follows from the measurements so far."""
-        self.hypothesis: Hypothesis = self.learned.model.hypothesis()
+        self.hypothesis: Hypothesis = self.learned.hypothesis()
         known = self._public_rows
         self.rows = self.bars.rows() if known is None else Rows(known, known, known)
         scale = min(self.rows.estimate, 2.0**exact_counts.EXACT_BITS)
@@ -181,9 +229,11 @@ class Knowledge:
         """One more measurement: bars, and the hypothesis refitted to everything released so far."""
         names, query = measurement.attributes, measurement.query
         self.bars.add(measurement)
-        self.learned.add(measurement)
+        self.learned.add_values(measurement)
         if self.learned.has_room(names):  # otherwise the measurement still bounds and corrects its own answers
-            self.learned.grow(*(() if query is not None or not names else (names,)), query=query)
+            asked = None if query is None else self.learned.asked_of_groups(query)
+            if asked is None or asked.attributes:
+                self.learned.grow(*(() if asked is not None or not names else (names,)), query=asked)
             self.learned.refit(REFIT_STEPS, 0.1)
         self._settle()
 
@@ -302,17 +352,11 @@ class Knowledge:
         return np.where(np.isfinite(deviations), math.sqrt(2 / math.pi) * deviations, other) / self.rows.estimate
 
     def believed(self, names: Names) -> Array:
-        """The hypothesis' marginal, corrected by measurements that were too large for it."""
-        corrected = self.learned.corrected(names)
-        return self.hypothesis.marginal(names) if corrected is None else corrected
+        """The hypothesis' marginal."""
+        return self.hypothesis.marginal(names)
 
     def answer(self, query: Linear) -> float:
-        corrected = self.learned.corrected(query.attributes)
-        return self.hypothesis.answer(query) if corrected is None else query.dot(corrected)
-
-    def correction(self, names: Names) -> Array | None:
-        """The table that stands for the hypothesis' own on these attributes, where there is one."""
-        return self.learned.corrected(names)
+        return self.hypothesis.answer(query)
 
     def measures(self, names: Names) -> bool:
         return self.bars.covers(names)

@@ -15,6 +15,7 @@ class Measurement:
     """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them.
 
     ``residual``: the counts are centred along every attribute and say nothing of smaller tables (``residuals``).
+    ``of_groups``: the counts are of groups of values, not of values (``merging``).
     ``rounding``: how far, per row, the query that was counted may be from ``query`` (``exact_counts.on_grid``).
     """
 
@@ -24,6 +25,7 @@ class Measurement:
     query: Linear | None = None
     residual: bool = False
     rounding: float = 0.0
+    of_groups: bool = False
     _projected: dict[Names, Array] = field(default_factory=dict, repr=False)
 
     @property

@@ -10,17 +10,19 @@ data" (2022). Of many attributes several tables are chosen before the model is f
 scores of one round (``candidates``) then serve many choices, each with its own charge and draw.
 
 Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
-one-way marginals share their budget by (cells × workload)^⅔; the noise expected in a cell counts against a candidate
-only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the hypothesis
-cannot add more error than that.
+one-way marginals share their budget by (cells × workload)^⅔; after an overview the noise expected in a cell counts against a
+candidate only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the
+hypothesis cannot add more error than that; while pairs are unknown a score is what stands above the noise,
+Σ (|count − n·h| − 3·E|noise|)⁺, by which one large error in a large table is seen. A pair that does not fit the
+model's tree may be chosen all the same, and corrects what the model says (``corrections``).
 
 Overview shares. A workload table on t asked for a random count (each value in it with probability f = ⅓) has the
 variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} m_a·f(1−f)·Π_{a∈t∖s} f². The sum over the workload is least, for a given
 cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)).
 
-Privacy. Everything measured is charged before it is drawn. A score is w·(‖M D − round(n·h)‖₁ − discount), w ≤ 1 and the
-rest public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
-another down. The distance and the discount are whole numbers and w is a multiple of a public power of two, so that this
+Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and
+all but the counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under
+replace-one, another down, and each term by no more than its count. Terms and the discount are whole numbers and w is a multiple of a public power of two, so that this
 is exact (``_exact_scores``). The candidates of a round, and to which of them a later choice of it is restricted, follow from public
 sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
 """
@@ -64,6 +66,7 @@ CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
 AT_ONCE, FEW_ATTRIBUTES = 8, 15  # of more attributes, a table for every 8 and two are chosen before all are fitted
 ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
 FACTOR = 4.0  # in cost, when a round taught little: half the noise
+NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is not looked at, while pairs are unknown
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 MOST_ATTRIBUTES = 30  # of more the model has fewer cells, in proportion
@@ -85,15 +88,18 @@ class Prefit:
         workload: Asked | Mapping[Names, float],
         allowance: Allowance,
         rows: float | None,
+        learned: Learned | None = None,
+        model_cells: int = MODEL_CELLS,
     ) -> None:
-        """``rows``: n where it is public."""
+        """``rows``: n where it is public. ``learned``: what is known already. ``model_cells``: how large the model may become."""
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
         self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
-        self.learned = Learned.nothing(data.universe, rows)
+        self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
+        self._model_cells = model_cells
 
     def run(self, *, everything: bool = False) -> Learned:
         """``everything``: measure the whole workload without choosing, where the noise allows it."""
@@ -235,7 +241,7 @@ class Prefit:
             for i in np.argsort(gains)[::-1]:
                 if gains[i] <= 0 or len(chosen) == 4:
                     break
-                if junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= LARGEST_MODEL_CELLS:
+                if junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= self._largest:
                     chosen.append(waiting[i])
             if not chosen:
                 return
@@ -256,27 +262,33 @@ class Prefit:
             last = last and len(chosen) == many
             for names, _, _ in chosen:
                 self._measure(names, (1 - CHOICE_SHARE) * cost)
-            self._grow([names for names, _, _ in chosen])
+            self._grow([names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._largest)
             self.learned.refit(ROUND_STEPS)
             little = 0
             for names, believed, discount in chosen:
-                change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())
+                change = self.learned.rows * float(np.abs(self.learned.marginal(names) - believed).sum())
                 little += change <= discount
             if 2 * little >= len(chosen):
                 cost *= FACTOR
+        if self.learned.overview is None:  # now that nothing else is coming
+            self._grow(self.learned.outside, self._largest)
 
     def _limit(self) -> float:
         """Of the model's cells: it grows with what was spent, and of very many attributes all that is done with it is done more often."""
         spent = 1 - self._allowance.left / self._whole
-        return MODEL_CELLS * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
+        return self._model_cells * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
 
-    def _grow(self, sets: list[Names]) -> None:
-        """Into the model as far as there is room: what was chosen together may not fit together, and corrects answers then."""
+    @property
+    def _largest(self) -> float:
+        return LARGEST_MODEL_CELLS / MODEL_CELLS * self._model_cells
+
+    def _grow(self, sets: list[Names], limit: float) -> None:
+        """Into the model as far as there is room: what is left corrects what it says (``corrections``)."""
         tops, taken = self.learned.model.tops, sets
-        if len(sets) > 1 and junction_cells(self._universe, [*tops, *sets]) > LARGEST_MODEL_CELLS:
+        if junction_cells(self._universe, [*tops, *sets]) > limit:
             taken = []
             for names in sets:
-                if junction_cells(self._universe, [*tops, *taken, names]) <= LARGEST_MODEL_CELLS:
+                if junction_cells(self._universe, [*tops, *taken, names]) <= limit:
                     taken.append(names)
         self.learned.grow(*taken)
 
@@ -289,7 +301,8 @@ class Prefit:
         """
         learned = self.learned
         limit = self._limit()
-        offered = candidates.offered(learned.model, limit)
+        first = learned.overview is None  # then large errors may be left anywhere, else small ones everywhere
+        offered = candidates.offered(learned.model, limit, learned.current() if first else None)
         noise = _mean_absolute(Amount(self._budget, measured).marginal())
         discounts = offered.discounts(noise, SHRINKS, learned.rows)
         demand = np.array(self._asked.weights(offered.sets))
@@ -300,8 +313,9 @@ class Prefit:
             part = self._allowance.carve(choice)
             receipt = part.charge(part.choice(self._budget.marginal_distance()), why="prefit: choice")
             if scores is None:
-                distances = offered.distances(self._count, learned.rows)
-                scores = _exact_scores(distances, discounts, demand / demand.max(), learned.rows)
+                distances = offered.distances(self._count, learned.rows, round(NOTICEABLE * noise) if first else 0)
+                less = np.zeros_like(discounts) if first else discounts
+                scores = _exact_scores(distances, less, demand / demand.max(), learned.rows)
             j = int(left[self._noise.choose(scores[left], receipt)])
             chosen.append(j)
             limit -= max(0.0, added[j])

@@ -116,6 +116,17 @@ class Evidence:
             residual = (known * self._residuals[names] + precision * residual) / (known + precision)
         self._residuals[names], self._precisions[names] = residual, known + precision
 
+    def copy(self) -> Evidence:
+        """As it is now, whatever is added to this one."""
+        twin = Evidence(self._universe)
+        twin._residuals, twin._precisions = dict(self._residuals), dict(self._precisions)
+        return twin
+
+    @property
+    def sets(self) -> list[Names]:
+        """Those that can be estimated, in order."""
+        return sorted((s for s in self._precisions if s in self), key=lambda s: (len(s), s))
+
     def __contains__(self, names: Names) -> bool:
         """Whether the table on these attributes can be estimated without a model."""
         # the set itself first: one of many attributes has more subsets than memory holds

@@ -32,7 +32,7 @@ def expected_distance(sigma: float, sizes: Sequence[int]) -> float:
 
 def take_strongest(learned: Learned, pairs: Sequence[Names], most_cells: int, at_once: int) -> None:
     """Let the model take measured pairs as long as one is clear and its tree stays within so many cells."""
-    universe, overview = learned.universe, learned.overview
+    universe, overview = learned.merging.inner, learned.overview
     assert overview is not None
     tables = PairTables(dict(zip(universe.names, universe.shape, strict=True)))
     counts = np.zeros((tables.values, tables.values))

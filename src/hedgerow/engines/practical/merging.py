@@ -1,0 +1,246 @@
+"""Values too rare to be told apart in larger tables are merged inside the model; answers stay about single values.
+
+    g(x)      the group of a value of a wide attribute; other attributes are their own groups
+    r(x)      its share of its group, by the attribute's own noisy counts
+    p(x) = P(g(x))·Π_a r_a(x_a)      P: the model, which knows groups alone
+
+A wide attribute's counts are measured first. A value with at least ``WORTH`` times the noise of a later table is a group of its own;
+rarer ones, in their order, share groups of about that many. A table of groups has the sensitivity of a table of values, for a
+row is in one group, and far fewer cells: less noise in all, and a smaller model. What is lost is how values *inside* a group
+differ in what they go with, of fewer rows than could be told from noise.
+
+Within a group shares are the noisy counts drawn towards their mean by as much as noise would spread them (James & Stein 1961).
+
+Groups and shares are functions of released counts and public sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Names
+from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.errors import BudgetExceeded
+from hedgerow.privacy.allowance import Allowance, Amount
+from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.noise import Noise
+from hedgerow.questions.attributes import Integers
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire_values import Json, read_array, write_array
+
+WIDE = 24  # values: attributes of more are looked at
+SHARE = 0.05  # of what the prefit has, for their counts
+WORTH = 10.0  # deviations of a later table's noise that a group should hold
+ROUNDS = 3  # such tables for each attribute, as the prefit begins with
+LEAST_GROUPS = 16  # groups hold no more than this part of the rows, however loud the noise
+ITSELF = 2.0  # and no fewer than so many deviations of their own noise
+LEAST = 1e-9  # of a group: the share of a value that was not seen
+
+Groups = NDArray[np.int64]
+
+
+class Merging:
+    """Which values of which attributes the model takes for one. Public."""
+
+    def __init__(self, universe: Universe, groups: Mapping[str, Groups], shares: Mapping[str, Array]) -> None:
+        self.universe, self.groups, self._shares = universe, dict(groups), dict(shares)
+        self.is_possible = bool(
+            wide(universe)
+        )  # a public fact, by which bars divide β: whether something was merged is none
+        inner = {name: universe[name] for name in universe.names}
+        self.inner = Universe(inner | {name: Integers(0, int(g.max())) for name, g in self.groups.items()})
+        self._indicators = {name: np.eye(int(g.max()) + 1)[:, g] for name, g in self.groups.items()}
+
+    @classmethod
+    def none(cls, universe: Universe) -> Merging:
+        return cls(universe, {}, {})
+
+    @classmethod
+    def restored(cls, universe: Universe, record: Json) -> Merging:
+        groups = {name: read_array(each[0], "int64") for name, each in record.items()}
+        return cls(universe, groups, {name: read_array(each[1], "float64") for name, each in record.items()})
+
+    def state(self) -> Json:
+        return {name: [write_array(g), write_array(self._shares[name])] for name, g in self.groups.items()}
+
+    def touches(self, names: Names) -> bool:
+        return any(name in self.groups for name in names)
+
+    def view(self, data: DataSource) -> DataSource:
+        """The table of groups. Private."""
+        return data.merged(self.inner, self.groups) if self.groups else data
+
+    def summed(self, names: Names, table: Array) -> Array:
+        """A table of values, as one of groups."""
+        for axis, name in enumerate(names):
+            if name in self.groups:
+                table = np.moveaxis(np.tensordot(self._indicators[name], table, axes=(1, axis)), 0, axis)
+        return np.ascontiguousarray(table)
+
+    def spread(self, names: Names, table: Array) -> Array:
+        """A table of groups, as one of values."""
+        for axis, name in enumerate(names):
+            if name in self.groups:
+                wide = [-1 if i == axis else 1 for i in range(table.ndim)]
+                table = np.take(table, self.groups[name], axis=axis) * self._shares[name].reshape(wide)
+        return table
+
+    def expected(self, query: Linear) -> Linear:
+        """The question about groups with the same answer: each has the mean of its values, by their shares."""
+        if not self.touches(query.attributes):
+            return query
+        if query.vectors:
+            vectors = [self._mean(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+            return Linear(query.attributes, tuple(v.size for v in vectors), tuple(vectors), None, False)
+        table = query.table
+        for axis, name in enumerate(query.attributes):
+            if name in self.groups:
+                weights = self._indicators[name] * self._shares[name]
+                table = np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
+        return Linear(query.attributes, table.shape, None, np.ascontiguousarray(np.clip(table, 0.0, 1.0)), False)
+
+    def _mean(self, name: str, vector: NDArray[np.generic]) -> Array:
+        values = vector.astype(float)
+        return (
+            values if name not in self.groups else np.clip(self._indicators[name] @ (self._shares[name] * values), 0, 1)
+        )
+
+    def around(self, query: Linear) -> tuple[Linear, Linear]:
+        """The largest question about groups below this one, and the smallest above: itself twice, where it divides no group."""
+        if not self.touches(query.attributes):
+            return query, query
+        if query.vectors and query.is_count:
+            ends = [self._ends(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+            below, above = (
+                Linear.product(self.inner, {n: end[i] for n, end in zip(query.attributes, ends, strict=True)})
+                for i in (0, 1)
+            )
+            return below, above
+        low = high = query.table
+        for axis, name in enumerate(query.attributes):
+            if name in self.groups:
+                low, high = self._extremes(name, low, axis)[0], self._extremes(name, high, axis)[1]
+        return Linear.canonical(query.attributes, low), Linear.canonical(query.attributes, high)
+
+    def part(self, query: Linear, above: Linear) -> float:
+        """How much, on the mean of the groups that the question above it holds, is asked for."""
+        if not self.touches(query.attributes) or not (query.vectors and above.vectors):
+            return 1.0
+        means = [self._mean(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+        return float(np.prod([mean.sum() / max(1, np.count_nonzero(mean)) for mean in means]))
+
+    def _ends(self, name: str, mask: NDArray[np.generic]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        low, high = (mask, mask) if name not in self.groups else self._extremes(name, mask.astype(float), 0)
+        return low.astype(bool), high.astype(bool)
+
+    def _extremes(self, name: str, table: Array, axis: int) -> tuple[Array, Array]:
+        """The least and the greatest value of each group along an axis."""
+        groups = self.groups[name]
+        order = np.argsort(groups, kind="stable")
+        starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
+        ordered = np.take(table, order, axis=axis)
+        return np.minimum.reduceat(ordered, starts, axis=axis), np.maximum.reduceat(ordered, starts, axis=axis)
+
+    def drawn(self, codes: NDArray[np.int32], uniforms: Array) -> NDArray[np.int32]:
+        """Records of groups, as records of values: each by its share. ``uniforms``: one for every record and merged attribute."""
+        codes = codes.copy(order="F")
+        for k, (name, groups) in enumerate(self.groups.items()):
+            column = self.universe.index(name)
+            order = np.argsort(groups, kind="stable")
+            cumulative = np.cumsum(self._shares[name][order])  # each group adds 1
+            first = np.searchsorted(groups[order], np.arange(groups.max() + 2))
+            group = codes[:, column]
+            low = np.where(first[group] > 0, cumulative[first[group] - 1], 0.0)
+            high = cumulative[first[group + 1] - 1]
+            place = np.searchsorted(cumulative, low + uniforms[:, k] * (high - low), side="right")
+            codes[:, column] = order[np.clip(place, first[group], first[group + 1] - 1)]
+        return codes
+
+    def of_groups(self, measurement: Measurement) -> Measurement:
+        """What a measurement of values says of groups, with the variance of a group of mean size."""
+        names, event = measurement.attributes, measurement.event
+        if not self.touches(names):
+            return measurement
+        if measurement.query is not None:
+            return replace(measurement, query=self.expected(measurement.query))
+        louder = math.sqrt(self.universe.cells(names) / self.inner.cells(names))
+        wider = (
+            replace(event, sigma=event.sigma * louder)
+            if isinstance(event, Gaussian)
+            else replace(event, scale=event.scale * louder)
+        )
+        return Measurement(names, self.summed(names, measurement.values), wider)
+
+
+def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merging, list[Measurement]]:
+    """Measure the wide attributes with a share of the allowance, and merge their rare values. Nothing, where none is wide.
+
+    A whole table of counts has the sensitivity ``budget.marginal_l2()`` (``_l1`` where δ = 0), and is charged before it is drawn.
+    """
+    universe, budget = data.universe, allowance.budget
+    names = wide(universe)
+    if not names:
+        return Merging.none(universe), []
+    later = Amount(budget, allowance.left / (ROUNDS * len(universe.names))).marginal()
+    demand = np.array([universe[name].size for name in names], dtype=float) ** (2 / 3)
+    found = []
+    whole = SHARE * allowance.left
+    for name, part in zip(names, whole * demand / demand.sum(), strict=True):
+        carved = allowance.carve(float(part))
+        event = carved.marginal()
+        try:
+            receipt = carved.charge(event, why="prefit: values")
+        except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on with what is known
+            break
+        values = noise.add(data.marginal((name,)), receipt)
+        found.append(Measurement((name,), np.asarray(values, dtype=float), event))
+    worth = WORTH * math.sqrt(Measurement((), np.zeros(()), later).variance)
+    groups, shares = {}, {}
+    for measurement in found:
+        (name,), counts, own = measurement.attributes, measurement.values, math.sqrt(measurement.variance)
+        least = max(min(worth, float(counts.sum()) / LEAST_GROUPS), ITSELF * own)
+        each = grouped(counts, least)
+        if each.max() + 1 < counts.size:
+            groups[name], shares[name] = each, shared(counts, each, measurement.variance)
+    return Merging(universe, groups, shares), found
+
+
+def wide(universe: Universe) -> list[str]:
+    return [name for name in universe.names if universe[name].size > WIDE]
+
+
+def grouped(counts: Array, least: float) -> Groups:
+    """A group for each value of ``least`` or more; the others, in their order, together until they are as many."""
+    groups = np.full(counts.size, -1)
+    group, held, begun = 0, 0.0, False
+    rare = np.flatnonzero(counts < least)
+    for i in rare:
+        groups[i], begun = group, True
+        held += max(float(counts[i]), 0.0)
+        if held >= least:
+            group, held, begun = group + 1, 0.0, False
+    if begun and group > 0 and held < least / 2:  # too few are left for a group of their own
+        groups[groups == group] = group - 1
+    elif begun:
+        group += 1
+    alone = np.flatnonzero(groups < 0)
+    groups[alone] = group + np.arange(alone.size)
+    return groups
+
+
+def shared(counts: Array, groups: Groups, variance: float) -> Array:
+    """Each value's share of its group: its count, drawn to the group's mean by what of their spread is noise."""
+    size = np.bincount(groups).astype(float)
+    mean = np.bincount(groups, counts) / size
+    spread = np.bincount(groups, (counts - mean[groups]) ** 2)
+    kept = np.maximum(0.0, 1 - np.maximum(size - 1, 0) * variance / np.maximum(spread, 1e-300))
+    drawn = np.maximum(mean[groups] + kept[groups] * (counts - mean[groups]), 0.0)
+    drawn += LEAST * np.maximum(np.bincount(groups, drawn), 1.0)[groups]
+    return np.asarray(drawn / np.bincount(groups, drawn)[groups])
