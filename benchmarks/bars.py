@@ -273,7 +273,7 @@ def triples() -> float:
     ledger = hr.Accountant(BUDGET)
     data._cache.clear()
     began = time.process_time()
-    made = certified(data, Seeded(0), known, Allowance(ledger, 0.05 * BUDGET.total), 0.025)
+    made = certified(data, Seeded(0), known, Allowance(ledger, 0.05 * BUDGET.total), 0.025, 0.025)
     assert made is not None and made.certificate is not None and made.certificate.limits[2].sets == 455
     return time.process_time() - began
 
