@@ -271,7 +271,7 @@ def triples() -> float:
         data, universe=universe, budget=BUDGET, seed=0, workload=[hr.count({n: 0}) for n in universe.names]
     )._engine.knowledge
     ledger = hr.Accountant(BUDGET)
-    data._cache.clear()
+    data.forget()
     began = time.process_time()
     made = certified(data, Seeded(0), known, Allowance(ledger, 0.05 * BUDGET.total), 0.025, 0.025)
     assert made is not None and made.certificate is not None and made.certificate.limits[2].sets == 455

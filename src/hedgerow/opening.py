@@ -13,8 +13,10 @@ from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.data import DataSource, Table
+from hedgerow.data import DataSource
+from hedgerow.data.contributions import Unit
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.holding import held
 from hedgerow.data.rows import Rows, columns_of, stored
 from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
@@ -41,6 +43,8 @@ def open(
     budget: Budget,
     table: str | None = None,
     csv: Csv | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     profile: Literal["practical", "theory"] = "practical",
     queries: int = 100_000,
     beta: float = 0.05,
@@ -57,9 +61,11 @@ def open(
 ) -> Session:
     """Open a session on a sensitive table.
 
-    ``source``: a CSV or Parquet path, a pandas, polars or Arrow frame, an Ibis table, or a database URL with ``table``.
+    ``source``: a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database URL with ``table``.
     It is read once, now, and every value of every row has its cell: docs/reading.md says which.
     ``csv``: how a CSV file is written, where not with commas, double quotes, UTF-8 and a header line.
+    ``unit``: the column that says whose a row is, where a person may have several; ``rows_per_unit`` of each are kept, chosen by a
+    hash, and the promise is a person's, who comes or goes with all of them (docs/people.md).
     ``profile``: "practical" spends most of the budget on a hypothesis before the first question; "theory" is the
     textbook mechanism with its guarantee, for which ``queries``, ``beta`` and ``alpha`` are the theorem's k, β and α.
     ``workload``: what the practical hypothesis should know best; all sets of up to three attributes by default. Convex questions
@@ -83,10 +89,11 @@ def open(
     if alpha is not None:
         alpha = positive("alpha", alpha, "Give the error that the theorem is asked for, or leave it out.")
     allowed, workload = _vouched(vouched), _workload(workload)
+    budget, whose = _of_units(budget, unit, rows_per_unit, source)
     with phases(progress):
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
-        data, account, noise = _prepared(source, universe, budget, table, csv, given, seed)
+        data, account, noise = _prepared(source, universe, budget, table, csv, given, seed, whose)
         if isinstance(ledger, str):
             options: dict[str, Any] = {
                 "universe": universe,
@@ -96,6 +103,7 @@ def open(
                 "alpha": alpha,
             }
             options |= {"workload": workload, "guard": guard, "reserve": reserve, "vouched": allowed}
+            options |= {} if unit is None else {"unit": unit}
             account = _durable(ledger, budget, data, who, options)
         elif who:
             raise InvalidInput(
@@ -142,6 +150,8 @@ def release(
     workload: Workload | Iterable[Query] | None = None,
     table: str | None = None,
     csv: Csv | None = None,
+    unit: str | None = None,
+    rows_per_unit: int | None = None,
     method: Literal["adaptive", "mwem"] = "adaptive",
     beta: float = 0.05,
     seed: int | None = None,
@@ -156,9 +166,10 @@ def release(
     workload = _workload(workload)
     if method not in ("adaptive", "mwem"):
         raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
+    budget, whose = _of_units(budget, unit, rows_per_unit, source)
     with phases(progress):
         tell(lambda: "reading the table")
-        data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed)
+        data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed, whose)
         engine: Engine
         if method == "mwem":
             asked = (
@@ -200,18 +211,40 @@ def _prepared(
     csv: Csv | None,
     ledger: Ledger | None,
     seed: int | None,
+    unit: Unit | None,
 ) -> tuple[DataSource, Ledger, Noise]:
     _require_types(universe, budget, table, ledger, seed)
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
-    data = source if isinstance(source, DataSource) else Table(source, universe, table=table, csv=csv)
+    data = source if isinstance(source, DataSource) else held(source, universe, table=table, csv=csv, unit=unit)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:
         raise InvalidInput("The table must have at least one row. Found 0. Check the source.")
     advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=4)
     return data, account, Noise() if seed is None else Seeded(seed)
+
+
+def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, Unit | None]:
+    """The budget of a person with several rows, and how many of them are kept."""
+    if unit is None:
+        if rows_per_unit is not None:
+            raise InvalidInput(
+                f"rows_per_unit must come with unit. Found {rows_per_unit!r} alone. Name the column that says whose a row is; where no "
+                "person has more rows anyway, say so in the budget: Budget(…, rows_per_unit=…)."
+            )
+        return budget, None
+    if not isinstance(budget, Budget):
+        raise InvalidInput(
+            f"budget must be an hr.Budget. Found {type(budget).__name__}. For example hr.Budget(1, 1e-6, 'add-remove')."
+        )
+    if isinstance(source, DataSource):
+        raise InvalidInput(
+            "unit must come with a table that has its column. Found a source of counts alone. Open the file or frame itself."
+        )
+    promised = budget.per_unit(rows_per_unit)
+    return promised, Unit(unit, promised.rows_per_unit)
 
 
 def _require_types(universe: Any, budget: Any, table: Any, ledger: Any, seed: Any) -> None:

@@ -462,6 +462,7 @@ class Session(OneOnly):
             "epsilon": self.budget.epsilon,
             "delta": self.budget.delta,
             "neighbours": self.budget.neighbours,
+            **({} if self.budget.rows_per_unit == 1 else {"rows_per_unit": self.budget.rows_per_unit}),
             "rows" if public else "rows_estimated": self.rows,
             "cells": self.universe.size,
             "spent": self.spent,

@@ -97,7 +97,8 @@ def check_one(question, data):
         error = S * 10 ** rng.uniform(-4, -1) if math.isfinite(S) else 1.0
         check_gradients(risk, over, theta, budget, max(estimate, 1.0), counts, near)
         check_places(risk, over, budget, counts, near, 10 ** rng.uniform(-2, 4))
-        found = excess_of(risk, over, theta, budget, max(estimate, 1.0), error)
+        only_here = bool(rng.integers(2))
+        found = excess_of(risk, over, theta, budget, max(estimate, 1.0), error, only_here=only_here)
         if found is None:
             return
         V, W = found.units(counts), found.units(near)
@@ -166,6 +167,21 @@ def test_the_value_is_err_within_what_is_stated(kind, relation):
     assert truth - found.below <= value <= truth + 10**5 * (error + 0.01 * risk.scale(over) / 10**5)
     assert found.below <= 10**5 * error * 1.1 + 0.3 * risk.scale(over)
     assert found.most * found.unit <= 1.06 * Budget(1.0, 1e-6, relation).bounded(risk.scale(over))
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_no_record_loses_or_gains_more_than_is_said_of_one_theta(kind):
+    """And where that is less than S, some lose much of it."""
+    target, features = KINDS[kind]
+    risk, over = getattr(losses, kind)(target=target, features=features).on(UNIVERSE), L2Ball(2.0)
+    rng = np.random.default_rng(6)
+    theta = over.project(rng.normal(size=risk.dimension))
+    found = excess_of(risk, over, theta, Budget(1.0, 1e-6), 1000, 1e-3 * risk.scale(over), only_here=True)
+    ends = [over.minimise(rng.normal(size=risk.dimension)) for _ in range(300)]
+    gains = np.array([risk.losses(theta) - risk.losses(end) for end in ends]) / found.unit
+    assert -found.bound <= gains.min() and gains.max() <= found.gain <= found.bound
+    wide = excess_of(risk, over, theta, Budget(1.0, 1e-6), 1000, 1e-3 * risk.scale(over))
+    assert found.most == wide.most or (found.most < wide.most and gains.min() < -0.3 * found.bound)
 
 
 def test_some_row_moves_the_value_by_nearly_what_is_billed():

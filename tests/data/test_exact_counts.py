@@ -23,6 +23,7 @@ from hedgerow.data import Histogram
 from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import MOST_ROWS
 from hedgerow.engines.practical import prefit as selection
+from hedgerow.engines.practical.candidates import distance as distance_of
 from hedgerow.engines.practical.engine import prefitted
 from hedgerow.engines.practical.residuals import coordinates
 from hedgerow.privacy.budget import Budget
@@ -247,7 +248,7 @@ def test_scores_are_exact_whatever_n_was_guessed(seed, magnitude, wrong) -> None
     scores = []
     for more in (0, 1):
         counts[0] += more
-        distance = selection._distance(counts, expected)
+        distance = distance_of(counts, expected)
         assert distance == sum(abs(int(c) - round(float(e))) for c, e in zip(counts, expected, strict=True))
         scores.append(list(map(Fraction, selection._exact_scores([distance] * 2, discounts, weights, guess))))
     change = [abs(a - b) for a, b in zip(*scores, strict=True)]

@@ -126,13 +126,13 @@ def inside(data: Histogram, question: hr.Query, answer: hr.Answer) -> bool:
 
 
 def test_more_than_what_noise_leaves_is_what_the_losses_have() -> None:
-    """A hypothesis that is right has bounds of the noise alone; with twice the budget half of them."""
+    """A hypothesis that is right has bounds of the noise alone; with more budget they are narrower."""
     data = table(rows=10**5)
     wide, narrow = (
         [session.ask(q).error for q in (QUESTIONS[0], QUESTIONS[3])]
         for session in (opened(data, 0, budget=hr.Budget(e, 1e-6)) for e in (1.0, 4.0))
     )
-    assert all(b < 0.6 * a for a, b in zip(wide, narrow, strict=True))
+    assert all(b < 0.8 * a for a, b in zip(wide, narrow, strict=True))
 
 
 def test_only_declared_losses_are_paid_for() -> None:

@@ -18,6 +18,7 @@ from neighbouring import BUDGETS, Case, hold, reversed_table, shifted, tables
 import hedgerow as hr
 from hedgerow import losses
 from hedgerow.data import Histogram
+from hedgerow.engines.practical import prefit as selection
 from hedgerow.engines.practical.convex_certificate import certified_losses
 from hedgerow.engines.practical.engine import prefitted
 from hedgerow.privacy.allowance import Allowance
@@ -232,3 +233,14 @@ CASES: dict[str, Callable[[], Case]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str) -> None:
     hold(CASES[name]())
+
+
+@pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
+def test_tables_chosen_together_are_each_paid_for(budget: Budget, monkeypatch) -> None:
+    """Several choices before one fit, and an overview of pairs that no model is said to hold."""
+    monkeypatch.setattr(selection, "FEW_ATTRIBUTES", 1)
+    monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
+    hold(replace(prefit(budget), sites=frozenset({MEASURE, CHOOSE})))
+    if budget.neighbours == "replace" and not budget.pure:
+        monkeypatch.setattr(selection, "OVERVIEW_NOISE", 1.0)
+        hold(prefit(budget))

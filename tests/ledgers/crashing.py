@@ -260,7 +260,7 @@ def questions(seed: int, count: int) -> Iterator[tuple[hr.Query, float | None]]:
     rng = np.random.default_rng(seed)
     for _ in range(count):
         if rng.random() < PAID:
-            yield hr.linear(UNIVERSE.names, rng.random(UNIVERSE.shape)), DEAR if rng.random() < 0.4 else CHEAP
+            yield hr.linear(UNIVERSE.names, rng.random(UNIVERSE.shape)), DEAR if rng.random() < 0.07 else CHEAP
         else:
             a, d = sorted(rng.integers(0, 6, 2)), sorted(rng.integers(0, 4, 2))
             yield hr.count(a=(int(a[0]), int(a[1])), d=(int(d[0]), int(d[1])), b=bool(rng.integers(2))), None

@@ -12,6 +12,7 @@ from of_generalise import GENERALISE
 from of_ledgers import LEDGER_MUTANTS
 from of_privacy import PRIVACY
 from of_questions import QUESTIONS
+from of_sources import SOURCE_MUTANTS
 from of_textbook import TEXTBOOK
 
 MUTANTS: list[Mutant] = [
@@ -21,6 +22,7 @@ MUTANTS: list[Mutant] = [
     *ERM,
     *GENERALISE,
     *DATA_MUTANTS,
+    *SOURCE_MUTANTS,
     *DRAFTING,
     *QUESTIONS,
     *LEDGER_MUTANTS,

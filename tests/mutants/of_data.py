@@ -76,16 +76,6 @@ data(
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
 data(
-    "D13", "table.py", "the first row of every batch is not counted",
-    "counts += np.bincount(place, minlength=counts.size)", "counts += np.bincount(place[1:], minlength=counts.size)",
-    SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives",
-)  # fmt: skip
-data(
-    "D14", "table.py", "of rows in one cell of a large table one is counted",
-    "np.add.at(counts, place, 1)", "counts[place] += 1",
-    CONTRACT + "rows_that_share_a_cell_of_a_table_larger_than_a_batch_are_all_counted",
-)  # fmt: skip
-data(
     "D15", "table.py", "cells beyond 255 wrap around",
     "    kinds = [np.min_scalar_type(size - 1) for size in universe.shape]\n    for batch", "    kinds = [np.dtype(np.uint8) for size in universe.shape]\n    for batch",
     CONTRACT + "every_cell_of_a_large_attribute_is_told_from_the_others",
@@ -126,16 +116,6 @@ data(
     ATTACKS + "an_encoding_in_which_a_line_can_spell_a_newline_is_refused", OPENING + "a_bad_dialect_is_refused_by_name",
 )  # fmt: skip
 data(
-    "D23", "readers.py", "of two columns of one name the first is read",
-    "twice = [name for name in names if self.columns.count(name) > 1]", "twice = [name for name in names if False]",
-    OPENING + "public_failures_are_named",
-)  # fmt: skip
-data(
-    "D24", "readers.py", "a column of a file is read in place of another",
-    "yield [batch.column(batch.schema.get_field_index(name)) for name in wanted]", "yield [batch.column(i) for i in range(len(wanted))][::-1]",
-    OPENING + "the_same_table_has_the_same_cells_from_every_source",
-)  # fmt: skip
-data(
     "D25", "readers.py", "one text of SQLite that is no UTF-8 raises, and is heard of",
     "    connection.text_factory = bytes\n", "    pass\n",
     OPENING + "no_row_of_a_sqlite_table_changes_another",
@@ -166,14 +146,34 @@ data(
     CONTRACT + "values_beyond_what_float64_holds_are_cut",
 )  # fmt: skip
 data(
+    "D13", "counting.py", "the last rows of a block are not counted",
+    "for i in range(rows - rows % COPIES, rows):", "for i in range(rows - rows % COPIES, rows - 1):",
+    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+)  # fmt: skip
+data(
+    "D14", "counting.py", "rows of one block are counted again in the next",
+    "spread[copy * cells + i] = 0", "spread[copy * cells + i] = found[i] * 0 + spread[copy * cells + i]",
+    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+)  # fmt: skip
+data(
+    "D62", "counting.py", "cells are counted under the places of other cells",
+    "place[i] = place[i] * size + line[i]", "place[i] = place[i] + size * line[i] // size",
+    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+)  # fmt: skip
+data(
     "D31", "source.py", "whoever is given counts changes them for all that follows",
-    "            counts.flags.writeable = False\n", "",
+    "                known[names].flags.writeable = False\n", "",
     SOURCES + "counts_cannot_be_written_to",
 )  # fmt: skip
 data(
     "D32", "source.py", "counts of one set are given for another",
     "return [known[names] for names in asked]", "return list(known.values())[: len(asked)]",
     CONTRACT + "what_is_known_already_and_what_is_counted_now_come_in_the_order_asked_for",
+)  # fmt: skip
+data(
+    "SH4", "source.py", "a table that is part of another is summed over the attributes that were asked for",
+    "if name not in kept)", "if name in kept)",
+    SOURCES + "part_of_a_table_that_is_counted_is_summed_from_it_unless_that_is_large",
 )  # fmt: skip
 data(
     "D33", "source.py", "tables of different universes pass for the same",

@@ -124,13 +124,13 @@ reading(
     "data/test_rules.py::test_a_type_that_came_with_rows_refuses_nothing_until_the_owner_says_so",
 )  # fmt: skip
 reading(
-    "F25", "readers.py", "a check that old rows need not keep to is taken for public",
+    "F25", "postgres_table.py", "a check that old rows need not keep to is taken for public",
     "AND contype = 'c' AND convalidated", "AND contype = 'c'",
     "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
 )  # fmt: skip
 reading(
-    "F26", "readers.py", "labels of another schema's table of the same name are taken",
-    "WHERE a.attrelid = to_regclass(%s) AND", "WHERE %s <> '' AND",
+    "F26", "postgres_table.py", "labels of another schema's table of the same name are taken",
+    "WHERE c.oid = to_regclass(%b) ORDER", "WHERE c.relname = 't' AND %b <> '' ORDER",
     "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
 )  # fmt: skip
 

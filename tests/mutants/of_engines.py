@@ -10,6 +10,8 @@ ENGINES = "engines/test_engines.py::test_"
 RELEASE = "engines/test_promises.py::test_"
 EXACT = "data/test_exact_counts.py::test_"
 SESSION = "test_session.py::test_"
+AHEAD = "engines/test_ahead.py::test_"
+SHELF = "test_shelf.py::test_"
 ANSWER = "test_answer.py::test_"
 MINIMIZE = "convex/test_minimize.py::test_"
 EXCESS = "convex/test_excess.py::test_"
@@ -17,6 +19,8 @@ MEASUREMENTS = "engines/test_wire_measurements.py::test_"
 WIRE = "questions/test_wire.py::test_"
 RECEIPTS = "attacks/test_attacks_receipts.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
+WIDTH = "engines/test_width.py::test_"
+SMALL = "model/test_small_tables.py::test_"
 
 CERTIFICATE = "engines/test_certificate.py::test_"
 LAWS = "laws/test_laws_of_bars.py::test_"
@@ -186,6 +190,52 @@ certificate(
 
 practical = Writer("practical", "engines/practical/")
 practical(
+    "WI01", "candidates.py", "a row moves the score of a pair by twice what is billed",
+    "off = np.abs(counts - whole(rows * self._matrix, counts.size))", "off = 2 * np.abs(counts - whole(rows * self._matrix, counts.size))",
+    WIDTH + "scores_are_of_each_candidate_by_itself",
+)  # fmt: skip
+practical(
+    "WI02", "prefit.py", "tables chosen together are about the same pair, which is paid for twice",
+    "(shared <= 1)", "(shared <= 2)",
+    WIDTH + "tables_chosen_together_share_at_most_one_attribute_and_all_is_spent",
+)  # fmt: skip
+practical(
+    "WI03", "candidates.py", "the model grows past its limit",
+    "kept = np.flatnonzero(sizes <= limit)", "kept = np.flatnonzero(sizes <= 4 * limit)",
+    WIDTH + "candidates_keep_the_model_within_its_limit",
+)  # fmt: skip
+practical(
+    "WI04", "asked.py", "what is asked of larger sets counts for nothing in the noise of smaller ones",
+    "* share ** (k - inside) for k, w", "* share ** (2 * (k - inside)) for k, w",
+    WIDTH + "all_small_sets_ask_what_they_ask_one_by_one",
+)  # fmt: skip
+practical(
+    "WI05", "strongest.py", "of measured pairs the model takes those that are noise",
+    "squares - freedom > CLEAR * np.sqrt(2 * freedom)", "squares - freedom < CLEAR * np.sqrt(2 * freedom)",
+    WIDTH + "an_overview_that_no_model_holds_teaches_it_the_strongest_pairs",
+)  # fmt: skip
+model = Writer("model", "model/")
+model(
+    "WI06", "small_tables.py", "what lies behind a separator is taken for what lies before it",
+    "start = child if into == parent else parent", "start = parent if into == parent else child",
+    SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
+)  # fmt: skip
+model(
+    "WI07", "tree_sizes.py", "a tree is said to be larger than it is",
+    "maximal = maximal and degree[u] != degree[v] + 1", "maximal = maximal and degree[u] != degree[v] + 2",
+    SMALL + "the_size_of_a_tree_with_one_set_more_is_that_of_the_tree_itself",
+)  # fmt: skip
+model(
+    "WI08", "pair_tables.py", "attributes below two children of a clique are taken for independent",
+    "self._put(found, places, theirs, meeting.T @ there)", "assert meeting.shape[0] == there.shape[0], theirs",
+    SMALL + "the_matrix_of_all_pairs_has_the_table_of_each",
+)  # fmt: skip
+model(
+    "WI09", "flat_sums.py", "a fit sees every table as if it were the first",
+    "first += stride", "first += 0 * stride",
+    SMALL + "a_fit_in_two_loops_sees_what_a_fit_table_by_table_sees",
+)  # fmt: skip
+practical(
     "R01", "prefit.py", "marginals are chosen for half of what a row does to their scores",
     "part.choice(self._budget.marginal_distance())", "part.choice(0.5 * self._budget.marginal_distance())",
     EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
@@ -209,12 +259,12 @@ practical(
 )  # fmt: skip
 practical(
     "R05", "prefit.py", "a prefit learns from bare residuals",
-    "drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), receipt), dtype=float)",
-    "drawn = np.asarray(coordinates(self._data.marginal(s), event.grid), dtype=float)",
+    "drawn = np.asarray(self._noise.add(coordinates(counts, event.grid), receipt), dtype=float)",
+    "drawn = np.asarray(coordinates(counts, event.grid), dtype=float)",
     RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(
-    "R06", "prefit.py", "scores carry rounding that depends on the data",
+    "R06", "candidates.py", "scores carry rounding that depends on the data",
     "np.clip(np.round(expected), 0, most).astype(np.int64)", "np.clip(expected, 0, most)",
     EXACT + "scores_are_exact_whatever_n_was_guessed",
 )  # fmt: skip
@@ -344,6 +394,22 @@ practical(
     "R31", "convex.py", "the steps of a session's oracle are for a ℓ2 sensitivity where ℓ1 is billed",
     "l1, l2 = math.sqrt(p) * l2 + p * grid, l2 + math.sqrt(p) * grid", "l1, l2 = l2, l2",
     RELEASE + "what_a_convex_question_pays_for_it_draws_at_the_price_of_a_row",
+)  # fmt: skip
+
+practical(
+    "AH1", "ahead.py", "questions asked together are answered by what was known before the guard taught something",
+    "if self._knowledge.hypothesis is not self._of:", "if self._of is None:",
+    AHEAD + "what_was_learned_meanwhile_is_in_the_answers_that_follow",
+)  # fmt: skip
+practical(
+    "AH2", "ahead.py", "a guard compares a question asked together with others by half of its gap",
+    "abs(c - exact.nearest(b, step))", "0.5 * abs(c - exact.nearest(b, step))",
+    AHEAD + "gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid",
+)  # fmt: skip
+practical(
+    "AH3", "ahead.py", "counts of questions asked together are compared with what is believed of others",
+    "[gridded[i] for i in members]", "[gridded[i] for i in sorted(members)]",
+    AHEAD + "gaps_are_those_of_counts_one_by_one_and_weights_are_rounded_to_the_grid",
 )  # fmt: skip
 
 fit = Writer("practical", "model/")
@@ -641,6 +707,16 @@ promises(
 )  # fmt: skip
 
 session = Writer("session", "")
+session(
+    "SH2", "session.py", "a report keeps every table that was ever answered in memory",
+    "while self._given_cells > REPORTED_CELLS and", "while self._given_cells < 0 and",
+    SHELF + "a_report_has_the_last_answers_that_there_is_room_for",
+)  # fmt: skip
+session(
+    "SH3", "_shelf.py", "a table that is put away is written over the one before",
+    "at, self._used = self._used, self._used + -(-array.nbytes // 64) * 64", "at, self._used = self._used, self._used",
+    SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
+)  # fmt: skip
 session(
     "S01", "session.py", "a repeat does not have the bar that is asked for now",
     "if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):", "if known is None:",

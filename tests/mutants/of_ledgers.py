@@ -61,7 +61,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G11", "durable.py", "a cap may be overspent",
-    "> Fraction(cap) * (1 + FIT):", "> Fraction(cap) * 2:",
+    "if spent + more > cap * (1 + FIT):", "if spent + more > cap * 2:",
     DURABLE + "nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_budget[SQLite]",
 )  # fmt: skip
 ledger(
@@ -71,7 +71,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G13", "durable.py", "an answer that was paid for is not written before it is given",
-    "if paid or self._has_compared or", "if self._has_compared or",
+    "if paid or many or (self", "if many or (self",
     DURABLE + "free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_once",
 )  # fmt: skip
 ledger(
@@ -138,6 +138,26 @@ ledger(
     "G26", "reading.py", "a reader's check leaves out the head that was noted",
     "return views.verified(self._store, head)", "return views.verified(self._store)",
     DURABLE + "lines_cut_off_at_the_end_are_found_by_a_head_noted_elsewhere[SQLite]",
+)  # fmt: skip
+ledger(
+    "G27", "durable.py", "a project's cap does not hold for its analysts",
+    'who == name or who.startswith(f"{name}/")', "who == name",
+    DURABLE + "a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_their_own[SQLite]",
+)  # fmt: skip
+ledger(
+    "G28", "durable.py", "answers of a guard that are given together are not written",
+    "                if self._has_compared:  # before any of them is given\n", "                if not self._fresh:\n",
+    DURABLE + "answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given",
+)  # fmt: skip
+ledger(
+    "G29", "durable.py", "an answer that could not be written is repeated, and lost with its process",
+    "            if self._has_compared and not self._is_at_once:  # what could", "            if self._is_broken and not self._is_at_once:  # what could",
+    TROUBLE + "an_answer_that_could_not_be_written_is_neither_given_nor_repeated[True]",
+)  # fmt: skip
+ledger(
+    "G30", "views.py", "a snapshot that was changed passes for the one that was taken",
+    "if kept is not None and snapshots.get(kept[0]) != digest(kept[1]):", "if kept is not None and kept[0] not in snapshots:",
+    DURABLE + "a_change_in_any_place_of_any_table_is_found[SQLite]",
 )  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants

@@ -147,7 +147,7 @@ events(
 )  # fmt: skip
 events(
     "A25", "budget.py", "the δ that is set aside is converted to ρ as well",
-    "return largest_rho(self.epsilon, self.delta - slack)", "return largest_rho(self.epsilon, self.delta)",
+    "ρ = largest_rho(self.epsilon, self.delta - slack)", "ρ = largest_rho(self.epsilon, self.delta)",
     BUDGET + "slack_is_taken_from_delta_before_converting",
 )  # fmt: skip
 events(
@@ -298,7 +298,7 @@ allowance(
 )  # fmt: skip
 allowance(
     "W13", "allowance.py", "a Budget pays for a step of any δ",
-    " and planned[0].delta <= δ * (1 + 1e-12):", ":",
+    " and planned[0].delta <= δ0 * (1 + 1e-12):", ":",
     ALLOWANCE + "a_step_with_a_delta_is_paid_by_its_epsilon_and_delta",
 )  # fmt: skip
 allowance(
@@ -698,27 +698,27 @@ noise(
 THREADS = "test_threads.py::test_"
 threads = Writer("threads", "")
 threads(
-    "Y01", "_threads.py", "the user's threads are not given back",
+    "TH01", "_threads.py", "the user's threads are not given back",
     "library.use(1 if to_one else threads)", "library.use(1)",
     THREADS + "what_was_given_comes_back_after_an_error_and_after_the_outermost_call_alone",
 )  # fmt: skip
 threads(
-    "Y02", "_threads.py", "an inner call gives threads back while the outer one works",
+    "TH02", "_threads.py", "an inner call gives threads back while the outer one works",
     "        self._mine.depth = depth + 1\n", "        self._mine.depth = 1\n",
     THREADS + "what_was_given_comes_back_after_an_error_and_after_the_outermost_call_alone",
 )  # fmt: skip
 threads(
-    "Y03", "_threads.py", "the first thread to end gives back while others work",
+    "TH03", "_threads.py", "the first thread to end gives back while others work",
     "                self._working += 1\n", "                self._working = 1\n",
     THREADS + "threads_that_work_at_once_give_back_what_there_was_before_the_first",
 )  # fmt: skip
 threads(
-    "Y04", "_threads.py", "a fork is left with one thread",
+    "TH04", "_threads.py", "a fork is left with one thread",
     "        if others and not self._working:\n", "        if False:\n",
     THREADS + "a_fork_while_another_thread_works_is_not_left_with_one",
 )  # fmt: skip
 threads(
-    "Y05", "opening.py", "an opening burns every core",
+    "TH05", "opening.py", "an opening burns every core",
     "@one_thread\ndef open(", "def open(",
     THREADS + "what_counts_a_table_has_one_thread_and_its_user_as_many_as_before",
 )  # fmt: skip

@@ -324,6 +324,11 @@ solver(
     EXCESS + "the_minimum_is_looked_for_as_near_as_is_billed_and_a_row_of_the_guard_is_all_that_one_moves",
 )  # fmt: skip
 solver(
+    "C60", "solver/excess.py", "a record may lose more than its loss is said to rise by",
+    "largest = float(risk.loss.value(ends, risk.labels[None, :]).max())", "largest = float(risk.loss.value(ends / 2, risk.labels[None, :]).max())",
+    EXCESS + "no_record_loses_or_gains_more_than_is_said_of_one_theta",
+)  # fmt: skip
+solver(
     "C23", "solver/excess.py", "one cell's loss is not held to S",
     "F = np.clip(np.rint(each), -self.bound, self.gain).astype(np.int64)", "F = np.rint(each).astype(np.int64)",
     EXCESS + "a_vouched_loss_that_spikes_is_held_to_its_scale",

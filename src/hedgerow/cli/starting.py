@@ -17,6 +17,7 @@ from hedgerow.cli.environment import expanded, require_no_secret
 from hedgerow.cli.file import DEFAULT, File, Place, drafted, more
 from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, show, table, working
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.readers import Typed
 from hedgerow.data.schema import Column
 from hedgerow.data.table import opened_before_rows, without_messages
 from hedgerow.drafting.public import from_codebook, from_column
@@ -149,8 +150,8 @@ def _whole(
 def _from_schema(
     place: str, table_name: str | None, csv: Csv | None, columns: str | None, codebook: Path | None
 ) -> tuple[Draft, dict[str, Column]]:
-    """What is public of each column: no row is read."""
-    found = without_messages(lambda: opened_before_rows(place, table_name, csv))
+    """What is public of each column: no row is read. A file's types are public by being drafted from, as in ``Universe.from_schema``."""
+    found = without_messages(lambda: opened_before_rows(place if table_name else Typed(place), table_name, csv))
     names = [name.strip() for name in columns.split(",")] if columns else list(dict.fromkeys(found.columns))
     types = {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
     book: Mapping[str, Attribute] = {}

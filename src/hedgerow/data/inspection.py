@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from hedgerow.data.batches import Source
 from hedgerow.data.coding import Coder, date_in, meaning
-from hedgerow.data.readers import Source
 from hedgerow.data.tally import counted
 from hedgerow.questions.attributes import MISSING, OTHER, Attribute, Categories, Flag, Integers, Range
 from hedgerow.questions.dates import Dates

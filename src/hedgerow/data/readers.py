@@ -10,58 +10,21 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from hedgerow.data import schema
+from hedgerow.data.batches import ROWS_OF_AN_ENGINE, Source, quoted
 from hedgerow.data.csv_file import Csv, CsvFile
+from hedgerow.data.parquet_files import of_parquet
+from hedgerow.data.postgres_table import is_postgres, of_postgres, refuse_connection, refuse_table
+from hedgerow.data.spark_frame import of_spark, spark_frame
 from hedgerow.errors import DataUnavailable, InvalidInput
 
 ROWS = 1 << 17  # of a batch
-ROWS_OF_AN_ENGINE = 1 << 15  # fewer, for an engine may not hold more than 2 GiB of texts in a batch
-POSTGRES_LABELS = """SELECT a.attname, e.enumlabel FROM pg_attribute a JOIN pg_enum e ON e.enumtypid = a.atttypid
-WHERE a.attrelid = to_regclass(%s) AND NOT a.attisdropped ORDER BY a.attnum, e.enumsortorder"""
-POSTGRES_CHECKS = """SELECT pg_get_constraintdef(oid) FROM pg_constraint
-WHERE conrelid = to_regclass(%s) AND contype = 'c' AND convalidated ORDER BY conname"""
-
-
-@dataclass(frozen=True)
-class Source:
-    """``batches(positions)`` gives the columns at these positions, some rows at a time, in the order of the rows.
-
-    ``types``: what is public of each column, where the source has types. ``dictionary(position)``: the values that a
-    column's encoding lists, which are rows' values until the owner calls them public.
-    """
-
-    columns: list[str]
-    batches: Callable[[Sequence[int]], Iterator[list[Any]]]
-    types: list[schema.Column] = field(default_factory=list)
-    dictionary: Callable[[int], tuple[Any, ...] | None] = lambda position: None
-
-    def type_of(self, position: int) -> schema.Column:
-        return self.types[position] if self.types else schema.NOTHING
-
-    def positions(self, names: Sequence[str]) -> list[int]:
-        """Where the named columns are; InvalidInput where one is not there, or there twice."""
-        missing = [name for name in names if name not in self.columns]
-        if missing:
-            raise InvalidInput(
-                f"The table must have every column the universe declares. Found no {_listed(missing)}. "
-                "Rename the column, or take it out of the universe."
-            )
-        twice = [name for name in names if self.columns.count(name) > 1]
-        if twice:
-            raise InvalidInput(
-                f"The table must have each declared column once. Found {_listed(twice)} more than once. "
-                "Rename all but one of them."
-            )
-        return [self.columns.index(name) for name in names]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:8]))
+FILES = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -82,7 +45,7 @@ def opened(source: Any, table: str | None, csv: Csv | None) -> Source:
     if isinstance(source, Typed):
         return _opened(source.source, table, csv)
     found = _opened(source, table, csv)
-    if isinstance(source, str) and "://" in source:
+    if isinstance(source, str) and "://" in source and table is not None:  # a database's; files have URLs too
         return found
     return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])
 
@@ -92,9 +55,7 @@ def _opened(source: Any, table: str | None, csv: Csv | None) -> Source:
         raise InvalidInput(f"csv must be an hr.Csv. Found {type(csv).__name__}. For example hr.Csv(delimiter=';').")
     if isinstance(source, str) and "://" in source:
         _require_no_dialect(csv)
-        if table is None:
-            raise InvalidInput("A database URL must come with table=. Found none. Name the table to open.")
-        return _of_sqlite(source, table) if source.startswith("sqlite://") else _of_database(source, table)
+        return _of_url(source, table)
     if isinstance(source, str | Path):
         return _of_file(Path(source), csv)
     _require_no_dialect(csv)
@@ -107,10 +68,13 @@ def _opened(source: Any, table: str | None, csv: Csv | None) -> Source:
         return _of_polars(source)
     if "pyarrow" in families and hasattr(source, "schema"):
         return _of_arrow(source)
+    spark = spark_frame(source)
+    if spark is not None:
+        return of_spark(spark)
     if "ibis" in families and hasattr(source, "to_pyarrow_batches"):
         return _of_ibis(source)
     raise InvalidInput(
-        "A source must be a CSV or Parquet path, a pandas, polars or Arrow frame, an Ibis table, or a database URL. "
+        "A source must be a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database URL. "
         f"Found {type(source).__name__}. Open one of these."
     )
 
@@ -120,33 +84,33 @@ def _require_no_dialect(csv: Csv | None) -> None:
         raise InvalidInput("csv must come with the path of a .csv or .tsv file. Found another source. Leave it out.")
 
 
+def _of_url(url: str, table: str | None) -> Source:
+    """A table of a database where one is named, else files."""
+    if table is None and (".parquet" in url.lower() or url.endswith("/")):
+        return of_parquet(url)
+    if table is None:
+        raise InvalidInput(
+            "A database URL must come with table=, and the URL of files must name .parquet or end with a slash. Found neither. Name the table to open."
+        )
+    if url.startswith("sqlite://"):
+        return _of_sqlite(url, table)
+    return of_postgres(url, table) if is_postgres(url) else _of_database(url, table)
+
+
 def _of_file(path: Path, csv: Csv | None) -> Source:
-    if not path.exists():
+    pattern = any(mark in str(path) for mark in "*?[") and not path.exists()
+    if not pattern and not path.exists():
         raise InvalidInput(f"The data file must exist. Found nothing at {str(path)!r}. Check the path.")
+    kind = [s for s in (s.lower() for s in path.suffixes) if s in FILES]
+    if kind[-1:] == [".parquet"] or pattern or (path.is_dir() and not kind):
+        _require_no_dialect(csv)
+        return of_parquet(str(path))
     if path.is_dir():
         raise InvalidInput(f"The data file must be a file. Found the folder {str(path)!r}. Open one file.")
-    kind = [s for s in (s.lower() for s in path.suffixes) if s in (".csv", ".tsv", ".parquet")]
     if not kind:
         raise InvalidInput(f"The data file must be .csv, .tsv or .parquet. Found {path.name!r}. Convert it first.")
-    if kind[-1] == ".parquet":
-        _require_no_dialect(csv)
-        return _of_parquet(path)
     file = CsvFile(path, csv or Csv())
     return Source(file.columns, file.batches)
-
-
-def _of_parquet(path: Path) -> Source:
-    import pyarrow.parquet as pq
-
-    file = pq.ParquetFile(path, pre_buffer=False)  # which would hold the whole file in memory
-    names = list(file.schema_arrow.names)
-
-    def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
-        wanted = [names[i] for i in positions]
-        for batch in file.iter_batches(ROWS, columns=wanted):
-            yield [batch.column(batch.schema.get_field_index(name)) for name in wanted]
-
-    return Source(names, batches, [schema.of_arrow(kind) for kind in file.schema_arrow.types])
 
 
 def _of_frame(
@@ -271,11 +235,12 @@ def _of_database(url: str, table: str) -> Source:
     found = failed = None
     missing = False
     try:
-        connection = ibis.connect(url)
+        plain = url.startswith("duckdb://") and "?" not in url and Path(path).is_file()
+        connection = _read_only(path) if plain else ibis.connect(url)
     except Exception as raised:  # what a driver says may quote a password: only its kind is told
         failed = raised
     if failed is not None:
-        _refuse_connection(failed)
+        refuse_connection(failed)
     with contextlib.suppress(Exception):
         connection.raw_sql("SET arrow_large_buffer_size = true")  # DuckDB's way to hold more than 2 GiB of texts
     try:
@@ -285,13 +250,20 @@ def _of_database(url: str, table: str) -> Source:
     except Exception as raised:  # no row was read: that it failed, and how it is called, is public
         failed = raised
     if missing:
-        _refuse_table(table)
+        refuse_table(table)
     if failed is not None:
-        _refuse_connection(failed)
+        refuse_connection(failed)
     source = _of_ibis(found)
-    if connection.name == "postgres":
-        return _with_postgres(source, connection, table)
     return _with_catalogue(source, connection, table) if connection.name == "duckdb" else source
+
+
+def _read_only(path: str) -> Any:
+    """DuckDB's file, locked against writing; a process that has it open to write gets a further connection of that kind."""
+    import ibis
+
+    with contextlib.suppress(Exception):
+        return ibis.duckdb.connect(path, read_only=True)
+    return ibis.duckdb.connect(path)
 
 
 def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
@@ -308,39 +280,6 @@ def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
     return replace(source, types=types)
 
 
-def _with_postgres(source: Source, connection: Any, table: str) -> Source:
-    """With the enumerations and checks that PostgreSQL's catalogue has of the table that the search path finds by this name."""
-    types = source.types
-    with contextlib.suppress(Exception), connection.con.cursor() as asked:
-        asked.execute(POSTGRES_LABELS, [_quoted(table)])
-        listed: dict[str, list[str]] = {}
-        for name, label in asked.fetchall():
-            listed.setdefault(name, []).append(label)
-        types = [
-            replace(t, kind="text", labels=tuple(listed[name])) if name in listed else t
-            for name, t in zip(source.columns, types, strict=True)
-        ]
-        asked.execute(POSTGRES_CHECKS, [_quoted(table)])
-        for (check,) in asked.fetchall():
-            types = schema.with_statement(source.columns, types, f"CREATE TABLE t (c int, {check})", "postgres")
-    return replace(source, types=types)
-
-
-def _refuse_connection(failed: Exception) -> None:
-    if isinstance(failed, ImportError):
-        raise DataUnavailable(
-            "The database's driver must be installed. Found that it is not. Install what Ibis needs for this database."
-        ) from None
-    raise DataUnavailable(
-        f"The database must answer at its URL, before any row is read. Found that it does not ({type(failed).__name__}). "
-        "Check the URL, the credentials, and that the database runs and is reachable."
-    ) from None
-
-
-def _refuse_table(table: str) -> None:
-    raise InvalidInput(f"The database must have the table. Found no {table!r}. Check the spelling of table=.")
-
-
 def _of_sqlite(url: str, table: str) -> Source:
     """Through Python's own module, for any row of SQLite may hold any type and any bytes."""
     path = url.removeprefix("sqlite://").partition("?")[0]
@@ -350,7 +289,7 @@ def _of_sqlite(url: str, table: str) -> Source:
     connection.text_factory = bytes
     rows, failed = [], None
     try:
-        rows = connection.execute(f"PRAGMA table_xinfo({_quoted(table)})").fetchall()
+        rows = connection.execute(f"PRAGMA table_xinfo({quoted(table)})").fetchall()
     except sqlite3.Error as raised:  # no row was read
         failed = raised
     if failed is not None:
@@ -358,11 +297,11 @@ def _of_sqlite(url: str, table: str) -> Source:
             f"The database must be a file of SQLite. Found that it does not open as one ({type(failed).__name__}). Check the URL."
         )
     if not rows:
-        _refuse_table(table)
+        refuse_table(table)
     names = [str(row[1], "utf-8", "replace") for row in rows]
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
-        query = f"SELECT {', '.join(_quoted(names[i]) for i in positions)} FROM {_quoted(table)}"
+        query = f"SELECT {', '.join(quoted(names[i]) for i in positions)} FROM {quoted(table)}"
         with contextlib.closing(connection):
             yield from _fetched(connection, query)
 
@@ -391,7 +330,3 @@ def _fetched(connection: sqlite3.Connection, query: str) -> Iterator[list[Any]]:
     cursor = connection.execute(query)
     while some := cursor.fetchmany(ROWS_OF_AN_ENGINE):
         yield [list(column) for column in zip(*some, strict=True)]
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'

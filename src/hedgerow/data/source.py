@@ -33,6 +33,7 @@ class DataSource(ABC):
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
         self._cache: dict[Names, Counts] = {}
+        self._cached_cells = 0
         self._caching = threading.Lock()
 
     def __copy__(self) -> Self:
@@ -42,10 +43,12 @@ class DataSource(ABC):
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_cache", "_caching")}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_cache", "_cached_cells", "_caching")
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _cache={}, _caching=threading.Lock())
+        vars(self).update(state, _cache={}, _cached_cells=0, _caching=threading.Lock())
 
     @property
     def rows(self) -> int:
@@ -65,22 +68,22 @@ class DataSource(ABC):
         with self._caching:
             known = dict(self._cache)
         wanted = [names for names in dict.fromkeys(asked) if names not in known]
-        if not wanted:
-            return [known[names] for names in asked]
+        if wanted:
+            self._find(wanted, known)
+        return [known[names] for names in asked]
+
+    def _find(self, wanted: Sequence[Names], known: dict[Names, Counts]) -> None:
+        """Add these to the known ones, and to the cache."""
         self._require_room(wanted)
         larger = self._larger({*known, *wanted}, wanted)
         scanned = [names for names in wanted if names not in larger]
-        for names, counts in zip(scanned, self._count_all(scanned) if scanned else [], strict=True):
-            counts.flags.writeable = False
-            known[names] = counts
+        known.update(zip(scanned, self._count_all(scanned) if scanned else [], strict=True))
         for names in sorted(larger, key=len, reverse=True):  # what is summed from may have been summed itself
-            counts = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
-            counts.flags.writeable = False
-            known[names] = counts
+            known[names] = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
         with self._caching:
             for names in wanted:
+                known[names].flags.writeable = False
                 self._keep(names, known[names])
-        return [known[names] for names in asked]
 
     def _larger(self, tables: Collection[Names], wanted: Sequence[Names]) -> dict[Names, Names]:
         """Of each set that is part of one of the tables, and not too large to be summed, the smallest such.
@@ -114,10 +117,16 @@ class DataSource(ABC):
 
     def _keep(self, names: Names, counts: Counts) -> None:
         """Into the cache, from which the oldest leave."""
+        before = self._cache.pop(names, None)  # another thread may have counted it too
+        self._cached_cells += counts.size - (0 if before is None else before.size)
         self._cache[names] = counts
-        excess = sum(c.size for c in self._cache.values()) - CACHED_CELLS
-        while excess > 0:
-            excess -= self._cache.pop(next(iter(self._cache))).size
+        while self._cached_cells > CACHED_CELLS:
+            self._cached_cells -= self._cache.pop(next(iter(self._cache))).size
+
+    def forget(self) -> None:
+        """Drop what is cached: it is counted again when it is asked for."""
+        with self._caching:
+            self._cache, self._cached_cells = {}, 0
 
     def fingerprint(self) -> str:
         """What two tables share if and only if they hold the same records, however often each, under one universe.

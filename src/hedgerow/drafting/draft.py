@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import whole
+from hedgerow.data.batches import Source
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Source, Typed
+from hedgerow.data.readers import Typed
 from hedgerow.data.table import opened_before_rows, without_messages
 from hedgerow.data.tally import Counted, Tally, tallied
 from hedgerow.drafting.kinds import held
@@ -64,6 +65,11 @@ def draft(
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidInput(
             f"budget must be an hr.Budget. Found {type(budget).__name__}. For example Budget(0.1, 1e-8)."
+        )
+    if budget is not None and budget.rows_per_unit > 1:
+        raise InvalidInput(
+            f"A draft's budget must be for single rows. Found rows_per_unit={budget.rows_per_unit}. Draft from a table with one row a "
+            "person, or declare the universe."
         )
     if type(source).__module__.startswith("pyarrow") and hasattr(source, "empty_table"):
         source = Typed(source.empty_table())  # a schema alone: no row decided it

@@ -225,11 +225,13 @@ register(
         "epsilon": write_number("epsilon", budget.epsilon),
         "delta": write_number("delta", budget.delta),
         "neighbours": write_text("neighbours", budget.neighbours),
+        **({} if budget.rows_per_unit == 1 else {"rows_per_unit": write_whole("rows_per_unit", budget.rows_per_unit)}),
     },
-    lambda epsilon, delta, neighbours: Budget(
+    lambda epsilon, delta, neighbours, rows_per_unit=1: Budget(
         read_number("epsilon", epsilon),
         read_number("delta", delta),
         read_text("neighbours", neighbours),  # type: ignore[arg-type]
+        read_whole("rows_per_unit", rows_per_unit),
     ),
 )
 

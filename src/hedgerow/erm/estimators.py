@@ -108,9 +108,10 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
                 f"ledger must be an Accountant. Found a {type(self.ledger).__name__}. Use Accountant(Budget(1.0, 1e-6))."
             )
         theirs = self.ledger.budget
-        if (theirs.pure, theirs.neighbours) != (self.budget.pure, self.budget.neighbours):
+        told = [(each.pure, each.neighbours, each.rows_per_unit) for each in (theirs, self.budget)]
+        if told[0] != told[1]:
             raise InvalidInput(
-                "budget must have the neighbours of the ledger's, and a delta of 0 where it has. Found others. Match them."
+                "budget must have the neighbours and rows_per_unit of the ledger's, and a delta of 0 where it has. Found others. Match them."
             )
         if self.budget.total > self.ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(

@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from hedgerow._types import Array, Matrix
 from hedgerow.erm import values
+from hedgerow.erm.units import Whose, kept
 from hedgerow.errors import InvalidInput
 
 Norm = Literal["l2", "linf"]
@@ -47,6 +48,13 @@ class Arrays:
         self._X, self._y = values.matrix(X), values.labels(y)
         if self._y.size != self._X.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
+
+    def of_units(self, unit: Whose, most: int) -> Arrays:
+        """At most so many rows of each person."""
+        stay = kept(self._X, self._y, unit, most)
+        bounded = Arrays.__new__(Arrays)
+        bounded._X, bounded._y = self._X[stay], self._y[stay]
+        return bounded
 
     @property
     def count(self) -> int:

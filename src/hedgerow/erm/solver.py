@@ -30,6 +30,7 @@ from hedgerow.convex.sets import Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.erm.problem import Problem, prepared
 from hedgerow.erm.rows import Arrays, Norm
+from hedgerow.erm.units import Whose, payer_of_units
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount, Payer
 from hedgerow.privacy.events import Event
@@ -118,6 +119,8 @@ def solve(
     norm: Norm = "l2",
     label_bound: float | None = None,
     rows: int | None = None,
+    unit: Whose | None = None,
+    rows_per_unit: int | None = None,
     spend: float | None = None,
     seed: int | None = None,
     noise: Noise | None = None,
@@ -134,6 +137,8 @@ def solve(
     - norm: which norm that is, "l2" or "linf".
     - label_bound: targets of a regression are clipped to [−label_bound, label_bound]; 1 unless given.
     - rows: a public guess of the number of rows, needed where neighbours add or remove one.
+    - unit: whose each row is, where a person may have several; the promise is then a person's (docs/people.md).
+    - rows_per_unit: how many rows of each person are kept.
     - spend: how much of an Accountant's or a session's currency to use; all that is left unless given.
     - seed: makes the noise repeatable, and so not private.
     - noise: where to draw from, in place of a seed.
@@ -141,9 +146,15 @@ def solve(
     """
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
+    source_of_rows = Arrays(X, y)
+    if unit is not None:
+        budget, most = payer_of_units(budget, rows_per_unit)
+        source_of_rows = source_of_rows.of_units(unit, most)
+    elif rows_per_unit is not None:
+        raise InvalidInput("rows_per_unit must come with unit. Found it alone. Say whose each row is.")
     allowance = Allowance.of(budget, spend)
     problem = prepared(
-        Arrays(X, y), loss=loss, over=Unconstrained() if over is None else over, budget=allowance.budget,
+        source_of_rows, loss=loss, over=Unconstrained() if over is None else over, budget=allowance.budget,
         row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows,
     )  # fmt: skip
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)

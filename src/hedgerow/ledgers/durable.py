@@ -17,6 +17,7 @@ theirs taught is learned and the question asked again (``following``). Their sum
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -389,7 +390,7 @@ class Durable(Ledger):
 
         A session of ``who="heart/ana"`` is under the cap of the project ``"heart"``, which all of its analysts share, and under its own.
         """
-        amount = Budget(epsilon, self.budget.delta, self.budget.neighbours).total
+        amount = dataclasses.replace(self.budget, epsilon=epsilon).total
         if amount > self.budget.total or not _name("who", who):
             raise InvalidInput(
                 f"A cap must be of somebody, and at most the budget's epsilon = {self.budget.epsilon:g}. Found {epsilon:g} for {who!r}. "

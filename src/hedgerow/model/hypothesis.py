@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.model.junction_tree import JunctionTree, too_large
+from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.questions.universe import Universe
 
 if TYPE_CHECKING:
@@ -63,6 +64,7 @@ class Hypothesis:
         self._cached_bytes = 0
         self._beliefs: list[Array] | None = None  # on every clique; a single clique's are not normalised
         self._beliefs_shared = False
+        self._small: SmallTables | None = None  # of these beliefs
         self._total = 1.0  # the sum of a single clique's beliefs
         self._waiting: list[tuple[Names, Array]] = []  # factors not yet in a single clique's beliefs
         self._range, self._updates = 0.0, 0  # of updates in place since the beliefs were made from the factors
@@ -152,8 +154,16 @@ class Hypothesis:
             return np.ones(())
         summed = self._caught_up(names)
         if summed is None:
-            summed = self._tree.marginal(self._current(), names, memory_limit=self.memory_limit)
+            summed = self._summed(names)
         return np.asarray(summed / summed.sum())
+
+    def _summed(self, names: Names) -> Array:
+        beliefs = self._current()
+        if self._tree.home(names) is None and fits(self._tree, names, self.memory_limit):
+            if self._small is None:
+                self._small = SmallTables(self._tree, beliefs)
+            return self._small.marginal(names)
+        return self._tree.marginal(beliefs, names, memory_limit=self.memory_limit)
 
     def _current(self) -> list[Array]:
         """The beliefs on every clique with all factors in them."""
@@ -163,7 +173,7 @@ class Hypothesis:
             for names, table in self._joined(self._factors.items()) if len(beliefs) == 1 else self._factors.items():
                 self._tree.add(beliefs, names, table)
             self._tree.calibrate_flat(flat)
-            self._beliefs, self._beliefs_shared, self._total = beliefs, False, 1.0
+            self._beliefs, self._beliefs_shared, self._total, self._small = beliefs, False, 1.0, None
             self._range, self._updates, self._waiting = 0.0, 0, []
         self._caught_up(())
         return self._beliefs

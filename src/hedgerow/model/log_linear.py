@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hedgerow._types import Array, Names
+from hedgerow.model.flat_sums import FlatSums
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import JunctionTree
 from hedgerow.questions.linear import Linear
@@ -49,6 +50,7 @@ class LogLinear:
         spans = {*self.sets, *(q.attributes for q in self.queries.values())}
         self.tops = sorted(s for s in spans if not any(set(s) < set(t) for t in spans))
         self.tree = JunctionTree(universe, self.tops)
+        self._flat = None if self.queries else FlatSums.planned(self.tree, self.sets)
         self._plans = [self.tree.marginal_plan(top) for top in self.tops]
         self._parts = [self._part(s) for s in self.sets]
         self._query_parts = [self._part(q.attributes) for q in self.queries.values()]
@@ -92,6 +94,11 @@ class LogLinear:
             self._buffer = np.empty(self.tree.cells)  # reused: fresh memory of this size would cost more than the sums
             self._beliefs = self.tree.split(self._buffer)
         potentials, cliques = self._buffer, self._beliefs
+        if self._flat is not None:
+            self._flat.potentials(flat, potentials)
+            log_partition, means = self.tree.calibrate_flat(potentials), np.empty_like(flat)
+            self._flat.means(potentials, means)
+            return log_partition, means
         potentials.fill(0.0)
         for (home, fold), table in zip(self._plans, self._tables(flat), strict=True):
             fold.add(cliques[home], table)
@@ -121,13 +128,17 @@ class LogLinear:
         """Take these parameters."""
         self.theta, self._settled = flat, False
 
-    def marginal(self, names: Names) -> Array:
-        """What the model believes, now."""
+    def beliefs(self) -> list[Array]:
+        """The probabilities on every clique of the tree, now: views that the next fit writes over."""
         if not self._settled:
             self.evaluate(self.theta)
             self._settled = True
         assert self._beliefs is not None
-        return self.tree.marginal(self._beliefs, names)
+        return self._beliefs
+
+    def marginal(self, names: Names) -> Array:
+        """What the model believes, now."""
+        return self.tree.marginal(self.beliefs(), names)
 
     def hypothesis(self, memory_limit: int = 2**31) -> Hypothesis:
         made = Hypothesis(self.universe, memory_limit)

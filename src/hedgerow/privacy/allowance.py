@@ -89,8 +89,9 @@ class Amount:
     def mu(self) -> float:
         """√T·Δ/σ of the Gaussian noise that uses all of it: √(2ρ); by the analytic formula where it is a whole Budget."""
         self._require_delta("Gaussian noise")
-        if self.whole:
-            return gaussian_mu(self.budget.epsilon * (1 - _MARGIN), self.budget.delta * (1 - _MARGIN))
+        if self.whole:  # μ for a person is kμ for a row (Dong, Roth & Su, Theorem 2.14)
+            μ = gaussian_mu(self.budget.epsilon * (1 - _MARGIN), self.budget.delta * (1 - _MARGIN))
+            return μ / self.budget.rows_per_unit
         return math.sqrt(2 * self.left) * (1 - 1e-12)
 
     def fine_gaussian(self, sensitivity: float, values: int, steps: int = 1, share: float = 1.0) -> Gaussian:
@@ -107,7 +108,7 @@ class Amount:
         """(ε, δ) of one step that uses all there is; in a ledger, what ρ and its slack allow."""
         self._require_delta("an (epsilon, delta) step")
         if self.whole:
-            return self.budget.epsilon, self.budget.delta
+            return self.budget.of_a_row
         if self.slack <= 0:
             raise BudgetExceeded(
                 "The accountant must have slack in delta for an (epsilon, delta) step. Found none. Open it with "
@@ -148,16 +149,17 @@ class OneCall(Ledger):
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
         if self.entries():
             raise BudgetExceeded("A payment must be made once. Found a second. Charge all events of the call together.")
-        ε, δ = self.budget.epsilon, self.budget.delta
+        ε, δ, k = self.budget.epsilon, self.budget.delta, self.budget.rows_per_unit
         if planned and not self.budget.pure and all(map(_is_continuous, planned)):
-            mu = math.sqrt(math.fsum(2 * event.rho * count for event, count in Counter(planned).items()))
+            mu = k * math.sqrt(math.fsum(2 * event.rho * count for event, count in Counter(planned).items()))
             if gaussian_delta(mu, ε * (1 - _MARGIN)) <= δ * (1 - _MARGIN):
                 return min(ε, gaussian_epsilon(mu, δ * (1 - _MARGIN), ε) / (1 - _MARGIN))
         if len(planned) == 1 and planned[0].delta > 0:
-            if planned[0].epsilon <= ε * (1 + 1e-12) and planned[0].delta <= δ * (1 + 1e-12):
-                return planned[0].epsilon
+            ε0, δ0 = self.budget.of_a_row
+            if planned[0].epsilon <= ε0 * (1 + 1e-12) and planned[0].delta <= δ0 * (1 + 1e-12):
+                return k * planned[0].epsilon
             raise BudgetExceeded(
-                f"cost must be at most epsilon = {ε:.4g} and delta = {δ:.4g}. Found {planned[0].epsilon:.4g} and "
+                f"cost must be at most epsilon = {ε0:.4g} and delta = {δ0:.4g}. Found {planned[0].epsilon:.4g} and "
                 f"{planned[0].delta:.4g}. Ask for less."
             )
         accountant = Accountant(self.budget, slack=math.fsum(event.delta for event in planned))

@@ -1,7 +1,8 @@
 """The privacy budget, and the sensitivities its neighbours imply.
 
-Symbols: ε, δ the budget; ρ zCDP loss; S, L bounds on a bounded query and on a gradient.
-Currency: ε, added up, when δ = 0; ρ otherwise.
+Symbols: ε, δ the budget; ρ zCDP loss; S, L bounds on a bounded query and on a gradient; k rows of a person.
+Currency: ε, added up, when δ = 0; ρ otherwise. It is that of a row: what is ρ for one row is k²ρ for k, and ε is kε (Bun & Steinke,
+Proposition 1.9), so a budget for a person with k rows is one of ρ/k², or ε/k, for a row (docs/proofs/people.md).
 """
 
 from __future__ import annotations
@@ -13,12 +14,13 @@ from collections.abc import Sequence
 from typing import Literal, final, get_args
 
 from hedgerow import errors
-from hedgerow._checks import number, positive
+from hedgerow._checks import number, positive, whole
 from hedgerow.privacy import amplification, events, perturbed_objective
-from hedgerow.privacy.conversion import largest_rho
+from hedgerow.privacy.conversion import epsilon_of_rho, largest_rho
 from hedgerow.privacy.events import Event
 
 Neighbours = Literal["replace", "add-remove"]
+MOST_ROWS_PER_UNIT = 2**20
 
 
 @final
@@ -27,11 +29,14 @@ class Budget:
     """(ε, δ) for everything that will ever be released, and what "neighbouring tables" means.
 
     "replace": one row changes and the number of rows is public. "add-remove": one row comes or goes.
+    ``rows_per_unit``: k, where a person may have so many rows. Neighbours then differ in up to k rows, and the promise is a person's. It
+    bounds no rows by itself: ``hr.open(…, unit=…)`` keeps at most k of each person, or the owner knows that there are no more.
     """
 
     epsilon: float
     delta: float
     neighbours: Neighbours = "replace"
+    rows_per_unit: int = 1
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
@@ -45,6 +50,36 @@ class Budget:
                 f"neighbours must be {' or '.join(map(repr, get_args(Neighbours)))}. Found {self.neighbours!r}. "
                 "Say whether a person's row is replaced, or added and removed."
             )
+        object.__setattr__(self, "rows_per_unit", whole("rows_per_unit", self.rows_per_unit))
+        if self.rows_per_unit > MOST_ROWS_PER_UNIT:
+            raise errors.InvalidInput(
+                f"rows_per_unit must be at most 2^20. Found {self.rows_per_unit!r}. Keep fewer rows of each person."
+            )
+
+    def __repr__(self) -> str:
+        several = f", rows_per_unit={self.rows_per_unit}" if self.rows_per_unit > 1 else ""
+        return f"Budget(epsilon={self.epsilon!r}, delta={self.delta!r}, neighbours={self.neighbours!r}{several})"
+
+    def per_unit(self, rows_per_unit: int | None) -> Budget:
+        """This budget for persons of whom at most so many rows are kept.
+
+        How many rows are kept then depends on who is there, so the number of rows is private: a person comes or goes.
+        """
+        if self.neighbours != "add-remove":
+            raise errors.InvalidInput(
+                "unit must come with neighbours='add-remove', for the number of rows that are kept depends on each person. Found "
+                "'replace'. Use Budget(epsilon, delta, 'add-remove')."
+            )
+        if rows_per_unit is None and self.rows_per_unit == 1:
+            raise errors.InvalidInput(
+                "unit must come with rows_per_unit. Found none. Say how many rows of each person to keep, such as rows_per_unit=3."
+            )
+        most = self.rows_per_unit if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
+        if self.rows_per_unit not in (1, most):
+            raise errors.InvalidInput(
+                f"rows_per_unit must be that of the budget, {self.rows_per_unit}. Found {most}. Leave it out."
+            )
+        return dataclasses.replace(self, rows_per_unit=most)
 
     @property
     def pure(self) -> bool:
@@ -56,18 +91,42 @@ class Budget:
 
     @property
     def total(self) -> float:
-        """All there is to spend, in the currency."""
-        return self.epsilon if self.pure else self.rho()
+        """All there is to spend, in the currency of a row."""
+        return self.of_a_row[0] if self.pure else self.rho()
+
+    @property
+    def of_a_row(self) -> tuple[float, float]:
+        """(ε₀, δ₀) for one row that are (ε, δ) for k: ε₀ = ε/k and δ₀ = δ·(e^ε₀ − 1)/(e^ε − 1), rounded down.
+
+        Along k rows the bound P(S) ≤ e^ε₀·Q(S) + δ₀ adds up to P(S) ≤ e^(kε₀)·Q(S) + δ₀·(1 + e^ε₀ + … + e^((k−1)ε₀)).
+        """
+        if self.rows_per_unit == 1:
+            return self.epsilon, self.delta
+        ε = math.nextafter(self.epsilon / self.rows_per_unit, 0.0)
+        # (e^ε₀ − 1)/(e^ε − 1) without overflow
+        share = math.exp(ε - self.epsilon) * math.expm1(-ε) / math.expm1(-self.epsilon)
+        return ε, self.delta * share * (1 - 1e-12)
 
     def rho(self, slack: float = 0.0) -> float:
-        """The largest ρ such that ρ-zCDP implies (ε, δ − slack)-DP, rounded down."""
+        """The largest ρ such that ρ-zCDP for a row implies (ε, δ − slack)-DP for a person, rounded down."""
         if self.pure:
             raise errors.InvalidInput("delta must be above 0 to count in rho. Found 0. Use epsilon, or give a delta.")
         if not 0 <= slack < self.delta:
             raise errors.InvalidInput(
                 f"slack must be at least 0 and below delta = {self.delta!r}. Found {slack!r}. Reserve less."
             )
-        return largest_rho(self.epsilon, self.delta - slack)
+        # what fails for a row with δ fails for k with more, by a factor that grows with ρ
+        if slack > 0 and self.rows_per_unit > 1:
+            raise errors.InvalidInput(
+                f"slack must be 0 where a person has several rows. Found {slack!r}. Use mechanisms without a delta of their own."
+            )
+        ρ = largest_rho(self.epsilon, self.delta - slack)
+        return ρ if self.rows_per_unit == 1 else math.nextafter(ρ / self.rows_per_unit**2, 0.0)
+
+    def epsilon_of_rows(self, epsilon: float, rho: float, delta: float) -> float:
+        """The ε of a person at this δ, where a row's losses are ``epsilon`` and ``rho``: kε, or k²ρ converted."""
+        k = self.rows_per_unit
+        return k * epsilon if self.pure else min(k * epsilon, epsilon_of_rho(k**2 * rho, delta))
 
     def cost(self, event: Event) -> float:
         """What the event costs in the currency; infinite if the currency cannot pay for it."""

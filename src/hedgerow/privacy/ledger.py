@@ -466,11 +466,11 @@ class Ledger(OneOnly, ABC):
         if not self._entries:
             return 0.0
         basic = math.fsum(event.epsilon * count for event, count in list(self._counts.items()))
-        if self.budget.pure:
-            return basic
         delta = self.budget.delta - float(self._failing)
-        renyi = conversion.renyi_epsilon(self.dp_event(), delta)
-        return min(basic, conversion.epsilon_of_rho(self.spent, delta), renyi)
+        found = self.budget.epsilon_of_rows(basic, self.spent, delta)
+        if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi accountant knows one row alone
+            return found
+        return min(found, conversion.renyi_epsilon(self.dp_event(), delta))
 
     def dp_event(self) -> Any:
         """The recorded events for dp-accounting (``conversion.dp_events``)."""

@@ -3,7 +3,7 @@
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §3 (err). Proof: docs/proofs/private_minimum.md.
 
 Symbols: ℓ_x the loss of record x or its ``Surrogate``, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, N the most rows a table may have here, g the
-unit, K and G units the most that a record can lose and gain by going from θ to another point of the set (S at most; what is
+unit, K and G units the most that a record can lose and gain by going from θ to another point of the set (S, or for one θ less: what is
 left to gain is no more than its loss at θ where no loss is negative), F_x(θ′) = ℓ_x(θ) − ℓ_x(θ′) rounded to whole units and
 held within [−K, G], y the minimiser found on the counts.
 
@@ -102,14 +102,26 @@ def excess_of(
     rows: float,
     error: float,
     shares: tuple[float, ...] = SHARES,
+    *,
+    only_here: bool = False,
 ) -> Excess | None:
-    """n·err(D, θ) up to ``error`` a row, for tables of ``rows`` rows, or about so many where n is private."""
+    """n·err(D, θ) up to ``error`` a row, for tables of ``rows`` rows, or about so many where n is private.
+
+    ``only_here``: with what records can lose and gain from this θ, for which alone it is then; else with S, for every θ of the set.
+    """
     with np.errstate(all="ignore"):  # at the ends of float64 constants are infinite, or none: then so is the value
-        return _planned(risk, over, theta, budget, rows, error, shares)
+        return _planned(risk, over, theta, budget, rows, error, shares, only_here)
 
 
 def _planned(
-    risk: Risk, over: ConvexSet, theta: Array, budget: Budget, rows: float, error: float, shares: tuple[float, ...]
+    risk: Risk,
+    over: ConvexSet,
+    theta: Array,
+    budget: Budget,
+    rows: float,
+    error: float,
+    shares: tuple[float, ...],
+    only_here: bool,
 ) -> Excess | None:
     S = risk.scale(over) if over.is_bounded else math.inf
     private = budget.neighbours == "add-remove"
@@ -120,7 +132,7 @@ def _planned(
     if not (S / N > 1e-290 and N * surrogate.evaluated <= HIDDEN * S and N <= 2**45):
         return None
     unit = grid_at_most(HIDDEN * S / N)
-    loses, gains = _range(surrogate, theta, S)
+    loses, gains = _range(surrogate, theta, S) if only_here else (S, S)
     bound, gain = (math.ceil(most * (1 + 2.0**-40) / unit) for most in (max(loses, gains), gains))
     penalty = math.ceil(error / 2 / unit) + 1
     for share in shares:

@@ -127,11 +127,13 @@ def _worth(
     found, error = free_answer(known, question)
     risk = flattened(question.risk, found.theta)
     aparts = [*(share * reach / known.rows.high for share in SURROGATES), *COARSE]
-    for gaps, apart in itertools.product(
-        (SHARES[:1], SHARES), aparts
-    ):  # the first with a minimum certain on every table
-        excess = excess_of(risk, question.over, found.theta, budget, known.rows.high, apart * question.scale, gaps)
-        if excess is not None:
-            better = bar_of(excess, reach, known.rows.low) < min(error, trivial_bound(question, found.theta))
-            return excess if better else None
-    return None
+    planned = [
+        excess_of(
+            risk, question.over, found.theta, budget, known.rows.high, apart * question.scale, gaps, only_here=True
+        )
+        for gaps, apart in itertools.product((SHARES[:1], SHARES), aparts)
+    ]
+    certain = [excess for excess in planned if excess is not None]  # with a minimum that is certain on every table
+    best = min(certain, key=lambda excess: bar_of(excess, reach, known.rows.low), default=None)
+    least = min(error, trivial_bound(question, found.theta))
+    return best if best is not None and bar_of(best, reach, known.rows.low) < least else None

@@ -23,6 +23,7 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.ahead import Ahead, is_countable
+from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
 from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified, certified
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
@@ -381,14 +382,13 @@ def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | N
     return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
 
 
-def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> dict[Names, float]:
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
     """The attribute sets a workload asks about, with how often.
 
     By default all sets of up to three attributes, weighted so that questions about one, two and three are asked alike.
     """
     if workload is None:
-        orders = [list(itertools.combinations(universe.names, k)) for k in (1, 2, 3)]
-        return {names: 1 / len(sets) for sets in orders for names in sets}
+        return EverySmallSet(universe)
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[Names, float] = {}
     for query in chosen:
@@ -399,4 +399,4 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
             each /= len(tables)
         for names in tables:
             sets[names] = sets.get(names, 0.0) + each
-    return sets
+    return Listed(universe, sets)

@@ -58,6 +58,7 @@ class ErrorBars:
     def __init__(self, universe: Universe, beta: float) -> None:
         self._universe, self._beta = universe, beta
         self._tables: list[tuple[Measurement, float]] = []  # with its ln(1/β_j)
+        self._with: dict[str, list[tuple[Measurement, float]]] = {}  # those tables, by attribute
         self._queries: dict[object, list[tuple[Measurement, float]]] = {}
         self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
         self._numbers = 0
@@ -88,6 +89,8 @@ class ErrorBars:
             self._queries.setdefault(measurement.query.key, []).append((measurement, doubt))
         else:
             self._tables.append((measurement, doubt))
+            for name in measurement.attributes:
+                self._with.setdefault(name, []).append((measurement, doubt))
             self._supports = {}
 
     def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool, after: int = 0) -> float:
@@ -291,7 +294,8 @@ class ErrorBars:
         """The few measurements that say most about these attributes."""
         if names not in self._supports:
             wanted = set(names)
-            inside = [entry for entry in self._tables if wanted <= set(entry[0].attributes)]
+            near = self._with.get(names[0], []) if names else self._tables
+            inside = [entry for entry in near if wanted <= set(entry[0].attributes)]
             inside.sort(key=lambda e: e[0].variance * self._universe.cells(e[0].attributes))
             self._supports[names] = inside[:3]
         return self._supports[names]
@@ -319,7 +323,8 @@ class ErrorBars:
 
     def _parts(self, names: Names) -> list[Names]:
         wanted = set(names)
-        measured = [m.attributes for m, _ in self._tables] + list(self._overview.sets if self._overview else ())
+        measured = {m.attributes for name in names for m, _ in self._with.get(name, [])}
+        measured.update(s for s in (self._overview.sets if self._overview else ()) if not wanted.isdisjoint(s))
         parts = {self._universe.order(wanted & set(m)) for m in measured} - {()}
         return sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=lambda p: (-len(p), p))
 

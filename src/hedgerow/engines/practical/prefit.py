@@ -2,9 +2,12 @@
 
 Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and pairs
 (of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals cost
-less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Otherwise all one-way marginals come
-first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once a round taught
-little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic data" (2022).
+less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Where the pairs do not fit one model but their
+noise would be small, they are measured all the same, and the model takes the strongest of them (``strongest``). Otherwise all
+one-way marginals come first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once
+a round taught little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic
+data" (2022). Of many attributes several tables are chosen before the model is fitted again, no two of them sharing a pair: the
+scores of one round (``candidates``) then serve many choices, each with its own charge and draw.
 
 Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
 one-way marginals share their budget by (cells × workload)^⅔; the noise expected in a cell counts against a candidate
@@ -18,23 +21,26 @@ cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√
 Privacy. Everything measured is charged before it is drawn. A score is w·(‖M D − round(n·h)‖₁ − discount), w ≤ 1 and the
 rest public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under replace-one,
 another down. The distance and the discount are whole numbers and w is a multiple of a public power of two, so that this
-is exact (``_exact_scores``). All parameters are constants or functions of public sizes, the budget and released values.
+is exact (``_exact_scores``). The candidates of a round, and to which of them a later choice of it is restricted, follow from public
+sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow._types import Array, Names
+from hedgerow._types import Array, Counts, Names
 from hedgerow.data.source import DataSource
+from hedgerow.engines.practical.asked import Asked, Listed
+from hedgerow.engines.practical.candidates import FLOATS, Candidates
 from hedgerow.engines.practical.knowledge import Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
+from hedgerow.engines.practical.strongest import expected_distance, take_strongest
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.allowance import Allowance, Amount
@@ -48,18 +54,24 @@ NOISY = 0.05  # which is when their expected total variation distance exceeds th
 OVERVIEW_SHARE = 0.8
 OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
 OVERVIEW_ROUNDS = 3
+OVERVIEW_NOISE, OVERVIEW_PAIRS = (
+    0.0005,
+    1_000,
+)  # an overview of pairs that one model cannot hold: their distance and number
+PART_CELLS = 50_000  # of the model of the strongest of them
 MASK = 1 / 3  # of an attribute's values are in a typical count
 CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
+AT_ONCE, FEW_ATTRIBUTES = 8, 15  # of more attributes, a table for every 8 and two are chosen before all are fitted
 ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
 FACTOR = 4.0  # in cost, when a round taught little: half the noise
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
+MOST_ATTRIBUTES = 30  # of more the model has fewer cells, in proportion
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
 ROUND_STEPS, FINAL_STEPS = 40, 300
 GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
-FLOATS = 53  # bits that float64 holds exactly
 WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
 
 
@@ -70,7 +82,7 @@ class Prefit:
         self,
         data: DataSource,
         noise: Noise,
-        workload: dict[Names, float],
+        workload: Asked | Mapping[Names, float],
         allowance: Allowance,
         rows: float | None,
     ) -> None:
@@ -78,10 +90,7 @@ class Prefit:
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
-        self._workload: dict[Names, float] = {}
-        for names, weight in workload.items():
-            if kept := varying(data.universe, names):
-                self._workload[kept] = self._workload.get(kept, 0.0) + weight
+        self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
         self.learned = Learned.nothing(data.universe, rows)
@@ -99,34 +108,58 @@ class Prefit:
         return self.learned
 
     def _measure_workload(self, everything: bool) -> None:
-        pairs = self._closure(2, 2)
-        fits = not self._budget.pure and junction_cells(self._universe, pairs) <= OVERVIEW_CELLS
+        pairs = self._asked.pairs()
+        every = len(pairs) == math.comb(len(self._names), 2)  # then they are one clique
+        cells = self._universe.cells(self._names) if every else junction_cells(self._universe, pairs)
+        fits = not self._budget.pure and cells <= OVERVIEW_CELLS
         if fits and not everything:
-            self._overview([*self._closure(1, 1), *pairs], OVERVIEW_SHARE * self._whole)
+            self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
             self.learned.grow(*pairs)
-            self._rounds(OVERVIEW_ROUNDS)
+            self._rounds(OVERVIEW_ROUNDS, 1)
+        elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
+            self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
+            take_strongest(self.learned, pairs, PART_CELLS, max(4, len(self._names) // 3))
+            self._rounds(max(OVERVIEW_ROUNDS, self._at_once), self._at_once)
         else:
             self._one_way_marginals()
-            if everything and self._workload and self._noise_of_everything() <= DIRECT:
+            if everything and len(pairs) <= OVERVIEW_PAIRS and self._noise_of_everything() <= DIRECT:
                 self._measure_everything()
             else:
-                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names))
+                self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), self._at_once)
 
-    def _closure(self, least: int, most: int) -> list[Names]:
-        """The attribute sets of these sizes inside the workload's; single attributes always all."""
-        found = {s for t in self._workload for s in subsets(t, least) if len(s) <= most}
-        found |= {(name,) for name in self._names} if least == 1 else set()
-        return sorted(found, key=lambda s: (len(s), s))
+    @property
+    def _at_once(self) -> int:
+        count = len(self._names)
+        return 1 if count <= FEW_ATTRIBUTES else count // AT_ONCE + 2
 
-    def _count(self, sets: Sequence[Names]) -> None:
-        """Have the source count these tables, and keep them, in as few scans as memory allows."""
+    def _worth_an_overview(self, pairs: list[Names]) -> bool:
+        """Whether all pairs at once, though the model cannot hold them all, would have little noise each: by public sizes."""
+        rows = self._public_rows
+        if rows is None or not 0 < len(pairs) <= OVERVIEW_PAIRS:
+            return False
+        each = Amount(self._budget, OVERVIEW_SHARE * self._whole / len(pairs))
+        noise = [
+            expected_distance(residual_event(each, self._universe.sizes(s), rows).sigma, self._universe.sizes(s))
+            for s in pairs
+        ]
+        return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * rows
+
+    def _singles(self) -> list[Names]:
+        return sorted((name,) for name in self._names)
+
+    def _count(self, sets: Sequence[Names]) -> list[Counts]:
+        """The data's tables, in as few scans as memory allows."""
+        found: list[Counts] = []
         waiting: list[Names] = []
+        cells = 0
         for names in sets:
-            if waiting and sum(map(self._universe.cells, [*waiting, names])) > SCAN_CELLS:
-                self._data.marginals(waiting)
-                waiting = []
+            size = self._universe.cells(names)
+            if waiting and cells + size > SCAN_CELLS:
+                found += self._data.marginals(waiting)
+                waiting, cells = [], 0
             waiting.append(names)
-        self._data.marginals(waiting)
+            cells += size
+        return found + self._data.marginals(waiting)
 
     def _measure(self, names: Names, cost: float) -> None:
         part = self._allowance.carve(cost)
@@ -140,31 +173,27 @@ class Prefit:
         measured = sets if self._public_rows is not None else [(), *sets]
         demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
         found = []
-        self._count(measured)
-        for s, part in zip(measured, demand, strict=True):
+        for s, part, counts in zip(measured, demand, self._count(measured), strict=True):
             event = residual_event(
                 Amount(self._budget, share * part / sum(demand)), universe.sizes(s), self._public_rows
             )
             receipt = self._allowance.charge(event, why="prefit: residual")
-            drawn = np.asarray(self._noise.add(coordinates(self._data.marginal(s), event.grid), receipt), dtype=float)
+            drawn = np.asarray(self._noise.add(coordinates(counts, event.grid), receipt), dtype=float)
             found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
         for measurement in found:
             self.learned.add(measurement)
         self.learned.overview = Overview(universe, found, self._public_rows)
-        self.learned.grow(*self._closure(1, 1))
+        self.learned.grow(*self._singles())
         self.learned.refit(50)
 
     def _count_variance(self, s: Names) -> float:
         """Σ_t w_t·c_s(t): how much the residual's noise adds to random counts of the workload."""
-        sizes, total = self._universe.sizes(s), 0.0
-        for t, weight in self._workload.items():
-            if set(s) <= set(t):
-                total += weight * math.prod(m * MASK * (1 - MASK) for m in sizes) * MASK ** (2 * (len(t) - len(s)))
-        return max(total, 1e-9)
+        own = math.prod(m * MASK * (1 - MASK) for m in self._universe.sizes(s))
+        return max(own * self._asked.above(s, MASK**2), 1e-9)
 
     def _one_way_marginals(self) -> None:
         universe, names = self._universe, self._names
-        demand = np.array([universe[a].size * sum(w for t, w in self._workload.items() if a in t) for a in names])
+        demand = np.array([universe[a].size * self._asked.often(a) for a in names])
         demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
         parts = self._whole * demand / demand.sum()
         self._count([(name,) for name in names])
@@ -174,26 +203,29 @@ class Prefit:
         if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
-        self.learned.grow(*self._closure(1, 1))
+        self.learned.grow(*self._singles())
         self.learned.refit(50)
 
     def _noise_of_everything(self) -> float:
         """The expected total variation distance of the workload's tables if all were measured alike."""
-        cells = [self._universe.cells(t) for t in self._workload]
+        cells = [self._universe.cells(t) for t in self._asked.tables()]
+        if not cells:
+            return math.inf
         each = _mean_absolute(Amount(self._budget, self._allowance.left / len(cells)).marginal())
         return 0.5 * each * float(np.mean(cells)) / self.learned.rows
 
     def _measure_everything(self) -> None:
         """All tables of the workload; then, at no cost, the model takes those it can hold, the most surprising first."""
         learned, universe = self.learned, self._universe
-        tables = sorted(self._workload)
+        tables = sorted(self._asked.tables())
         demand = np.array([universe.cells(t) for t in tables], dtype=float) ** (2 / 3)
         self._count(tables)
         for names, part in zip(tables, self._allowance.left * demand / demand.sum(), strict=True):
             self._measure(names, float(part))
         learned.refit(50)
+        inside = sorted({s for t in tables for s in subsets(t, 2)}, key=lambda s: (len(s), s))
         while True:
-            waiting = [c for c in self._closure(2, len(universe.names)) if c not in learned.model.sets]
+            waiting = [c for c in inside if c not in learned.model.sets]
             gains = []
             for c, believed in zip(waiting, self._beliefs(waiting), strict=True):
                 counts, variance = learned.evidence.estimate(c)
@@ -210,49 +242,72 @@ class Prefit:
             learned.grow(*chosen)
             learned.refit(ROUND_STEPS)
 
-    def _rounds(self, rounds: int) -> None:
-        candidates = self._closure(2, len(self._universe.names))
-        if not candidates:
+    def _rounds(self, rounds: int, at_once: int) -> None:
+        candidates = Candidates(self._universe, self._asked)
+        if not candidates.pairs:
             return
-        demand = np.array([sum(w * len({*c} & {*t}) for t, w in self._workload.items()) for c in candidates])
-        weights = demand / demand.max()
         cost = self._allowance.left / rounds
         last = False
         while not last:
-            last = self._allowance.left < 2 * cost
-            cost = self._allowance.left if last else cost
-            choice, measured = CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost
-            names, believed, discount = self._choose(candidates, weights, choice, measured)
-            self._measure(names, measured)
-            self.learned.grow(names)
+            many = max(1, min(at_once, int(self._allowance.left / cost)))
+            last = self._allowance.left < (many + 1) * cost
+            cost = self._allowance.left / many if last else cost
+            chosen = self._choose(candidates, many, CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost)
+            last = last and len(chosen) == many
+            for names, _, _ in chosen:
+                self._measure(names, (1 - CHOICE_SHARE) * cost)
+            self._grow([names for names, _, _ in chosen])
             self.learned.refit(ROUND_STEPS)
-            change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())
-            if change <= discount:
+            little = 0
+            for names, believed, discount in chosen:
+                change = self.learned.rows * float(np.abs(self.learned.model.marginal(names) - believed).sum())
+                little += change <= discount
+            if 2 * little >= len(chosen):
                 cost *= FACTOR
 
-    def _choose(
-        self, candidates: list[Names], weights: Array, choice: float, measured: float
-    ) -> tuple[Names, Array, float]:
-        """The exponential mechanism over the candidates that fit the model; with it, what was believed and the discount."""
-        learned, universe = self.learned, self._universe
+    def _limit(self) -> float:
+        """Of the model's cells: it grows with what was spent, and of very many attributes all that is done with it is done more often."""
         spent = 1 - self._allowance.left / self._whole
-        limit = MODEL_CELLS * max(spent, 0.1)
-        allowed = [
-            i for i, c in enumerate(candidates) if junction_cells(universe, [*learned.model.tops, c]) <= limit
-        ] or [int(np.argmin([universe.cells(c) for c in candidates]))]
-        part = self._allowance.carve(choice)
-        receipt = part.charge(part.choice(self._budget.marginal_distance()), why="prefit: choice")
+        return MODEL_CELLS * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
+
+    def _grow(self, sets: list[Names]) -> None:
+        """Into the model as far as there is room: what was chosen together may not fit together, and corrects answers then."""
+        tops, taken = self.learned.model.tops, sets
+        if len(sets) > 1 and junction_cells(self._universe, [*tops, *sets]) > LARGEST_MODEL_CELLS:
+            taken = []
+            for names in sets:
+                if junction_cells(self._universe, [*tops, *taken, names]) <= LARGEST_MODEL_CELLS:
+                    taken.append(names)
+        self.learned.grow(*taken)
+
+    def _choose(
+        self, candidates: Candidates, many: int, choice: float, measured: float
+    ) -> list[tuple[Names, Array, float]]:
+        """Exponential mechanisms over the candidates that fit the model; with each choice, what was believed and the discount.
+
+        Those after the first are among the sets that share at most one attribute with each chosen before.
+        """
+        learned = self.learned
+        limit = self._limit()
+        offered = candidates.offered(learned.model, limit)
         noise = _mean_absolute(Amount(self._budget, measured).marginal())
-        beliefs = self._beliefs([candidates[i] for i in allowed])
-        expected = [learned.rows * belief for belief in beliefs]
-        discounts = [float(np.minimum(noise, SHRINKS * counts).sum()) for counts in expected]
-        self._count([candidates[i] for i in allowed])
-        distances = [
-            _distance(self._data.marginal(candidates[i]), counts) for i, counts in zip(allowed, expected, strict=True)
-        ]
-        scores = _exact_scores(distances, discounts, weights[allowed], learned.rows)
-        j = self._noise.choose(scores, receipt)
-        return candidates[allowed[j]], beliefs[j], discounts[j]
+        discounts = offered.discounts(noise, SHRINKS, learned.rows)
+        demand = np.array(self._asked.weights(offered.sets))
+        members = np.array([[name in names for name in self._names] for names in map(set, offered.sets)], np.int64)
+        scores: Array | None = None
+        left, added, chosen = np.arange(len(offered.sets)), offered.sizes - learned.model.tree.cells, list[int]()
+        while left.size and len(chosen) < many:
+            part = self._allowance.carve(choice)
+            receipt = part.charge(part.choice(self._budget.marginal_distance()), why="prefit: choice")
+            if scores is None:
+                distances = offered.distances(self._count, learned.rows)
+                scores = _exact_scores(distances, discounts, demand / demand.max(), learned.rows)
+            j = int(left[self._noise.choose(scores[left], receipt)])
+            chosen.append(j)
+            limit -= max(0.0, added[j])
+            shared = members[left] @ members[j]
+            left = left[(offered.sizes[left] <= limit) & (shared <= 1)]
+        return [(offered.sets[j], offered.believed(offered.sets[j]), float(discounts[j])) for j in chosen]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
         """The model's marginals, smaller ones as sums of larger ones where that saves an elimination."""
@@ -282,13 +337,7 @@ def residual_event(amount: Amount, sizes: tuple[int, ...], rows: float | None) -
     return amount.gaussian(sensitivity, grid)
 
 
-def _distance(counts: NDArray[np.int64], expected: Array) -> int:
-    """‖counts − round(expected)‖₁ in whole rows. The public part is cut off where a sum could pass an int64."""
-    most = min(2**FLOATS, 2**62 // counts.size)
-    return int(np.abs(counts - np.clip(np.round(expected), 0, most).astype(np.int64)).sum())
-
-
-def _exact_scores(distances: Sequence[int], discounts: Sequence[float], weights: Array, rows: float) -> Array:
+def _exact_scores(distances: Sequence[int], discounts: Sequence[float] | Array, weights: Array, rows: float) -> Array:
     """w·(distance − discount) for each candidate, without error: one row moves it by at most what it moves the distance.
 
     Distances and discounts are cut off at a public bound of at least four times the rows (1-Lipschitz, and no distance
@@ -297,13 +346,10 @@ def _exact_scores(distances: Sequence[int], discounts: Sequence[float], weights:
     """
     span = min(FLOATS, math.ceil(math.log2(max(rows, 1.0))) + 2)
     bits = min(WEIGHT_BITS, FLOATS - span)
-    most = 2**span
-    return np.array(
-        [
-            math.ldexp(max(1, math.floor(math.ldexp(w, bits))) * (min(distance, most) - min(round(d), most)), -bits)
-            for distance, d, w in zip(distances, discounts, weights.tolist(), strict=True)
-        ]
-    )
+    most = 2.0**span
+    whole = np.maximum(1.0, np.floor(np.ldexp(weights, bits)))
+    off = np.array([min(d, 2**span) for d in distances], float) - np.minimum(np.round(np.asarray(discounts)), most)
+    return np.asarray(np.ldexp(whole * off, -bits))
 
 
 def _mean_absolute(event: Laplace | Gaussian) -> float:

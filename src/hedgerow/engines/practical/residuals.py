@@ -163,6 +163,10 @@ class Overview:
     def covers(self, names: Names) -> bool:
         return names in self._evidence
 
+    def deviation(self, names: Names) -> float:
+        """Of each coordinate of the residual on ``names``."""
+        return math.sqrt(self._variances[names])
+
     def onto(self, names: Names) -> Array:
         """The estimated counts on ``names``."""
         if names not in self._tables:

@@ -1,0 +1,83 @@
+"""Counting many small tables in one scan of coded columns.
+
+A block of rows stays in the processor's cache while all tables are counted in it. Neighbouring rows of a small table often fall
+into the same cell, where one increment would wait for the last: they go to several copies, which are added up.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._compiled import compiled
+from hedgerow._types import Counts, Names
+from hedgerow.questions.universe import Universe
+
+BLOCK = 2048  # rows
+COPIES, COPIED = 4, 256  # of a table of at most so many cells
+
+
+class ManyTables:
+    """The counts of many sets of attributes, as far as batches of rows have come."""
+
+    def __init__(self, universe: Universe, sets: Sequence[Names]) -> None:
+        self._universe, self._sets = universe, sets
+        self.columns = universe.order(name for names in sets for name in names)
+        where = {name: i for i, name in enumerate(self.columns)}
+        widest = max(map(len, sets), default=0)
+        self._members = np.full((len(sets), max(widest, 1)), -1, np.int64)
+        self._sizes = np.ones(self._members.shape, np.int64)
+        for row, names in enumerate(sets):
+            self._members[row, : len(names)] = [where[name] for name in names]
+            self._sizes[row, : len(names)] = universe.sizes(names)
+        self._ends = np.cumsum([0, *(math.prod(universe.sizes(names)) for names in sets)])
+        self._counts = np.zeros(int(self._ends[-1]), np.int64)
+        largest = max(universe.sizes(self.columns), default=1)
+        self._kind = np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int64
+
+    def add(self, columns: Sequence[NDArray[Any]], rows: int) -> None:
+        """One more batch: the cells of each of ``columns``."""
+        codes = np.zeros((max(len(columns), 1), rows), self._kind)
+        for line, column in zip(codes, columns, strict=False):
+            line[:] = column
+        _count(codes, self._members, self._sizes, self._ends, self._counts)
+
+    def tables(self) -> list[Counts]:
+        pieces = zip(self._ends, self._ends[1:], self._sets, strict=False)
+        return [self._counts[a:b].reshape(self._universe.sizes(names)).copy() for a, b, names in pieces]
+
+
+@compiled()
+def _count(codes: Any, members: Any, sizes: Any, ends: Any, counts: Any) -> None:
+    place, spread = np.empty(BLOCK, np.int32), np.zeros(COPIES * COPIED, np.int64)
+    for start in range(0, codes.shape[1], BLOCK):
+        rows = min(BLOCK, codes.shape[1] - start)
+        for t in range(members.shape[0]):
+            cells = ends[t + 1] - ends[t]
+            found = counts[ends[t] : ends[t + 1]]
+            place[:] = 0
+            for k in range(members.shape[1]):
+                column, size = members[t, k], sizes[t, k]
+                if column >= 0:
+                    line = codes[column, start : start + rows]
+                    for i in range(rows):
+                        place[i] = place[i] * size + line[i]
+            if cells > COPIED:
+                for i in range(rows):
+                    found[place[i]] += 1
+                continue
+            for i in range(0, rows - COPIES + 1, COPIES):
+                spread[place[i]] += 1
+                spread[cells + place[i + 1]] += 1
+                spread[2 * cells + place[i + 2]] += 1
+                spread[3 * cells + place[i + 3]] += 1
+            for i in range(rows - rows % COPIES, rows):
+                spread[place[i]] += 1
+            for copy in range(COPIES):
+                for i in range(cells):
+                    found[i] += spread[copy * cells + i]
+                    spread[copy * cells + i] = 0

@@ -1,0 +1,174 @@
+"""A table of PostgreSQL: read by one statement, in a transaction that can only read, and so as it was at one moment.
+
+Nothing is converted that could fail on a row. Whole numbers, floats, truths and numerics come as they are (a NaN too); texts as the
+server's own bytes, for a conversion of encodings fails on what it does not know, and are decoded here; dates and times as texts in
+ISO 8601, a time with a zone in UTC, for PostgreSQL keeps no other; all else by its own text. The password may be in the URL or, better, where libpq
+looks for it (PGPASSWORD, ~/.pgpass). It is in no message, and nothing here is written down.
+"""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from hedgerow.data import schema
+from hedgerow.data.batches import ROWS_OF_AN_ENGINE, Source, quoted
+from hedgerow.errors import DataUnavailable, InvalidInput
+
+SCHEMES = ("postgresql://", "postgres://", "postgresql+psycopg://")
+KINDS: dict[str, schema.Kind] = {
+    "int2": "whole", "int4": "whole", "int8": "whole", "float4": "number", "float8": "number", "numeric": "number",
+    "bool": "truth", "date": "date", "timestamp": "date", "timestamptz": "date", "time": "time", "timetz": "time",
+    "interval": "time", "text": "text", "varchar": "text", "bpchar": "text", "name": "text",
+}  # fmt: skip
+ARROW = {"int2": "int64", "int4": "int64", "int8": "int64", "float4": "float64", "float8": "float64", "bool": "bool_"}
+CODECS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "EUC_JIS_2004": "euc_jis_2004", "SHIFT_JIS_2004": "shift_jis_2004"}
+NO_YEAR = "'0001-01-01'"  # before it a date has a text that begins like one of our era
+
+CATALOGUE = b"""
+SELECT a.attname::text, b.typname::text, b.oid, c.oid FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
+JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+JOIN pg_type t ON t.oid = a.atttypid JOIN pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+WHERE c.oid = to_regclass(%b) ORDER BY a.attnum"""
+LABELS = b"SELECT enumtypid, enumlabel::text FROM pg_enum ORDER BY enumtypid, enumsortorder"
+CHECKS = (
+    b"SELECT pg_get_constraintdef(oid)::text FROM pg_constraint WHERE conrelid = %b AND contype = 'c' AND convalidated"
+)
+
+
+class _Column(NamedTuple):
+    name: str
+    kind: str  # what the catalogue calls its type, or the type of its domain
+    public: schema.Column
+
+
+def is_postgres(url: str) -> bool:
+    return url.startswith(SCHEMES)
+
+
+def of_postgres(url: str, table: str) -> Source:
+    """The columns of a table or view, ``name`` or ``schema.name``, and its rows when they are asked for."""
+    link = "postgresql://" + url.partition("://")[2]
+    with contextlib.closing(_connected(link)) as connection:
+        codec = _codec(connection)
+        named, columns = _found(connection, table, codec)
+
+    def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
+        wanted = [columns[i] for i in positions]
+        listed = ", ".join(_expression(column) for column in wanted)
+        with contextlib.closing(_connected(link)) as reading:
+            reading.execute(f"DECLARE hedgerow_rows NO SCROLL CURSOR FOR SELECT {listed} FROM {named}".encode(codec))
+            while some := reading.execute(b"FETCH %d FROM hedgerow_rows" % ROWS_OF_AN_ENGINE, binary=True).fetchall():
+                yield [
+                    _carried(column.kind, values, codec)
+                    for column, values in zip(wanted, zip(*some, strict=True), strict=True)
+                ]
+
+    return Source([column.name for column in columns], batches, [column.public for column in columns])
+
+
+def _connected(link: str) -> Any:
+    """A connection that can only read, and sees one moment."""
+    failed: Exception | None = None
+    try:
+        import psycopg
+
+        connection = psycopg.connect(link, application_name="hedgerow")
+        connection.read_only, connection.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
+        settings = (
+            b"SET client_encoding = SQL_ASCII; SET datestyle = ISO; SET timezone = UTC; SET intervalstyle = postgres"
+        )
+        connection.execute(settings)
+        return connection
+    except Exception as raised:  # what a driver says may quote a password: only its kind is told
+        failed = raised
+    refuse_connection(failed)
+
+
+def refuse_connection(failed: Exception) -> None:
+    """What failed before any row was read, by its kind alone."""
+    if isinstance(failed, ImportError):
+        raise DataUnavailable(
+            "The database's driver must be installed. Found that it is not. Install what Ibis needs for this database."
+        ) from None
+    raise DataUnavailable(
+        f"The database must answer at its URL, before any row is read. Found that it does not ({type(failed).__name__}). "
+        "Check the URL, the credentials, and that the database runs and is reachable."
+    ) from None
+
+
+def refuse_table(table: str) -> None:
+    raise InvalidInput(f"The database must have the table. Found no {table!r}. Check the spelling of table=.")
+
+
+def _codec(connection: Any) -> str:
+    """Of the server's texts. What Python has no codec for is read as UTF-8, wrong bytes as U+FFFD, like everywhere."""
+    name = connection.execute(b"SHOW server_encoding").fetchone()[0]
+    called = name.decode() if isinstance(name, bytes) else str(name)
+    with contextlib.suppress(LookupError):
+        return codecs.lookup(CODECS.get(called, called.replace("WIN", "cp"))).name
+    return "utf-8"
+
+
+def _found(connection: Any, table: str, codec: str) -> tuple[str, list[_Column]]:
+    """The table's name in SQL, and its columns."""
+    schema_name, dot, rest = table.partition(".")
+    rows: list[Any] = []
+    named = quoted(table)
+    for named in [quoted(table), *([f"{quoted(schema_name)}.{quoted(rest)}"] if dot else [])]:
+        literal = "'" + named.replace("'", "''") + "'"
+        rows = connection.execute(CATALOGUE.replace(b"%b", literal.encode(codec, "replace"))).fetchall()
+        if rows:
+            break
+    if not rows:
+        refuse_table(table)
+    labels: dict[int, list[str]] = {}
+    for kind, label in connection.execute(LABELS).fetchall():
+        labels.setdefault(kind, []).append(_text(label, codec))
+    names = [_text(row[0], codec) for row in rows]
+    public = [
+        schema.Column("text", labels=tuple(labels[oid]))
+        if oid in labels
+        else schema.Column(KINDS.get(_text(kind, codec)))
+        for _, kind, oid, _ in rows
+    ]
+    checks = connection.execute(CHECKS.replace(b"%b", str(rows[0][3]).encode())).fetchall()
+    statement = (
+        ", ".join([f"CREATE TABLE t ({quoted(names[0])} INT", *(_text(check, codec) for (check,) in checks)]) + ")"
+    )
+    public = schema.with_statement(names, public, statement, "postgres")
+    return named, [
+        _Column(name, _text(row[1], codec), column) for name, row, column in zip(names, rows, public, strict=True)
+    ]
+
+
+def _text(value: Any, codec: str) -> str:
+    return value.decode(codec, "replace") if isinstance(value, bytes) else str(value)
+
+
+def _expression(column: _Column) -> str:
+    """A column as it is sent: what is not sent as it is has a text, whatever its value."""
+    name, kind = quoted(column.name), column.kind
+    if kind == "float4":
+        return f"{name}::float8"
+    if kind in ("int2", "int4", "int8", "float8", "bool", "numeric", "bytea", "text"):
+        return name
+    if kind in ("date", "timestamp", "timestamptz"):
+        text = f"({name} AT TIME ZONE 'UTC')::text || '+00:00'" if kind == "timestamptz" else f"{name}::text"
+        return f"CASE WHEN {name} < {NO_YEAR}::{kind} THEN '-' || {text} ELSE {text} END"
+    return f"{name}::text"
+
+
+def _carried(kind: str, values: Sequence[Any], codec: str) -> Any:
+    """As Arrow where there is a type that holds them all, whatever they are."""
+    import pyarrow as pa
+
+    if kind in ARROW:
+        return pa.array(values, getattr(pa, ARROW[kind])())
+    if kind == "numeric":
+        return list(values)
+    if kind != "bytea" and codec != "utf-8":
+        values = [None if each is None else each.decode(codec, "replace").encode() for each in values]
+    return pa.array(values, pa.large_binary())

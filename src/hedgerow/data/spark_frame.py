@@ -1,0 +1,84 @@
+"""A frame of Spark: its columns, and what of them a worker is handed.
+
+Numbers, truths, texts and bytes come as they are; every other type by its text, into which Spark casts any value (a time in the
+session's time zone). Types that have no text are refused by name, before any row is read.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from hedgerow.data import schema
+from hedgerow.data.batches import Source
+from hedgerow.errors import InvalidInput
+
+KINDS: dict[str, schema.Kind] = {
+    "byte": "whole", "short": "whole", "integer": "whole", "long": "whole", "float": "number", "double": "number",
+    "decimal": "number", "boolean": "truth", "date": "date", "timestamp": "date", "timestamp_ntz": "date",
+    "time": "time", "string": "text", "char": "text", "varchar": "text",
+}  # fmt: skip
+AS_THEY_ARE = ("byte", "short", "integer", "long", "float", "double", "boolean", "string", "binary")
+BY_TEXT = (
+    "decimal", "date", "timestamp", "timestamp_ntz", "time", "char", "varchar", "void", "array", "map", "struct",
+    "day-time interval", "daytimeinterval", "year-month interval", "yearmonthinterval", "interval",
+)  # fmt: skip
+
+
+def spark_frame(source: Any) -> Any:
+    """The frame of Spark that a source is, or that is behind a table of Ibis; None for other sources."""
+    families = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
+    if "pyspark" in families and hasattr(source, "mapInArrow"):
+        return source
+    if "ibis" in families and hasattr(source, "to_pyarrow_batches"):
+        with contextlib.suppress(Exception):  # what has no backend, or a dead one, is told where it is opened
+            engine = source.get_backend()
+            return engine.raw_sql(str(engine.compile(source))) if engine.name == "pyspark" else None
+    return None
+
+
+def of_spark(frame: Any) -> Source:
+    """Its rows come to this process some at a time, a partition after the other."""
+    names = [field.name for field in frame.schema.fields]
+
+    def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
+        import pyarrow as pa
+
+        for (packed,) in selected(frame, positions).mapInArrow(_packed, "rows binary").toLocalIterator():
+            with pa.ipc.open_stream(bytes(packed)) as rows:
+                yield from ([batch.column(i) for i in range(len(positions))] for batch in rows)
+
+    return Source(names, batches, [schema.Column(KINDS.get(kind)) for kind in _kinds(frame)])
+
+
+def selected(frame: Any, positions: Sequence[int]) -> Any:
+    """The columns at these positions, called c0, c1 and so on."""
+    kinds = _kinds(frame)
+    strange = sorted({kinds[i] for i in positions if kinds[i] not in (*AS_THEY_ARE, *BY_TEXT)})
+    if strange:
+        raise InvalidInput(
+            f"A declared column must have a type with a text. Found {strange[0]!r}. Convert it, or take it out of the universe."
+        )
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(kinds))))  # by place, for names may hold anything
+    columns = [numbered[f"c{i}"] for i in positions]
+    return numbered.select(
+        *(
+            (column if kinds[i] in AS_THEY_ARE else column.cast("string")).alias(f"c{k}")
+            for k, (i, column) in enumerate(zip(positions, columns, strict=True))
+        )
+    )
+
+
+def _kinds(frame: Any) -> list[str]:
+    return [field.dataType.typeName() for field in frame.schema.fields]
+
+
+def _packed(batches: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        held = pa.BufferOutputStream()
+        with pa.ipc.new_stream(held, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.record_batch({"rows": pa.array([held.getvalue().to_pybytes()], pa.binary())})

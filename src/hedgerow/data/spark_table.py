@@ -1,0 +1,156 @@
+"""A table on a Spark cluster: coded and counted where it lives; counts alone come back.
+
+The workers run the same ``coding`` on every row as everybody else, so hedgerow must be installed there. The cells are written once, as a
+Parquet folder on storage that all workers reach, and every count is of that copy: a worker that dies is replaced and reads it
+again, a source that changes meanwhile changes nothing, and a new Spark session goes on where the old one ended. This process holds
+counts, whose size the universe fixes, and no row.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Counts, Integers, Names
+from hedgerow.data.coding import Coder
+from hedgerow.data.contributions import Unit, kept_query, persons
+from hedgerow.data.schema import require_match
+from hedgerow.data.source import DataSource
+from hedgerow.data.spark_frame import selected
+from hedgerow.data.table import folder_of, opened_before_rows, without_messages
+from hedgerow.errors import InvalidInput
+from hedgerow.questions.universe import Universe
+
+AT_ONCE = 1 << 16  # distinct records that come back together
+TYPES = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}  # Spark's, which all have a sign
+
+
+class SparkTable(DataSource):
+    """A frame of Spark, coded into a copy on the cluster's storage, where it is counted."""
+
+    def __init__(self, frame: Any, universe: Universe, unit: Unit | None = None) -> None:
+        """``unit``: of whom at most so many rows are kept (``contributions``)."""
+        super().__init__(universe)
+        self._spark = frame.sparkSession
+        found = opened_before_rows(frame, None, None)
+        positions = found.positions(universe.names)
+        attributes = [universe[name] for name in universe.names]
+        require_match(universe.names, attributes, [found.type_of(i) for i in positions])
+        self._kinds = [_signed(size) for size in universe.shape]
+        self._schema = ", ".join(f"c{i} {TYPES[kind.name]}" for i, kind in enumerate(self._kinds))
+        rows = selected(frame, [*positions, *([] if unit is None else found.positions([unit.column]))])
+        self._folder = self._new_folder()
+        coded = rows.mapInArrow(
+            _coding(universe, self._kinds, unit), self._schema if unit is None else f"{self._schema}, unit binary"
+        )
+        if unit is not None:
+            columns = [f"c{i}" for i in range(len(self._kinds))]
+            coded = self._spark.sql(kept_query("{coded}", columns, unit.rows), coded=coded)
+        without_messages(lambda: coded.write.parquet(self._folder))
+
+    def _new_folder(self) -> str:
+        """Below Spark's checkpoint folder; where all workers are on this machine, a temporary one that its owner alone can open."""
+        shared = self._spark.conf.get("spark.checkpoint.dir", None)
+        if shared:
+            return f"{shared.rstrip('/')}/hedgerow-{uuid.uuid4().hex}"
+        if not str(self._spark.conf.get("spark.master", "")).startswith("local"):
+            raise InvalidInput(
+                "Spark must have a folder for the coded copy that all workers reach. Found none. Set spark.checkpoint.dir, to a "
+                "folder that only the owner of the table may read."
+            )
+        return f"file://{folder_of(self)}/coded"
+
+    def _coded(self) -> Any:
+        """The copy, by the session that is active now: the one that wrote it may be gone."""
+        from pyspark.sql import SparkSession
+
+        self._spark = SparkSession.getActiveSession() or self._spark
+        return self._spark.read.schema(self._schema).parquet(self._folder)
+
+    def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
+        used = self.universe.order(name for names in sets for name in names) or self.universe.names[:1]
+        columns = [f"c{self.universe.index(name)}" for name in used]
+        axes = [[used.index(name) for name in names] for names in sets]
+        shapes = [self.universe.sizes(names) for names in sets]
+        ends = np.cumsum([0, *(self.universe.cells(names) for names in sets)])
+        flat = np.zeros(ends[-1], np.int64)
+
+        def count() -> None:
+            of_workers = (
+                self._coded().select(*columns).mapInArrow(_counting(axes, shapes), "place bigint, times bigint")
+            )
+            found = of_workers.groupBy("place").sum("times").toArrow()
+            flat[found.column(0).to_numpy()] = found.column(1).to_numpy()
+
+        without_messages(count)
+        return [
+            flat[start:end].copy().reshape(shape) for start, end, shape in zip(ends[:-1], ends[1:], shapes, strict=True)
+        ]
+
+    def fingerprint(self) -> str:
+        return without_messages(super().fingerprint)
+
+    def _distinct(self) -> Iterator[Integers]:
+        columns = [f"c{i}" for i in range(len(self._kinds))]
+        some: list[Any] = []
+        for row in self._coded().groupBy(*columns).count().orderBy(*columns).toLocalIterator():
+            some.append(tuple(row))
+            if len(some) == AT_ONCE:
+                yield np.array(some, np.int64)
+                some = []
+        if some:
+            yield np.array(some, np.int64)
+
+
+def _signed(size: int) -> np.dtype[Any]:
+    return next(kind for kind in map(np.dtype, TYPES) if size - 1 <= np.iinfo(kind).max)
+
+
+# What follows runs on the workers.
+
+
+def _coding(
+    universe: Universe, kinds: Sequence[np.dtype[Any]], unit: Unit | None
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    def code(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        coders = [Coder(universe[name]) for name in universe.names]
+        for batch in batches:
+            cells = [coder.cells(batch.column(i)) for i, coder in enumerate(coders)]
+            columns = {f"c{i}": pa.array(column.astype(kinds[i])) for i, column in enumerate(cells)}
+            if unit is not None:
+                columns["unit"] = persons(batch.column(len(coders))).cast(pa.binary())
+            yield pa.record_batch(columns)
+
+    return code
+
+
+def _counting(
+    axes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]]
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Counts of a partition's rows: places in the flattened tables, one after the other, and how many rows are there."""
+
+    def count(batches: Iterable[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        found: list[NDArray[np.int64]] = [np.zeros(shape, np.int64).reshape(-1) for shape in shapes]
+        for batch in batches:
+            cells = [column.to_numpy().astype(np.int64) for column in batch.columns]
+            for wanted, shape, counts in zip(axes, shapes, found, strict=True):
+                place = np.zeros(batch.num_rows, np.int64)
+                for axis, size in zip(wanted, shape, strict=True):
+                    place = place * size + cells[axis]
+                if counts.size <= batch.num_rows:
+                    counts += np.bincount(place, minlength=counts.size)
+                else:
+                    np.add.at(counts, place, 1)
+        flat = np.concatenate(found)
+        places = np.flatnonzero(flat)
+        yield pa.record_batch({"place": places, "times": flat[places]})
+
+    return count

@@ -1,0 +1,153 @@
+"""Which attribute sets a workload asks about, and how often: public, and never listed where all small sets are asked.
+
+w_t          how often a question is about the attributes t
+weight of c  Σ_t w_t·|c ∩ t| = Σ_{a∈c} Σ_{t∋a} w_t: a sum over the attributes of c, whatever the number of sets t
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+
+from hedgerow._types import Names
+from hedgerow.engines.practical.measurement import varying
+from hedgerow.questions.universe import Universe, subsets
+
+MOST_LISTED = 600  # sets; of more only those near the model are candidates
+MOST_NEAR = 1_000
+Links = Mapping[str, set[str]]
+
+
+class Asked(ABC):
+    """A public workload on the attributes that vary."""
+
+    @abstractmethod
+    def often(self, name: str) -> float:
+        """Σ w_t over the sets t with this attribute."""
+
+    @abstractmethod
+    def above(self, s: Names, share: float) -> float:
+        """Σ w_t·share^(|t| − |s|) over the sets t that hold s."""
+
+    @abstractmethod
+    def pairs(self) -> list[Names]:
+        """All inside the workload's sets."""
+
+    @abstractmethod
+    def larger(self, links: Links) -> list[Names]:
+        """The sets of three attributes and more inside the workload's: all where they are few, else those that ``links`` join.
+
+        ``links``: the attributes next to each in the model.
+        """
+
+    @abstractmethod
+    def tables(self) -> dict[Names, float]:
+        """All sets with how often."""
+
+    def weights(self, sets: Sequence[Names]) -> list[float]:
+        """Σ w_t·|c ∩ t| for each set c."""
+        often = {name: self.often(name) for name in {name for names in sets for name in names}}
+        return [sum(often[name] for name in names) for names in sets]
+
+
+class Listed(Asked):
+    """Sets with how often, one by one."""
+
+    def __init__(self, universe: Universe, weights: Mapping[Names, float]) -> None:
+        self._weights: dict[Names, float] = {}
+        for names, weight in weights.items():
+            if kept := varying(universe, names):
+                self._weights[kept] = self._weights.get(kept, 0.0) + weight
+        self._often: dict[str, float] = {}
+        for names, weight in self._weights.items():
+            for name in names:
+                self._often[name] = self._often.get(name, 0.0) + weight
+        self._above: dict[tuple[float, int], dict[Names, float]] = {}
+        inside = {s for t in self._weights for s in subsets(t, 2)}
+        self._inside = sorted(inside, key=lambda s: (len(s), s))
+
+    def often(self, name: str) -> float:
+        return self._often.get(name, 0.0)
+
+    def above(self, s: Names, share: float) -> float:
+        key = (share, len(s))
+        if key not in self._above:
+            sums = self._above[key] = {}
+            for t, weight in self._weights.items():
+                for part in itertools.combinations(t, len(s)):
+                    sums[part] = sums.get(part, 0.0) + weight * share ** (len(t) - len(s))
+        return self._above[key].get(s, 0.0)
+
+    def pairs(self) -> list[Names]:
+        return [s for s in self._inside if len(s) == 2]
+
+    def larger(self, links: Links) -> list[Names]:
+        sets = [s for s in self._inside if len(s) > 2]
+        return sets if len(self._inside) <= MOST_LISTED else _spread([s for s in sets if _joined(s, links)])
+
+    def tables(self) -> dict[Names, float]:
+        return self._weights
+
+
+class EverySmallSet(Asked):
+    """All sets of up to three attributes; questions about one, two and three are asked alike."""
+
+    MOST = 3
+
+    def __init__(self, universe: Universe) -> None:
+        self._names = varying(universe, universe.names)
+        all_of_them, others = len(universe.names), len(universe.names) - len(self._names)
+        orders = range(1, min(self.MOST, all_of_them) + 1)  # a set with an attribute of one value is about the others
+        self._weights = {
+            k: sum(math.comb(others, order - k) / math.comb(all_of_them, order) for order in orders if order >= k)
+            for k in orders
+        }
+
+    def often(self, name: str) -> float:
+        return self._sum(1, 1.0)
+
+    def above(self, s: Names, share: float) -> float:
+        return self._sum(len(s), share)
+
+    def _sum(self, inside: int, share: float) -> float:
+        left = len(self._names) - inside
+        return sum(
+            w * math.comb(left, k - inside) * share ** (k - inside) for k, w in self._weights.items() if k >= inside
+        )
+
+    def pairs(self) -> list[Names]:
+        return sorted(itertools.combinations(self._names, 2))
+
+    def larger(self, links: Links) -> list[Names]:
+        if math.comb(len(self._names), 2) + math.comb(len(self._names), 3) <= MOST_LISTED:
+            return sorted(itertools.combinations(self._names, 3))
+        place = {name: i for i, name in enumerate(self._names)}
+
+        def joined() -> Iterator[Names]:
+            for middle in self._names:
+                around = sorted((links.get(middle, set()) - {middle}) & place.keys(), key=place.__getitem__)
+                for first, last in itertools.combinations(around, 2):
+                    yield tuple(sorted((first, middle, last), key=place.__getitem__))
+
+        return _spread(sorted(set(joined())))
+
+    def tables(self) -> dict[Names, float]:
+        orders = (itertools.combinations(self._names, k) for k in self._weights)
+        return {names: self._weights[len(names)] for names in itertools.chain.from_iterable(orders)}
+
+
+def _joined(names: Names, links: Links) -> bool:
+    """Whether one comes from each of the attributes to each other one through links between them."""
+    found, waiting = {names[0]}, [names[0]]
+    while waiting:
+        new = (links.get(waiting.pop(), set()) & set(names)) - found
+        found |= new
+        waiting += new
+    return len(found) == len(names)
+
+
+def _spread(sets: list[Names]) -> list[Names]:
+    """At most so many of them, evenly."""
+    return sets if len(sets) <= MOST_NEAR else [sets[i * len(sets) // MOST_NEAR] for i in range(MOST_NEAR)]

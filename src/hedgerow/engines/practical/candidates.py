@@ -1,0 +1,139 @@
+"""What could be measured next: the sets of a workload, how large the model would become with each, what is believed of it and how
+far the data are from that. All pairs are one matrix, from one calibration and one scan; larger sets are tables of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Counts, Names
+from hedgerow.engines.practical.asked import MOST_LISTED, Asked
+from hedgerow.model.log_linear import LogLinear
+from hedgerow.model.pair_tables import PairTables
+from hedgerow.model.small_tables import SmallTables, fits
+from hedgerow.model.tree_sizes import cells_with, edge_cells
+from hedgerow.questions.universe import Universe
+
+MOST_VALUES = 4_096  # of all attributes together, for a matrix of their pairs: 128 MB
+FLOATS = 53  # bits that float64 holds exactly
+
+Counting = Callable[[Sequence[Names]], list[Counts]]
+
+
+class Candidates:
+    """The sets that may be chosen of one prefit. Public, but for the counts that it is given."""
+
+    def __init__(self, universe: Universe, asked: Asked) -> None:
+        self._universe, self._asked = universe, asked
+        self._matrix = PairTables(dict(zip(universe.names, universe.shape, strict=True)))
+        self._together = self._matrix.values <= MOST_VALUES
+        self.pairs = asked.pairs()
+        self._ends = np.array([[universe.index(n) for n in pair] for pair in self.pairs], np.int64).reshape(-1, 2)
+        self._counts: NDArray[np.int64] | None = None  # of all pairs: private
+
+    def offered(self, model: LogLinear, limit: float) -> Offered:
+        """Those with which the model stays within the limit of cells; the smallest of all where there is none."""
+        links: dict[str, set[str]] = {}
+        for clique in model.tree.cliques:
+            for name in clique:
+                links.setdefault(name, set()).update(clique)
+        larger = self._asked.larger(links)
+        edges = edge_cells(model.tree)
+        sizes = model.tree.cells + np.concatenate(
+            [edges[self._ends[:, 0], self._ends[:, 1]], [self._added(names, edges, model) for names in larger]]
+        )
+        sets = [*self.pairs, *larger]
+        if len(sets) <= MOST_LISTED:  # then exactly
+            unsure = np.flatnonzero(sizes > limit)
+            sizes[unsure] = cells_with(model.tree, model.tops, [sets[i] for i in unsure])
+        kept = np.flatnonzero(sizes <= limit)
+        if not kept.size:
+            kept = np.array([np.argmin([self._universe.cells(s) for s in sets])])
+        return Offered(self, model, [sets[i] for i in kept], sizes[kept], int(np.count_nonzero(kept < len(self.pairs))))
+
+    def _added(self, names: Names, edges: Array, model: LogLinear) -> float:
+        """At most how many cells the model's tree would have more with a set of three or more attributes."""
+        places = [self._universe.index(n) for n in names]
+        missing = [edges[a, b] for i, a in enumerate(places) for b in places[:i] if edges[a, b] > 0]
+        if len(missing) <= 1:  # all but one edge are there: with that one they are a clique
+            return float(sum(missing))
+        sizes = sorted(self._universe.sizes(names))  # all but one attribute into every clique
+        return float((math.prod(sizes[:-1]) - 1) * model.tree.cells + math.prod(sizes))
+
+    def believed(self, model: LogLinear) -> Array | None:
+        """Of all pairs, as a matrix."""
+        return self._matrix.believed(model.tree, model.beliefs()) if self._together else None
+
+    def counted(self, counting: Counting) -> NDArray[np.int64]:
+        """The same of the data's counts: private."""
+        if self._counts is None:
+            self._counts = np.zeros((self._matrix.values, self._matrix.values), np.int64)
+            for pair, counts in zip(self.pairs, counting(self.pairs), strict=True):
+                self.block(self._counts, pair)[:] = counts
+        return self._counts
+
+    def block(self, matrix: NDArray[np.int64] | Array, pair: Names) -> NDArray[np.int64] | Array:
+        return self._matrix.block(matrix, pair)
+
+    def sums(self, matrix: NDArray[np.int64] | Array, pairs: Sequence[Names]) -> NDArray[np.int64] | Array:
+        """Of the blocks of these pairs, which are those of ``pairs`` or some of them in the same order."""
+        totals = self._matrix.sums(matrix)
+        places = np.array([[self._universe.index(n) for n in pair] for pair in pairs], np.int64).reshape(-1, 2)
+        return np.asarray(totals[places[:, 0], places[:, 1]])
+
+
+class Offered:
+    """The candidates of one round."""
+
+    def __init__(self, home: Candidates, model: LogLinear, sets: list[Names], sizes: Array, pairs: int) -> None:
+        """``sizes``: of the model's tree with each. The first ``pairs`` sets are pairs."""
+        self.sets, self.sizes = sets, sizes
+        self._home, self._pairs = home, pairs
+        self._matrix = home.believed(model)
+        alone = sets if self._matrix is None else sets[pairs:]
+        small = SmallTables(model.tree, model.beliefs())
+        self._tables = {s: small.marginal(s) if fits(model.tree, s) else model.marginal(s) for s in alone}
+
+    def believed(self, names: Names) -> Array:
+        found = self._tables.get(names)
+        if found is None:
+            assert self._matrix is not None
+            found = np.asarray(self._home.block(self._matrix, names))
+        return found
+
+    def discounts(self, noise: float, shrinks: float, rows: float) -> Array:
+        """Σ min(noise, shrinks·n·h) for each."""
+        alone = [
+            float(np.minimum(noise, shrinks * rows * self._tables[s]).sum()) for s in self.sets if s in self._tables
+        ]
+        if self._matrix is None:
+            return np.array(alone)
+        together = self._home.sums(np.minimum(noise, shrinks * rows * self._matrix), self.sets[: self._pairs])
+        return np.concatenate([together, alone])
+
+    def distances(self, counting: Counting, rows: float) -> list[int]:
+        """‖counts − round(n·h)‖₁ for each, in whole rows: private, and a row moves it by at most 2 (replaced) or 1 (added)."""
+        alone = [names for names in self.sets if names in self._tables]
+        found = [
+            distance(counts, rows * self._tables[names]) for names, counts in zip(alone, counting(alone), strict=True)
+        ]
+        if self._matrix is None:
+            return found
+        counts = self._home.counted(counting)
+        off = np.abs(counts - whole(rows * self._matrix, counts.size))
+        return [*self._home.sums(off, self.sets[: self._pairs]).tolist(), *found]
+
+
+def distance(counts: NDArray[np.int64], expected: Array) -> int:
+    """‖counts − round(expected)‖₁ in whole rows."""
+    return int(np.abs(counts - whole(expected, counts.size)).sum())
+
+
+def whole(expected: Array, cells: int) -> NDArray[np.int64]:
+    """A public table rounded, and cut off where a sum of so many differences could pass an int64."""
+    most = min(2**FLOATS, 2**62 // cells)
+    return np.clip(np.round(expected), 0, most).astype(np.int64)

@@ -1,0 +1,168 @@
+"""Spark: the same cells and counts as anywhere, no row in this process, and nothing lost with a session or a worker."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+from decimal import Decimal
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spark
+from awkward_values import AWKWARD
+
+import hedgerow as hr
+from hedgerow.data import Table
+from hedgerow.data.contributions import Unit
+from hedgerow.data.holding import held
+from hedgerow.data.readers import opened
+from hedgerow.data.spark_table import SparkTable
+from hedgerow.errors import DataUnavailable, InvalidInput
+
+UNIVERSE = hr.Universe(age=hr.Integers(0, 9), sex=hr.Categories(["F", "M"], other=True), x=hr.Range(0, 1, bins=3))
+SETS = [names for k in range(4) for names in itertools.combinations(UNIVERSE.names, k)]
+BUDGET = hr.Budget(20.0, 1e-6, "add-remove")
+
+
+def rows(count: int) -> list[tuple[object, ...]]:
+    rng = np.random.default_rng(0)
+    ages, reals = rng.integers(-2, 13, count).tolist(), rng.normal(0.5, 0.4, count).tolist()
+    sexes = rng.choice(["F", "M", "f", "", "é"], count).tolist()
+    missing = rng.random((count, 3)) < 0.05
+    return [
+        tuple(None if gone else value for value, gone in zip(row, lost, strict=True))
+        for row, lost in zip(zip(ages, sexes, reals, strict=True), missing, strict=True)
+    ]
+
+
+def frame_of(given: list[tuple[object, ...]], schema: str = "age int, sex string, x double"):
+    return spark.session().createDataFrame(given, schema)
+
+
+@pytest.mark.audit
+def test_a_frame_on_spark_is_counted_there_as_it_would_be_here() -> None:
+    frame = frame_of(rows(300)).repartition(3)
+    there, here = held(frame, UNIVERSE), Table(frame, UNIVERSE)
+    assert isinstance(there, SparkTable) and here.rows == 300
+    for a, b in zip(there.marginals(SETS), here.marginals(SETS), strict=True):
+        assert np.array_equal(a, b) and a.dtype == np.int64
+    assert there.fingerprint() == here.fingerprint()
+    asked = [hr.count(sex="F", age=(2, 5)), hr.marginal("age", "sex"), hr.mean("x")]
+    one, other = (hr.open(data, universe=UNIVERSE, budget=BUDGET, seed=3) for data in (there, here))
+    for mine, theirs in zip(one.ask_all(asked), other.ask_all(asked), strict=True):
+        assert np.array_equal(mine.value, theirs.value) and np.array_equal(mine.error, theirs.error)
+
+
+def test_awkward_values_have_the_cells_of_the_rule_and_change_no_other_row() -> None:
+    texts = [value for value in AWKWARD if isinstance(value, str) and value.isprintable() and len(value) < 2000]
+    reals = [float("nan"), float("inf"), -float("inf"), -0.0, 1 / 3, 2 / 3, 1.0, 5e-324, None]
+    given = [(None, text, reals[i % len(reals)]) for i, text in enumerate(texts)]
+    universe = hr.Universe(
+        sex=hr.Categories(["F", "M", "3", "NULL"], other=True, missing=True),
+        x=hr.Range(0, 1, bins=3, other=True, missing=True),
+    )
+    there = held(frame_of(given).repartition(2), universe)
+    assert isinstance(there, SparkTable)
+    assert np.array_equal(there.marginal(("sex", "x")), _by_rule(given, universe))
+
+
+def _by_rule(given, universe):
+    from hedgerow.data.coding import Coder
+
+    sex, x = Coder(universe["sex"]), Coder(universe["x"])
+    counts = np.zeros(universe.shape, np.int64)
+    for _, text, real in given:
+        counts[sex.cell(text), x.cell(real)] += 1
+    return counts
+
+
+@pytest.mark.audit
+def test_the_same_rows_of_a_person_stay_there_and_here() -> None:
+    given = [(f" {i % 40}", i % 10, "FM"[i % 7 % 2], None) for i in range(400)]
+    frame = frame_of(given, "who string, age int, sex string, x double").repartition(3)
+    unit = Unit("who", 3)
+    there, here = held(frame, UNIVERSE, unit=unit), Table(frame, UNIVERSE, unit=unit)
+    assert there.rows == here.rows == 120 and there.fingerprint() == here.fingerprint()
+    session = hr.open(frame, universe=UNIVERSE, budget=BUDGET, unit="who", rows_per_unit=3)
+    assert session.budget.rows_per_unit == 3
+
+
+@pytest.mark.audit
+def test_other_types_come_by_their_text_and_those_without_are_refused() -> None:
+    from datetime import date, datetime
+
+    given = [(Decimal("1.50"), date(2020, 1, 31), datetime(2021, 5, 6, 23, 59), bytearray(b"F"), [1], 2.0)] * 2
+    frame = frame_of(given, "d decimal(9,2), day date, at timestamp_ntz, b binary, l array<int>, f float")
+    universe = hr.Universe(
+        d=hr.Range(0, 3, bins=3), day=hr.Dates("2020-01-01", "2021-12-31", "year"), at=hr.Dates("2020-01-01", "2021-12-31", "year"),
+        b=hr.Categories(["M", "F"]), l=hr.Categories(["x", "[1]"]), f=hr.Integers(0, 3),
+    )  # fmt: skip
+    assert [held(frame, universe).marginal([name]).argmax() for name in universe.names] == [1, 0, 1, 1, 1, 2]
+    assert [column.kind for column in opened(frame, None, None).types] == [
+        "number",
+        "date",
+        "date",
+        None,
+        None,
+        "number",
+    ]
+    with pytest.raises(InvalidInput, match="must be Dates"):
+        held(frame, hr.Universe(day=hr.Range(0, 1, bins=2)))
+    with pytest.raises(InvalidInput, match="Found 'variant'"):
+        held(spark.session().sql("SELECT parse_json('1') AS v"), hr.Universe(v=hr.Flag()))
+
+
+@pytest.mark.audit
+def test_a_table_goes_on_with_a_new_session_of_spark_after_its_own_is_gone() -> None:
+    data = held(frame_of(rows(200)), UNIVERSE)
+    spark.session().stop()
+    spark.session.cache_clear()
+    with pytest.raises(DataUnavailable) as refused:
+        data.marginal(["age"])
+    assert refused.value.__context__ is None
+    spark.session()
+    assert data.marginal(["age"]).sum() == 200
+
+
+CLUSTER = """
+import sys, threading, time, os, signal, subprocess
+import numpy as np, spark, hedgerow as hr
+from hedgerow.data.holding import held
+session = spark.started("local-cluster[2,1,1024]", **{"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]})
+universe = hr.Universe(a=hr.Integers(0, 9), b=hr.Integers(0, 6))
+frame = session.range(3_000_000, numPartitions=24).selectExpr("id % 10 AS a", "id % 7 AS b")
+data = held(frame, universe)
+
+def executors():
+    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-a"], capture_output=True, text=True).stdout
+    every = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()
+    mine = "--driver-url spark://CoarseGrainedScheduler@127.0.0.1:" + session.conf.get("spark.driver.port")
+    return [int(line.split()[0]) for line in every if "CoarseGrainedExecutorBackend" in line and mine in line]
+
+before = executors()
+def kill():
+    time.sleep(0.5)
+    os.kill(before[0], signal.SIGKILL)
+thread = threading.Thread(target=kill)
+thread.start()
+found = data.marginals([("a", "b"), ("a",), ()])
+thread.join()
+ids = np.arange(3_000_000)
+assert np.array_equal(found[0], np.histogram2d(ids % 10, ids % 7, [10, 7], [[0, 10], [0, 7]])[0])
+assert found[2] == 3_000_000 and len(before) == 2 and before[0] not in executors()
+print("unharmed")
+"""
+
+
+@pytest.mark.audit
+def test_a_worker_that_dies_in_the_midst_of_a_count_changes_nothing() -> None:
+    """On a cluster of processes: a master, two workers with an executor each, one of which is killed."""
+    pytest.importorskip("pyspark")
+    tests = Path(__file__).resolve().parent.parent
+    path = os.pathsep.join([str(tests), str(tests.parent / "src"), os.environ.get("PYTHONPATH", "")])
+    ran = subprocess.run([sys.executable, "-W", "ignore", "-c", CLUSTER], capture_output=True, text=True, timeout=600,
+                         env={**os.environ, "PYTHONPATH": path})  # fmt: skip
+    assert "unharmed" in ran.stdout, ran.stderr[-3000:]

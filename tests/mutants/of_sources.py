@@ -1,0 +1,186 @@
+"""Harm to how databases, folders and clusters are read, and to what is promised to a person with several rows."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+DATABASES = "data/test_databases.py::test_"
+SOURCES = "data/test_sources.py::test_"
+SPARK = "data/test_spark.py::test_"
+PEOPLE = "data/test_people.py::test_"
+UNITS = "erm/test_erm_units.py::test_"
+ROWS_PER_UNIT = "privacy/test_rows_per_unit.py::test_"
+
+sources = Writer("sources", "data/")
+sources(
+    "SR01", "postgres_table.py", "a table that changes while it is read is read as it never was, by a role that may write",
+    "connection.read_only, connection.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ", "pass",
+    DATABASES + "a_database_is_read_at_one_moment_by_a_connection_that_cannot_write",
+)  # fmt: skip
+sources(
+    "SR02", "postgres_table.py", "one text that the server cannot convert refuses the table",
+    "SET client_encoding = SQL_ASCII;", "SET client_encoding = UTF8;",
+    DATABASES + "texts_come_in_the_encoding_of_their_server_and_none_fails",
+)  # fmt: skip
+sources(
+    "SR03", "postgres_table.py", "a date before our era is taken for one of it",
+    "THEN '-' || {text} ELSE", "THEN {text} ELSE",
+    DATABASES + "every_type_of_postgresql_has_the_cells_of_the_rule",
+)  # fmt: skip
+sources(
+    "SR04", "postgres_table.py", "a driver's message is shown, and with it a password",
+    "Found that it does not ({type(failed).__name__}). ", "Found that it does not ({failed}). ",
+    DATABASES + "the_password_comes_from_the_environment_and_is_in_no_message",
+)  # fmt: skip
+sources(
+    "SR05", "postgres_table.py", "all batches but the first are lost",
+    "            while some := reading.execute", "            if some := reading.execute",
+    DATABASES + "a_database_is_read_at_one_moment_by_a_connection_that_cannot_write",
+)  # fmt: skip
+sources(
+    "SR06", "parquet_files.py", "one file's type decides what is refused for all",
+    "return kinds.pop() if len(kinds) == 1 else schema.NOTHING", "return kinds.pop() if kinds else schema.NOTHING",
+    DATABASES + "no_file_of_a_folder_changes_how_another_is_read",
+)  # fmt: skip
+sources(
+    "SR07", "parquet_files.py", "rows without a key have the folder's word for it as their value",
+    "None if value == NOWHERE else unquote(value)", "unquote(value)",
+    DATABASES + "folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data",
+)  # fmt: skip
+sources(
+    "SR08", "parquet_files.py", "files that were left behind half written are counted",
+    'part.startswith((".", "_")) and "=" not in part for part in parts', "False for part in parts",
+    DATABASES + "folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data",
+)  # fmt: skip
+sources(
+    "SR09", "parquet_files.py", "only the first file of a folder is read",
+    "        for file in files:\n            yield from", "        for file in files[:1]:\n            yield from",
+    SOURCES + "no_attributes_give_the_number_of_rows[parquet_folder]",
+)  # fmt: skip
+sources(
+    "SR10", "batches.py", "a column that is there twice is read from its first place",
+    "if self.columns.count(name) > 1", "if self.columns.count(name) > 2",
+    "data/test_opening.py::test_public_failures_are_named",
+)  # fmt: skip
+sources(
+    "SR20", "parquet_files.py", "a column of a file is read in place of another",
+    "yield [columns[name] for name in wanted]", "yield [columns[name] for name in wanted][::-1]",
+    "data/test_opening.py::test_the_same_table_has_the_same_cells_from_every_source",
+)  # fmt: skip
+sources(
+    "SR11", "readers.py", "a file of DuckDB is opened to be written",
+    "return ibis.duckdb.connect(path, read_only=True)", "return ibis.duckdb.connect(path)",
+    DATABASES + "a_file_of_duckdb_is_opened_to_be_read",
+)  # fmt: skip
+sources(
+    "SR12", "holding.py", "the rows of a cluster are brought to this process",
+    "return SparkTable(frame, universe, unit)", "pass",
+    SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
+)  # fmt: skip
+sources(
+    "SR13", "spark_table.py", "what two workers counted of a cell is not added up",
+    '.groupBy("place").sum("times")', '.groupBy("place").max("times")',
+    SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
+)  # fmt: skip
+sources(
+    "SR15", "spark_frame.py", "a column is read in place of another",
+    'columns = [numbered[f"c{i}"] for i in positions]', 'columns = [numbered[f"c{i}"] for i in positions[::-1]]',
+    SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
+)  # fmt: skip
+sources(
+    "SR16", "contributions.py", "which of a person's rows stay depends on the rows of others",
+    "row_number() OVER (PARTITION BY unit ORDER BY {mark}, {cells}, again) AS place", "row_number() OVER (ORDER BY {mark}, {cells}, again) AS place",
+    PEOPLE + "a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_many",
+)  # fmt: skip
+sources(
+    "SR17", "contributions.py", "one row more of each person stays than is paid for",
+    "WHERE place <= {most}", "WHERE place <= {most} + 1",
+    PEOPLE + "a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_many",
+)  # fmt: skip
+sources(
+    "SR18", "contributions.py", "rows whose records hash low stay of everybody",
+    "md5(hex(unit) || '|' || {record}", "md5({record}",
+    PEOPLE + "each_row_of_a_person_is_as_likely_to_stay",
+)  # fmt: skip
+sources(
+    "SR19", "contributions.py", "an id with a blank beside it is another person",
+    "bare = [text.strip(BLANKS.encode()) for text", "bare = [text for text",
+    PEOPLE + "ids_are_texts_blanks_aside_and_rows_without_one_are_one_person",
+)  # fmt: skip
+
+sources(
+    "SR21", "table.py", "cells that memory does not hold are left in whatever folder the process runs in",
+    """engine.execute("SET temp_directory = '" + beside.replace("'", "''") + "'")""", "pass",
+    SOURCES + "what_memory_does_not_hold_is_in_a_folder_that_its_owner_alone_can_open",
+)  # fmt: skip
+
+people = Writer("people", "privacy/")
+people(
+    "PE01", "budget.py", "k rows cost ρ in proportion to k",
+    "math.nextafter(ρ / self.rows_per_unit**2, 0.0)", "math.nextafter(ρ / self.rows_per_unit, 0.0)",
+    ROWS_PER_UNIT + "gaussian_noise_on_k_rows_is_private_by_its_own_law",
+)  # fmt: skip
+people(
+    "PE02", "budget.py", "a pure budget is spent k times over by a person",
+    "ε = math.nextafter(self.epsilon / self.rows_per_unit, 0.0)", "ε = self.epsilon",
+    ROWS_PER_UNIT + "laplace_noise_on_k_rows_costs_what_the_budget_says",
+)  # fmt: skip
+people(
+    "PE03", "budget.py", "the δ of k steps is not added up",
+    "return ε, self.delta * share * (1 - 1e-12)", "return ε, self.delta / self.rows_per_unit",
+    ROWS_PER_UNIT + "an_approximate_step_is_held_to_what_k_of_them_add_up_to",
+)  # fmt: skip
+people(
+    "PE04", "budget.py", "a δ of a row is taken for one of k rows",
+    "if slack > 0 and self.rows_per_unit > 1:", "if False:",
+    ROWS_PER_UNIT + "what_fails_by_itself_is_not_sold_to_persons_from_a_ledger",
+)  # fmt: skip
+people(
+    "PE05", "budget.py", "the public number of rows tells of a person's",
+    'if self.neighbours != "add-remove":\n            raise errors.InvalidInput(\n                "unit', 'if False:\n            raise errors.InvalidInput(\n                "unit',
+    PEOPLE + "what_cannot_be_promised_to_a_person_is_refused",
+)  # fmt: skip
+people(
+    "PE06", "budget.py", "what is said to be spent is a row's ε",
+    "return k * epsilon if self.pure", "return epsilon if self.pure",
+    ROWS_PER_UNIT + "laplace_noise_on_k_rows_costs_what_the_budget_says",
+)  # fmt: skip
+people(
+    "PE07", "allowance.py", "one call draws Gaussian noise for one row of a person",
+    "return μ / self.budget.rows_per_unit", "return μ",
+    ROWS_PER_UNIT + "one_call_gives_gaussian_noise_k_times_as_large_and_no_less",
+)  # fmt: skip
+people(
+    "PE08", "allowance.py", "one call certifies Gaussian noise for one row of a person",
+    "mu = k * math.sqrt(", "mu = math.sqrt(",
+    ROWS_PER_UNIT + "one_call_gives_gaussian_noise_k_times_as_large_and_no_less",
+)  # fmt: skip
+people(
+    "PE09", "allowance.py", "one step of a row's ε and δ is sold as a person's",
+    "            return self.budget.of_a_row\n", "            return self.budget.epsilon, self.budget.delta\n",
+    ROWS_PER_UNIT + "an_approximate_step_is_held_to_what_k_of_them_add_up_to",
+)  # fmt: skip
+
+models = Writer("people", "erm/")
+models(
+    "PE10", "units.py", "all rows of a person stay",
+    "        if taken[owner] <= most:\n", "        if True:\n",
+    UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
+)  # fmt: skip
+models(
+    "PE11", "units.py", "which rows stay depends on where they are among those of others",
+    "seen[row].to_bytes(8, \"big\"), digest_size=32)", "i.to_bytes(8, \"big\"), digest_size=32)",
+    UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
+)  # fmt: skip
+models(
+    "PE12", "units.py", "an id that is missing changes the ids of all others",
+    'str(int(value)) if value.is_integer() else repr(value)', "repr(value)",
+    UNITS + "neither_the_order_nor_the_carrier_of_rows_decides",
+)  # fmt: skip
+models(
+    "PE13", "units.py", "a ledger of single rows pays for persons",
+    "if not isinstance(budget, Budget) or budget.per_unit(rows_per_unit) != budget:", "if not isinstance(budget, Budget):",
+    UNITS + "a_session_pays_for_the_same_persons_alone",
+)  # fmt: skip
+
+SOURCE_MUTANTS = [*sources.mutants, *people.mutants, *models.mutants]
