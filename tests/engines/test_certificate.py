@@ -23,6 +23,7 @@ from hedgerow.engines.practical.certificate import (
     small_sets,
     step_bits,
 )
+from hedgerow.engines.practical.engine import CERTIFICATE
 from hedgerow.engines.practical.expected_errors import PIECES, allowed
 from hedgerow.engines.practical.largest_errors import boxes_with, half_distance, largest_error, sum_of_errors
 from hedgerow.engines.practical.measurement import Rows
@@ -275,12 +276,12 @@ def test_an_alternating_count_is_as_many_intervals_as_it_has() -> None:
     assert made._products(query.attributes, [query]).tolist() == [3.0]
 
 
-def test_what_is_certified_has_narrower_bars_and_its_own_half_of_beta() -> None:
+def test_what_is_certified_has_its_own_part_of_beta() -> None:
     session = opened(table())
     made = session.certificate
-    assert made.beta == pytest.approx(0.025)
-    assert session._engine.knowledge.bars._beta == pytest.approx(0.025)
-    assert "With probability 0.975" in str(made)
+    assert made.beta == pytest.approx(0.0375)
+    assert session._engine.knowledge.bars._beta == pytest.approx(0.0125)
+    assert "With probability 0.9625" in str(made)
     assert ("no bound" in str(made)) == (made.typical is not None)
     assert session.synthetic(10).attrs["certificate"] == str(made)
 
@@ -300,7 +301,7 @@ def test_what_is_said_of_fractions_has_room_for_all_that_the_numbers_of_rows_lea
         for v in (0.0, 0.3, 1.0):
             assert (ñ * v + B) / low - v <= limit.bar + 1e-12
             assert v - (ñ * v - B) / high <= limit.bar + 1e-12
-    assert made.certificate.beta == pytest.approx(0.025 if neighbours == "replace" else 0.05)
+    assert made.certificate.beta == pytest.approx(0.0375 if neighbours == "replace" else 0.05)
 
 
 def test_no_certificate_is_bought_where_its_noise_would_drown_it_and_bars_have_all_of_beta() -> None:
@@ -313,7 +314,7 @@ def test_no_certificate_is_bought_where_its_noise_would_drown_it_and_bars_have_a
 def test_a_certificate_costs_its_share_and_no_more() -> None:
     session = opened(table(), reserve=0.2)
     paid_for = sum(entry.cost for entry in session.log if entry.why == "certificate")
-    assert paid_for == pytest.approx(0.05 * 0.8 * session.budget.total, rel=1e-6)
+    assert paid_for == pytest.approx(CERTIFICATE["rho"] * 0.8 * session.budget.total, rel=1e-6)
 
 
 def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(monkeypatch) -> None:

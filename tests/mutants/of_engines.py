@@ -169,8 +169,8 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE17", "engine.py", "bars and certificate have the whole β each",
-    "known.certified = certified(data, noise, known, allowance, beta / 2)", "known.certified = certified(data, noise, known, allowance, beta)",
-    CERTIFICATE + "what_is_certified_has_narrower_bars_and_its_own_half_of_beta",
+    "certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta)", "certified(data, noise, known, allowance, beta, OF_BARS * beta)",
+    CERTIFICATE + "what_is_certified_has_its_own_part_of_beta",
 )  # fmt: skip
 certificate(
     "CE18", "purchases.py", "a part of what was asked for is paid before the rest is refused",

@@ -36,7 +36,7 @@ def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
 
     def run(data: Histogram, noise: Noise) -> float:
         known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
-        made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5)
+        made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
         assert made is not None
         return made.flat(data.universe.names)
 

@@ -11,8 +11,8 @@ the A are drawn once each with noise of sensitivity 1. Every question of the cla
 errs by at most what it is allowed, that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
 
 *Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or on all where each is
-covered, each set alike. A row is in few of these boxes, so that it moves the mean by far less than 1. It is an average over questions and
-bounds none. It is drawn first, and what is expected of a question is in proportion to it.
+covered, a set the more the fewer of its boxes a row is in, and then as if each set were alike. A row is in few of these boxes, so that it moves
+the mean by far less than 1. It is an average over questions and bounds none. It is drawn first, and what is expected of a question is in proportion to it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.expected_errors import MOST_SUM, Allowed, allowed, usual
+from hedgerow.engines.practical.expected_errors import MOST_SUM, USUAL, Allowed, allowed, part_of_boxes, usual
 from hedgerow.engines.practical.largest_errors import (
     Steps,
     boxes_with,
@@ -57,7 +57,7 @@ HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certifica
 Class = Literal["products", "any"]
 SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013}  # of what is spent, for each number
 DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # of β
-TYPICAL = 0.3  # of what is spent, as SHARES
+TYPICAL = 0.2  # of what is spent, as SHARES
 FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows
 WEIGHT_BITS = 40  # of the weight of a box in the typical error
 FINE = 2.0**-8  # of its sensitivity: the grid of the typical error
@@ -297,8 +297,13 @@ def _rises(vectors: Array) -> Array:
     return rises
 
 
-def certified(data: DataSource, noise: Noise, known: Known, allowance: Allowance, beta: float) -> Certified | None:
-    """Spend the allowance on a certificate of what is known; None where its noise would drown it. All it decides is public."""
+def certified(
+    data: DataSource, noise: Noise, known: Known, allowance: Allowance, beta: float, beta_of_rows: float
+) -> Certified | None:
+    """Spend the allowance on a certificate of what is known; None where its noise would drown it. All it decides is public.
+
+    ``beta_of_rows``: that of the bars by which n is known, where it is private.
+    """
     family = small_sets(known)
     if not family:
         return None
@@ -315,7 +320,7 @@ def certified(data: DataSource, noise: Noise, known: Known, allowance: Allowance
     total, farthest = _of_all(data.universe, differences(), family, plan.weights)
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, plan.mean.grid)
-        found.typical = max(0.0, float(noise.add(mean, receipt)))
+        found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
     exceeding = math.ldexp(
         max(-MOST_STEPS, min(_exceeding(data.universe, found, differences()), MOST_STEPS)), -plan.bits
     )
@@ -323,11 +328,13 @@ def certified(data: DataSource, noise: Noise, known: Known, allowance: Allowance
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
         found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
-    found.certificate = _stated(known, found, family, plan)
+    found.certificate = _stated(known, found, family, plan, beta_of_rows)
     return found
 
 
-def _stated(known: Known, found: Certified, family: dict[int, list[Names]], plan: _Plan) -> Certificate:
+def _stated(
+    known: Known, found: Certified, family: dict[int, list[Names]], plan: _Plan, beta_of_rows: float
+) -> Certificate:
     attributes, limits = len(varying(known.universe, known.universe.names)), []
     kinds: tuple[Class, ...] = ("products", "any")
     for kind, (size, sets) in itertools.product(kinds, family.items()):
@@ -338,7 +345,7 @@ def _stated(known: Known, found: Certified, family: dict[int, list[Names]], plan
     return Certificate(
         tuple(limits),
         None if found.typical is None else found.typical / known.rows.estimate,
-        0.0 if known.rows.low == known.rows.high else plan.beta,  # as much as the bars have, by which n is known
+        0.0 if known.rows.low == known.rows.high else beta_of_rows,
     )
 
 
@@ -384,7 +391,6 @@ class _Plan:
     anything: dict[int, Laplace | Gaussian]
     weights: dict[Names, int]
     doubts: dict[Class, float]
-    beta: float
     bits: int
 
     @property
@@ -410,7 +416,6 @@ def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta:
         {size: of_any.noise(one, one, 2.0**-bits) for size in family},
         weights,
         {kind: doubt * part for kind, part in DOUBTS.items()},
-        beta,
         bits,
     )
 
@@ -440,15 +445,31 @@ def quantile(event: Laplace | Gaussian, beta: float) -> float:
 
 
 def mean_weights(universe: Universe, sets: Sequence[Names]) -> dict[Names, int]:
-    """What each box of a set counts in the typical error, in steps of 2^-WEIGHT_BITS: every set alike, as far as there is time."""
-    boxes, additions = {}, 0.0
+    """What each box of a set counts in the typical error, in steps of 2^-WEIGHT_BITS, as far as there is time.
+
+    A set counts as much as its boxes are many to those that a row is in: what a row moves is least for what is learned.
+    """
+    boxes, parts, additions = {}, {}, 0.0
     for names in sets:
-        number = math.prod(boxes_with(universe[name].size, universe[name].ordered)[0] for name in names)
+        each = [boxes_with(universe[name].size, universe[name].ordered) for name in names]
+        number, most = (math.prod(one) for one in zip(*each, strict=True))
         additions += 4.0 * number
         if additions <= MOST_WORK:
-            boxes[names] = number
-    weights = {names: (1 << WEIGHT_BITS) // (len(boxes) * number) for names, number in boxes.items()}
+            boxes[names], parts[names] = number, number / most
+    total = math.fsum(parts.values())
+    weights = {names: int(math.ldexp(parts[names] / total, WEIGHT_BITS)) // number for names, number in boxes.items()}
     return {names: weight for names, weight in weights.items() if weight}
+
+
+def alike(universe: Universe, weights: dict[Names, int]) -> float:
+    """The typical error of boxes of sets that count alike, over that of these weights, as errors of boxes are expected to be."""
+    expected = {t: part_of_boxes(universe.sizes(t), _ordered(universe, t)) ** USUAL for t in weights}
+    counts = {
+        t: w * math.prod(boxes_with(universe[name].size, universe[name].ordered)[0] for name in t)
+        for t, w in weights.items()
+    }
+    weighted = math.fsum(counts[t] * expected[t] for t in weights) / math.fsum(counts.values())
+    return math.fsum(expected.values()) / len(expected) / weighted
 
 
 def mean_sensitivity(universe: Universe, weights: dict[Names, int], budget: Budget) -> float:

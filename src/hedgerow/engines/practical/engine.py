@@ -46,7 +46,8 @@ from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 
-CERTIFICATE = {"rho": 0.05, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
+OF_BARS = 0.25  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
+CERTIFICATE = {"rho": 0.048, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
 
@@ -371,11 +372,11 @@ def prefit(
 def certified_knowledge(
     data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float
 ) -> Knowledge:
-    """What was learned with its bars and a certificate, which have half of β each; without one bars have all of it."""
+    """What was learned with its bars and a certificate, which have their parts of β; without one bars have all of it."""
     public = data.rows if allowance.budget.neighbours == "replace" else None
     if allowance.left > 0:
-        known = Knowledge(learned, beta / 2, public)
-        known.certified = certified(data, noise, known, allowance, beta / 2)
+        known = Knowledge(learned, OF_BARS * beta, public)
+        known.certified = certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta)
         if known.certified is not None:
             return known
     return Knowledge(learned, beta, public)
@@ -386,8 +387,8 @@ def restored_knowledge(data: DataSource, learned: Learned, beta: float, rows: fl
     public, record = None if rows is None else data.rows, state["opened"]["certified"]
     if record is None:
         return Knowledge(learned, beta, public, state["shares"])
-    known = Knowledge(learned, beta / 2, public, state["shares"])
-    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"]), beta / 2, public)
+    known = Knowledge(learned, OF_BARS * beta, public, state["shares"])
+    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"]), OF_BARS * beta, public)
     known.certified = Certified.restored(before, record)
     return known
 

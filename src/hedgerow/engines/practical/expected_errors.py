@@ -22,7 +22,7 @@ from hedgerow._types import Array
 from hedgerow.engines.practical.largest_errors import Steps
 
 FACTOR, POWER = {1: 0.26, 2: 0.7, 3: 1.7}, {1: 0.58, 2: 0.5, 3: 0.28}  # by the number of attributes
-PIECES = ((2.0, 0.0), (1.2, 12.0))  # (c, slope): the least of two lines, the first of them flat
+PIECES = ((1.9, 0.0), (0.8, 18.0))  # (c, slope): the least of two lines, the first of them flat
 USUAL = 0.4
 MOST = 2**53  # steps of a level
 MOST_SUM = 2**60  # steps of a table
@@ -58,9 +58,13 @@ def usual(believed: Array, ordered: Sequence[bool], parts: Array) -> Array:
     """The typical errors of questions about these parts of what is believed, ⟨q, √p⟩, in typical errors of boxes of the table."""
     total = float(np.sqrt(np.maximum(believed, 0.0)).sum())
     v = np.clip(parts / total, 0.0, 1.0) if total > 0 else np.zeros(parts.shape)
-    of_boxes = math.prod(_mean_part(m, o) for m, o in zip(believed.shape, ordered, strict=True))
-    found: Array = (np.minimum(v, 1 - v) / of_boxes) ** USUAL
+    found: Array = (np.minimum(v, 1 - v) / part_of_boxes(believed.shape, ordered)) ** USUAL
     return found
+
+
+def part_of_boxes(shape: Sequence[int], ordered: Sequence[bool]) -> float:
+    """Of the cells of a table, in the mean over its boxes."""
+    return math.prod(_mean_part(m, o) for m, o in zip(shape, ordered, strict=True))
 
 
 def _mean_part(size: int, is_ordered: bool) -> float:
