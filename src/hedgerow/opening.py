@@ -243,7 +243,7 @@ def _prepared(
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:
         raise InvalidInput("The table must have at least one row. Found 0. Check the source.")
-    advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=4)
+    advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=5)
     return data, account, Noise() if seed is None else Seeded(seed)
 
 

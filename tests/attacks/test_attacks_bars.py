@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import engine
+from hedgerow.engines.practical import ahead
 from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
 from hedgerow.engines.practical.residuals import Evidence
 
@@ -48,7 +48,7 @@ def test_a_bar_that_is_met_for_free_costs_nothing_where_a_guard_watches() -> Non
 
 def test_what_has_no_table_is_answered_without_the_guard(monkeypatch) -> None:
     session = guarded()
-    monkeypatch.setattr(engine, "LARGEST_TABLE", 15)
+    monkeypatch.setattr(ahead, "LARGEST_TABLE", 15)
     answer = session.ask(RARE)
     assert answer.cost == 0 and answer.error > 0.09
 
