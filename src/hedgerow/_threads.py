@@ -10,14 +10,15 @@ last one ends, whichever threads they are in.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import itertools
 import os
 import threading
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, ParamSpec, TypeVar
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 
 class _Library(NamedTuple):
@@ -50,7 +51,7 @@ def _libraries() -> tuple[_Library, ...]:
     return tuple(found)
 
 
-class OneThread(contextlib.ContextDecorator):
+class OneThread:
     """``with one_thread:`` or ``@one_thread``. It may be nested, in one thread and across threads."""
 
     def __init__(self) -> None:
@@ -58,6 +59,16 @@ class OneThread(contextlib.ContextDecorator):
         self._changing, self._working = threading.Lock(), 0  # how many threads are inside
         self._before: list[tuple[_Library, int]] = []
         os.register_at_fork(after_in_child=self._in_a_fork)
+
+    def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
+        """Not contextlib's, whose frame would stand between a warning and the line that it is about."""
+
+        @functools.wraps(function)
+        def alone(*given: P.args, **named: P.kwargs) -> T:
+            with self:
+                return function(*given, **named)
+
+        return alone
 
     def __enter__(self) -> None:
         depth = getattr(self._mine, "depth", 0)

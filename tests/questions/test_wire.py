@@ -473,7 +473,7 @@ GOOD_ARRAY = wire_array(one)
         ({"v": 1, "kind": "Laplace", "sensitivity": {"kind": "PoissonSample", "heads": 1}, "scale": 1, "grid": 1}, "value"),
         ({"v": 1, "kind": "Repeated", "event": {"kind": "PoissonSample", "heads": 1}, "times": 2}, "Gaussian, Laplace"),
         ({"v": 1, "kind": "Repeated", "event": 1.0, "times": 2}, "kind of event"),
-        ({"v": 1, "kind": "estimate", "value": 0.5, "error": None}, "fields of 'estimate' must be error, resolution, source"),
+        ({"v": 1, "kind": "estimate", "value": 0.5, "error": None}, "fields of 'estimate' must be coefficients, error, resolution, source"),
         ({"v": 1, "kind": "estimate", "value": 0.5, "error": None, "source": "measured", "bar": 1}, "Found 'bar'"),
         ({"v": 1, "kind": "value", "value": math.nan}, "finite"),
         ({"v": 1, "kind": "value", "value": math.inf}, "finite"),

@@ -72,7 +72,7 @@ def _write_measurement(measurement: Measurement) -> dict[str, Json]:
         "query": None if measurement.query is None else inner(measurement.query),
         "residual": write_flag("residual", measurement.residual),
         "rounding": write_number("rounding", measurement.rounding),
-        "of_groups": write_flag("of_groups", measurement.of_groups),
+        **({"of_groups": True} if measurement.of_groups else {}),
     }
 
 
