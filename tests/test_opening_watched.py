@@ -31,6 +31,7 @@ sys.modules["IPython"] = ipython
 
 INTERRUPTED = """
 import json, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
 import hedgerow as hr
 from hedgerow.privacy.ledger import Ledger
 from people import SMALL, frame
@@ -143,8 +144,12 @@ def test_without_a_ledger_of_ones_own_the_interrupt_says_what_is_lost(monkeypatc
         os.kill(os.getpid(), signal.SIGINT)
 
     monkeypatch.setattr(Ledger, "record", stop)
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        opened(frame(500))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background has switched off
+    try:
+        with pytest.raises(KeyboardInterrupt) as stopped:
+            opened(frame(500))
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert re.search(r"of 0\.\d+ rho was spent\. It is lost with this ledger", stopped.value.__notes__[-1])
 
 

@@ -124,7 +124,7 @@ def to_be_bought(opened, query) -> float:
 
 
 def a_bought_marginal():
-    opened = session()
+    opened = session(reserve=0.95)
     within = to_be_bought(opened, hr.marginal("a", "b"))
     return opened.ledger, lambda: opened.ask(hr.marginal("a", "b"), within=within)
 
@@ -165,7 +165,7 @@ def test_a_fork_is_refused_and_its_parent_is_not(use) -> None:
 
 
 def test_forty_forks_spend_nothing_between_them() -> None:
-    opened = session()
+    opened = session(reserve=0.95)
     within = to_be_bought(opened, hr.marginal("a", "b"))
     answers = [forked(lambda: opened.ask(hr.marginal("a", "b"), within=within).value) for _ in range(40)]
     assert all(REFUSED in answer for answer in answers)
@@ -384,12 +384,12 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
     universe = hr.Universe(**{name: hr.Integers(0, 3) for name in "abcdef"})
     counts = np.full(universe.size, 500)
     opened = hr.open(
-        Histogram(universe, counts), universe=universe, budget=Budget(10.0, 1e-6), reserve=0.9, workload=hr.marginals(1)
+        Histogram(universe, counts), universe=universe, budget=Budget(10.0, 1e-6), reserve=0.98, workload=hr.marginals(1)
     )
     if not take_turns:
         without_turns(opened.ledger)
     before, costs = opened.spent, []
-    names = [(x, y) for x in "abcdef" for y in "abcdef" if x < y][:4]  # as many as the reserve affords
+    names = [(x, y) for x in "abcdef" for y in "abcdef" if x < y][:8]  # as many as the reserve affords
     within = {pair: to_be_bought(opened, hr.marginal(*pair)) for pair in names}
 
     def ask(mine: list[tuple[str, str]]) -> None:
