@@ -12,7 +12,7 @@ import hedgerow as hr
 from hedgerow import _shelf
 from hedgerow import session as module
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import knowledge
+from hedgerow.engines.practical import corrections, knowledge
 
 TABLES = [hr.marginal(*names) for names in (("age",), ("age", "sex"), ("age", "smoker"), ("age", "sex", "smoker"))]
 
@@ -86,9 +86,9 @@ def test_corrected_tables_are_the_same_when_they_are_made_again(session, monkeyp
     session.ask(TABLES[2], within=0.02)
     learned = session._engine.knowledge.learned
     names = [table.on(SMALL).attributes for table in TABLES[1:3]]
-    kept = [learned.corrected(n) for n in names]
-    assert all(table is not None for table in kept) and len(learned._local) == 2
-    monkeypatch.setattr(knowledge, "LOCAL_CELLS", 1)
-    learned._local = {}
+    first, again = (learned.corrections(learned.model.marginal) for _ in range(2))
+    kept = [first.table(n) for n in names]
+    assert all(table is not None for table in kept) and len(first._kept) == 2
+    monkeypatch.setattr(corrections, "KEPT_CELLS", 1)
     for n, table in zip(names, kept, strict=True):
-        assert np.array_equal(learned.corrected(n), table) and len(learned._local) == 1
+        assert np.array_equal(again.table(n), table) and len(again._kept) == 1
