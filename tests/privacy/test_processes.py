@@ -384,7 +384,11 @@ def answers_cost_what_was_spent(take_turns: bool) -> None:
     universe = hr.Universe(**{name: hr.Integers(0, 3) for name in "abcdef"})
     counts = np.full(universe.size, 500)
     opened = hr.open(
-        Histogram(universe, counts), universe=universe, budget=Budget(10.0, 1e-6), reserve=0.98, workload=hr.marginals(1)
+        Histogram(universe, counts),
+        universe=universe,
+        budget=Budget(10.0, 1e-6),
+        reserve=0.98,
+        workload=hr.marginals(1),
     )
     if not take_turns:
         without_turns(opened.ledger)

@@ -19,6 +19,7 @@ Nothing here depends on the data except through released values.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Protocol
@@ -33,6 +34,7 @@ from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
 CLASSES = math.log(6)  # two sides of each of three classes
+EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
 ROUNDED = 1e-9  # of a weight: what is so near to a line is taken for one
 FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
 
@@ -359,6 +361,15 @@ def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
     return totals, squares
 
 
+@functools.lru_cache(maxsize=64)
+def _sets_of_a_size(m: int) -> Array:
+    """ln((m + 1)·C(m, k)) for k = 0 … m: exact where that is quick, else not below it."""
+    if m <= EXACT_SETS:
+        return np.array([math.log((m + 1) * math.comb(m, k)) for k in range(m + 1)])
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, m + 1)))])  # of factorials
+    return np.asarray(math.log(m + 1) + np.maximum(0.0, logs[m] - logs - logs[::-1]) + 1e-9 * logs[m])
+
+
 def _code(queries: Sequence[Linear]) -> Array:
     """ln(1/w) for the part w of its class's share that a product has, queries being on the same attributes; infinite for a table.
 
@@ -372,8 +383,7 @@ def _code(queries: Sequence[Linear]) -> Array:
         nats = np.zeros(len(products))
         for axis, m in enumerate(queries[products[0]].shape):
             masks = np.stack([queries[i].vectors[axis] for i in products]).astype(np.int8)  # type: ignore[index]
-            of_size = np.array([math.log((m + 1) * math.comb(m, k)) for k in range(m + 1)])
-            found = of_size[masks.sum(axis=1)]
+            found = _sets_of_a_size(m)[masks.sum(axis=1)]
             run = np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2
             nats += math.log(2) + np.where(run, np.minimum(found, math.log(m * (m + 1))), found)
         code[products] = nats
