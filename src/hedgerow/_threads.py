@@ -18,7 +18,8 @@ import threading
 from collections.abc import Callable
 from typing import NamedTuple, ParamSpec, TypeVar
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class _Library(NamedTuple):
