@@ -170,8 +170,11 @@ def test_a_fit_that_does_not_fit_spends_nothing() -> None:
     ("ledger", "message"),
     [
         (BUDGET, r"ledger must be an Accountant. Found a Budget"),
-        (Accountant(Budget(1.0, 0.0)), "budget must have the neighbours of the ledger's"),
-        (Accountant(Budget(1.0, 1e-6, neighbours="add-remove")), "budget must have the neighbours of the ledger's"),
+        (Accountant(Budget(1.0, 0.0)), "budget must have the neighbours and rows_per_unit of the ledger's"),
+        (
+            Accountant(Budget(1.0, 1e-6, neighbours="add-remove")),
+            "budget must have the neighbours and rows_per_unit of the ledger's",
+        ),
     ],
 )
 def test_a_ledger_that_cannot_pay_is_refused_by_name(ledger, message) -> None:

@@ -121,7 +121,7 @@ def purchases(budget: Budget) -> Case:
         (hr.linear(U.names, weights), 0.1),
         (hr.linear(U.names, mixed), 0.09),
         (hr.mean("a", where=hr.count(y=1)), 0.2),
-        (hr.count(a=1), 0.05),
+        (hr.count(a=1), 0.05 if budget.pure else 0.03),
     ]
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
@@ -246,8 +246,16 @@ CASES: dict[str, Callable[[], Case]] = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str) -> None:
-    hold(CASES[name]())
+def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str, monkeypatch) -> None:
+    held(CASES[name](), monkeypatch)
+
+
+def held(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scores look past what noise would hide, and one row of these small tables may then move none: so also without that."""
+    if CHOOSE in case.sites:
+        hold(replace(case, reach={**case.reach, "prefit: choice": 0.0}))
+        monkeypatch.setattr(selection, "NOTICEABLE", 0.0)
+    hold(case)
 
 
 @pytest.mark.parametrize("budget", BUDGETS.values(), ids=BUDGETS)
@@ -255,7 +263,7 @@ def test_tables_chosen_together_are_each_paid_for(budget: Budget, monkeypatch) -
     """Several choices before one fit, and an overview of pairs that no model is said to hold."""
     monkeypatch.setattr(selection, "FEW_ATTRIBUTES", 1)
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
-    hold(replace(prefit(budget), sites=frozenset({MEASURE, CHOOSE})))
+    held(replace(prefit(budget), sites=frozenset({MEASURE, CHOOSE})), monkeypatch)
     if budget.neighbours == "replace" and not budget.pure:
         monkeypatch.setattr(selection, "OVERVIEW_NOISE", 1.0)
         hold(prefit(budget))
