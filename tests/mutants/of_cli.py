@@ -5,7 +5,7 @@ from __future__ import annotations
 from mutant import Writer
 
 COMMANDS = "cli/test_commands.py::test_"
-TROUBLE = "cli/test_trouble.py::test_"
+TROUBLE = "cli/test_cli_trouble.py::test_"
 PLAN = "planning/test_plan.py::test_"
 DRAFT = COMMANDS + "rows_are_read_for_a_price_that_is_said_agreed_to_noted_and_taken_off_the_budget"
 
