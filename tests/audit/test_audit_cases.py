@@ -59,5 +59,5 @@ def test_a_release_spends_its_budget_on_what_a_row_moves() -> None:
 
 def test_a_turned_row_moves_the_certificate_of_losses_by_its_sensitivity() -> None:
     run = row_cases.certificate_of_losses(row_cases.PURE)
-    first, second = (run(table, Seeded(3)) for table in row_cases.CORRELATED)
+    first, second = (run(table, Seeded(3)) for table in session_cases.CORRELATED)
     assert 0.94 < abs(first - second) <= 1

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.erm_cases import Overheard
 from hedgerow.audit.session_cases import CORRELATED, ONE, QUESTION
+from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import Histogram
 from hedgerow.data.row_values import statistic_values
 from hedgerow.data.rows import in_memory
@@ -49,7 +50,8 @@ def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
 
 def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]:
     """The whole budget for the excess risk of one question, of a hypothesis that knows each attribute alone and is as wrong as can be."""
-    declared = [QUESTION.on(CORRELATED[0].universe)]
+    question = QUESTION.on(CORRELATED[0].universe)
+    assert isinstance(question, BoundMinimize)
 
     @functools.cache
     def known() -> Knowledge:
@@ -64,7 +66,7 @@ def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]
 
     def run(data: Histogram, noise: Noise) -> float:
         overheard, allowance = Overheard(noise), Allowance(Accountant(budget), budget.total)
-        certified_losses(data, overheard, known(), declared, allowance, 0.5, ())
+        certified_losses(data, overheard, known(), [question], allowance, 0.5, ())
         (drawn,) = overheard.heard
         return float(np.asarray(drawn))
 
