@@ -45,6 +45,7 @@ MECHANISMS = {
     "drafting/numbers.py": "drafting",
     "drafting/selection.py": "drafting",
     "engines/practical/certificate.py": "certificate",
+    "engines/practical/certifying.py": "certificate",
     "engines/practical/convex.py": "practical_convex",
     "engines/practical/convex_certificate.py": "practical_convex",
     "engines/practical/guard.py": "practical",
