@@ -829,7 +829,7 @@ session(
 )  # fmt: skip
 session(
     "S07", "session.py", "a repeat is paid for again",
-    "        self._known[bound.key] = kept\n", "",
+    "        known = self._known_of(bound)\n", "        known = None\n",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip
 session(
