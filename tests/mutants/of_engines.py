@@ -287,7 +287,7 @@ model(
 practical(
     "R01", "prefit.py", "marginals are chosen for half of what a row does to their scores",
     "part.choice(self._budget.marginal_distance())", "part.choice(0.5 * self._budget.marginal_distance())",
-    EXACT + "no_row_moves_a_practical_session_by_more_than_is_billed",
+    "exact/test_exact_practical.py::test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all[prefit, replace, approximate]",
 )  # fmt: skip
 practical(
     "R02", "prefit.py", "residuals have half their noise at the same price",
