@@ -187,8 +187,9 @@ class Store(ABC):
                 rows.append(tuple(getattr(line, name) for name in Line.__slots__))
                 head = line.head
             connection.exec_driver_sql(f"{INSERT} VALUES ({', '.join([self.mark] * 6)})", rows)
-            if snapshot is not None:  # the last one is all that is needed
-                connection.execute(self.sa.delete(self._snapshots))
+            if snapshot is not None:  # the last one of its kind is all that is needed
+                of_kind = self.sa.select(self._lines.c.number).where(self._lines.c.kind == said[-1][2])
+                connection.execute(self.sa.delete(self._snapshots).where(self._snapshots.c.number.in_(of_kind)))
                 connection.execute(self.sa.insert(self._snapshots), {"number": head.number, "body": snapshot})
             connection.commit()
             return head
@@ -203,12 +204,13 @@ class Store(ABC):
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         """Whether the row was inserted, which it is if the last line has this number."""
 
-    def snapshot(self) -> tuple[int, str] | None:
-        """The last one, with the number of the line that has its hash."""
-        table = self._snapshots.c
-        query = self.sa.select(table.number, table.body).order_by(table.number.desc()).limit(1)
-        found = self._tried("read", lambda: self._rows(query))
-        return (found[0][0], found[0][1]) if found else None
+    def snapshots(self) -> dict[str, tuple[int, str]]:
+        """The last one of every kind, with the number of the line that has its hash."""
+        lines, kept = self._lines.c, self._snapshots.c
+        query = (
+            self.sa.select(lines.kind, kept.number, kept.body).where(kept.number == lines.number).order_by(kept.number)
+        )
+        return {kind: (number, body) for kind, number, body in self._tried("read", lambda: self._rows(query))}
 
     def _rows(self, query: Any) -> list[Any]:
         with self.engine.connect() as connection:
