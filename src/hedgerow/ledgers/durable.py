@@ -548,8 +548,7 @@ class _Loaded:
         self.by: dict[str, Fraction] = {}
         self.incomplete: dict[int, Entry] = {}
         self.standing, self.state, self.head, older = Standing(), None, Head(), 0
-        kept = store.snapshots().get(own(replay.SNAPSHOT))
-        head, record = (Head(), None) if kept is None else _snapshot(store, *kept, own(replay.SNAPSHOT))
+        head, record = _snapshot(store, own(replay.SNAPSHOT))
         appended = list(store.lines(kinds=(replay.BLOCK,)))
         self.blocks = [str(json.loads(line.body)["block"]) for line in appended]
         if block:
@@ -605,17 +604,21 @@ class _Loaded:
                 self.caps.update(cap_in(line, budget))
 
 
-def _snapshot(store: Store, number: int, text: str, kind: str) -> tuple[Head, dict[str, Any]]:
-    """A snapshot, if it is the one whose hash is in the chain, at its place."""
-    near = list(store.lines(after=max(0, number - 2), upto=number))
-    if len(near) == 2:
-        *_, line = near[0], *checked(near[1:], near[0].head)
-        if line.kind == kind and json.loads(line.body)["sha256"] == digest(text):
-            return line.head, json.loads(text)
-    raise LedgerBroken(
-        f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy; without "
-        "its snapshots it is read from its first line."
-    )
+def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
+    """The last snapshot of this kind, if it is the one whose hash is in the chain, at its place; nothing where there is none."""
+    found: tuple[Head, dict[str, Any] | None] = Head(), None
+    for number, kind, text in store.snapshots():
+        if replay.kind_and_block(kind)[0] == replay.SNAPSHOT and kind != own:
+            continue  # another block's
+        near = list(store.lines(after=max(0, number - 2), upto=number))
+        *_, line = [None] if len(near) < 2 else [near[0], *checked(near[1:], near[0].head)]
+        if line is None or line.kind != own or json.loads(line.body)["sha256"] != digest(text):
+            raise LedgerBroken(
+                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy; without "
+                "its snapshots it is read from its first line."
+            )
+        found = line.head, json.loads(text)
+    return found
 
 
 def now() -> int:

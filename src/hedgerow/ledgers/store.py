@@ -204,13 +204,12 @@ class Store(ABC):
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         """Whether the row was inserted, which it is if the last line has this number."""
 
-    def snapshots(self) -> dict[str, tuple[int, str]]:
-        """The last one of every kind, with the number of the line that has its hash."""
+    def snapshots(self) -> list[tuple[int, str, str]]:
+        """All there are: the number of the line that has its hash, that line's kind (nothing, where there is no such line), and the text."""
         lines, kept = self._lines.c, self._snapshots.c
-        query = (
-            self.sa.select(lines.kind, kept.number, kept.body).where(kept.number == lines.number).order_by(kept.number)
-        )
-        return {kind: (number, body) for kind, number, body in self._tried("read", lambda: self._rows(query))}
+        beside = self._snapshots.outerjoin(self._lines, kept.number == lines.number)
+        query = self.sa.select(kept.number, lines.kind, kept.body).select_from(beside).order_by(kept.number)
+        return [(number, kind or "", body) for number, kind, body in self._tried("read", lambda: self._rows(query))]
 
     def _rows(self, query: Any) -> list[Any]:
         with self.engine.connect() as connection:

@@ -361,7 +361,7 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     return Weighted(names, np.array(weights, dtype=float))
 
 
-QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal}
+QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal, OverTime}
 """All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
 
 
