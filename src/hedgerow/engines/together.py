@@ -29,6 +29,8 @@ from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.counts import AnswersMarginals, BoundMarginal
 from hedgerow.questions.linear import AnswersLinear, Linear
 
+SMALLEST = 1e-300  # of a bar: what is known exactly needs no other
+
 
 class Respondent(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     """Whoever answers about one block."""
@@ -62,20 +64,42 @@ class Mixed:
     """What several respondents say, about all of their rows."""
 
     def __init__(
-        self, respondents: Sequence[Respondent], rows: Callable[[], Sequence[tuple[float, float, float]]]
+        self,
+        respondents: Sequence[Respondent],
+        rows: Callable[[], Sequence[tuple[float, float, float]]],
+        free: Callable[[Bound[Any]], Sequence[float]],
     ) -> None:
-        """``rows``: of each, the estimate, the least and the most that there may be."""
-        self._respondents, self._rows = tuple(respondents), rows
+        """``rows``: of each, the estimate, the least and the most that there may be. ``free``: the bar that each gives for nothing."""
+        self._respondents, self._rows, self._free = tuple(respondents), rows, free
 
     def believed(self, query: Linear) -> float:
         known = np.array([n for n, _, _ in self._rows()])
         return float(known @ [each.believed(query) for each in self._respondents] / known.sum())
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        return self._mixed([each.linear(query, within) for each in self._respondents])
+        bars = self._bars(query, within)
+        return self._mixed([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
-        return self._mixed([each.marginal(table, within) for each in self._respondents])
+        bars = self._bars(table, within)
+        return self._mixed([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+
+    def _bars(self, bound: Bound[Any], within: float | None) -> Sequence[float | None]:
+        """What each is asked for, so that all together have a bar of ``within``: as many rows each, or what is free where that is less.
+
+        A measurement costs by the rows that its noise may reach, whatever the block's: so no block pays more than another. Public.
+        """
+        if within is None:
+            return [None] * len(self._respondents)
+        rows = np.array([n for n, _, _ in self._rows()])
+        free = rows * self._free(bound)
+        left, level = within * rows.sum(), math.inf
+        for k, most in enumerate(np.sort(free)):  # what those with the least do not need, the others have
+            if most * (len(free) - k) > left:
+                level = left / (len(free) - k)
+                break
+            left -= most
+        return [float(max(f, 0.0) if f <= level else level) / n or SMALLEST for f, n in zip(free, rows, strict=True)]
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Both; with such bars, where it is asked for, that the one's share of the other has a bar of ``within``."""
@@ -140,7 +164,11 @@ class Together(Mixed):
     """The blocks of a range: an ``Engine``."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
-        super().__init__([part.memory for part in parts], lambda: [part.rows for part in parts])
+        def free(bound: Bound[Any]) -> list[float]:
+            bars = [bound.ask(part.engine.quoting(), None).error for part in parts]
+            return [1.0 if bar is None else float(np.max(bar)) for bar in bars]
+
+        super().__init__([part.memory for part in parts], lambda: [part.rows for part in parts], free)
         self._parts = tuple(parts)
 
     @property
@@ -199,33 +227,35 @@ class Together(Mixed):
         return super().marginal(table, within)
 
     def _require_paid(self, bound: Bound[Any], within: float | None) -> None:
-        """Refuse, before any block is charged, what not all of them can pay. Each block's bar is then that of all."""
+        """Refuse, before any block is charged, what not all of them can pay."""
         if within is None:
             return
-        if not self._n_is_public:
-            raise InvalidInput(
-                "within must be of one block where the number of rows is private, for how much each block counts is known to an interval "
-                f"only. Found {len(self._parts)} blocks. Buy it of each: session.over(name)."
-            )
-        for part in self._parts:
-            price = 0.0 if part.memory.has(bound, within) else part.engine.price(bound, within)
+        self._require_public()
+        for part, bar in zip(self._parts, self._bars(bound, within), strict=True):
+            assert bar is not None
+            price = 0.0 if part.memory.has(bound, bar) else part.engine.price(bound, bar)
             if price > part.ledger.remaining * (1 + 1e-9):
                 raise BudgetExceeded(
                     f"Every block must afford what was asked for, at {price:.4g} {part.ledger.budget.currency}. Found one with "
                     f"{part.ledger.remaining:.4g} left, and nothing was charged. Ask for a looser error, or about other blocks."
                 )
 
+    def _require_public(self) -> None:
+        if not self._n_is_public:
+            raise InvalidInput(
+                "within must be of one block where the number of rows is private, for how much each block counts is known to an interval "
+                f"only. Found {len(self._parts)} blocks. Buy it of each: session.over(name)."
+            )
+
     def price(self, bound: Bound[Any], within: float) -> float:
         """To any one row: the most that a block is charged."""
-        if not self._n_is_public:
-            self._require_paid(bound, within)
+        self._require_public()
         quotes = [part.engine.quoting() for part in self._parts]
-        said = bound.ask(Mixed(quotes, self._rows), within)
-        require_sold(said, within)
+        require_sold(bound.ask(Mixed(quotes, self._rows, self._free), within), within)
         return max(float(getattr(quote, "price", 0.0)) for quote in quotes)
 
     def quoting(self) -> Mixed:
-        return Mixed([part.engine.quoting() for part in self._parts], self._rows)
+        return Mixed([part.engine.quoting() for part in self._parts], self._rows, self._free)
 
     def free(self, queries: Sequence[Linear]) -> None:
         """None: each block answers by itself, at once where it can (``expect``)."""

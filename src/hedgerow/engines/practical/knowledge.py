@@ -32,6 +32,7 @@ ROOM = 4_000_000  # cells of the junction tree, for what a session measures late
 REFIT_STEPS = 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 KEPT = 1e12  # the ridge, for each row, of what an earlier block taught and this one did not measure
+NEAREST = 1e-4  # τ² at least: two blocks are never taken to be alike to less than a hundredth
 TINY = 1e-300
 LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
 
@@ -251,7 +252,22 @@ class Learned:
         counts, variance = self.evidence.estimate(names)
         trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
         stands_out = STANDS_OUT if self.overview is None else math.inf  # all pairs being known, priors are no guesses
-        return Target(counts, ridge(self.rows, self._priors[names], counts, variance, trust, stands_out))
+        drawn = ridge(self.rows, self._priors[names], counts, variance, trust, stands_out)
+        if names in self._origin:
+            drawn = drawn * likeness(counts, self.rows * self._priors[names], variance)
+        return Target(counts, drawn)
+
+
+def likeness(counts: Array, before: Array, variance: float) -> Array:
+    """How much more each count is drawn to what an earlier block makes of it than to a guess, which may be off by all it says.
+
+    By as much as the counts are nearer to it: E Σ (y − m)² = Σ v + τ² Σ m², m the earlier block's counts, v the noise and τ how far, of
+    itself, it is off. A deviation more is allowed for. A count that stands out by itself is believed itself.
+    """
+    off = np.square(counts - before)
+    beyond = float(off.sum()) - (counts.size - math.sqrt(2 * counts.size)) * variance
+    τ2 = min(1.0, max(beyond / max(float(np.square(before).sum()), 1e-300), NEAREST))
+    return np.where(off > STANDS_OUT**2 * variance, 1.0, 1 / τ2)
 
 
 class Knowledge:
