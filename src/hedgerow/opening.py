@@ -198,6 +198,10 @@ class _Appending:
             raise InvalidInput(
                 "ledger must be a block's own, of a session whose ledger is in memory. Found another. Leave it out."
             )
+        if self.unit is not None and isinstance(source, DataSource):
+            raise InvalidInput(
+                "unit must come with a table that has its column. Found a source of counts alone. Append the file or frame itself."
+            )
         with phases(self.progress):
             tell(lambda: "reading the block")
             data = _read(source, universe, budget, given["table"], given["csv"], self.whose, stacklevel=6)

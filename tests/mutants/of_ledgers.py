@@ -51,7 +51,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G09", "durable.py", "a charge does not look at what other processes have spent",
-    "            self._catch_up()\n            if self._news and self._can_learn:", "            if self._news and self._can_learn:",
+    "        self._catch_up()\n        if self._news and self._can_learn:", "        if self._news and self._can_learn:",
     DURABLE + "what_one_process_spent_the_other_cannot",
 )  # fmt: skip
 ledger(

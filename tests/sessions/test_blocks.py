@@ -6,6 +6,7 @@ import functools
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hedgerow as hr
@@ -252,6 +253,22 @@ def test_a_block_of_a_session_in_memory_is_taken_up_with_its_ledger() -> None:
     again = opened()
     assert again.ask(hr.mean("age")).value == said.value
     assert [b.spent for b in again.blocks.values()] == spent
+
+
+def test_blocks_of_persons_keep_as_many_rows_of_each_as_the_first() -> None:
+    rng = np.random.default_rng(0)
+
+    def visits(people: int) -> pd.DataFrame:
+        who = rng.integers(0, people, 5 * people)
+        return pd.DataFrame({"who": who, "age": rng.integers(0, 8, who.size), "sex": "F", "smoker": who % 2 == 0})
+
+    budget = hr.Budget(1.0, 1e-6, "add-remove")
+    session = hr.open(visits(3000), universe=U, budget=budget, unit="who", rows_per_unit=2, seed=1)
+    session.append(visits(2000)).append(visits(1000), budget=hr.Budget(0.5, 1e-6, "add-remove"))
+    assert [b.budget.rows_per_unit for b in session.blocks.values()] == [2, 2, 2]
+    assert [round(b.rows, -3) for b in session.blocks.values()] == [6000, 4000, 2000]
+    with pytest.raises(InvalidInput, match="unit must come with a table that has its column"):
+        session.append(block(1))
 
 
 def test_theory_blocks_need_a_public_number_of_rows() -> None:

@@ -132,6 +132,11 @@ class Series:
 
     def drawn(self) -> list[Node]:
         """All nodes that are due, those that are not known drawn now; or a refusal before any is."""
+        if self.missing():
+            for (
+                column
+            ) in self._columns:  # what another process draws is not paid for again, nor a node in some blocks alone
+                column.ledger.look()
         missing = self.missing()
         for number, column in enumerate(self._columns):
             events = [self.event(*place) for place in missing if place[0] <= number <= place[1]]

@@ -229,14 +229,21 @@ class Durable(Ledger):
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
     ) -> Receipt:
         with self.exclusively(), self._at_turn():
-            self._catch_up()
-            if self._news and self._can_learn:
-                raise Behind
+            self._learn_first()
             self._is_charging = True
             try:
                 return super().charge(*planned, why=why, about=about, keep=keep)
             finally:
                 self._is_charging = False
+
+    def look(self) -> None:
+        with self.exclusively(), self._at_turn():
+            self._learn_first()
+
+    def _learn_first(self) -> None:
+        self._catch_up()
+        if self._news and self._can_learn:
+            raise Behind
 
     def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], T]) -> T:
         self._can_learn = True

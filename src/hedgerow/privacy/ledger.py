@@ -264,6 +264,9 @@ class Ledger(OneOnly, ABC):
         """
         return Accountant(budget)
 
+    def look(self) -> None:
+        """Find out now, and not at the next charge, what other processes have charged: before a charge that must come to something."""
+
     def share_turn(self, other: Ledger) -> None:
         """From now on threads take turns in both as in one."""
         self._turn = other._turn
