@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 
@@ -13,12 +14,13 @@ import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.engines.over_time import Node, due, estimated, tail
 from hedgerow.engines.practical.merging import Merging
-from hedgerow.engines.together import greatest_mean
+from hedgerow.engines.together import Part, Together, greatest_mean
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.bound import Estimate
 from hedgerow.questions.counts import bound
 from hedgerow.questions.text import question
 
@@ -153,6 +155,81 @@ def test_a_price_is_what_the_block_that_pays_most_is_charged_and_a_refusal_charg
         session.ask(hr.count(age=5, sex="F"), within=1e-4)
     assert [b.spent for b in session.blocks.values()] == spent
     assert session.price(hr.mean("age"), within=10.0) == 0
+
+
+def test_what_one_block_cannot_pay_no_other_pays_for() -> None:
+    """The last has spent nearly all; the one that is asked before it could pay."""
+    session = grown(blocks=2)
+    poor = session.over("february")
+    for low in range(8):
+        usual = poor.ask(hr.count(age=low, smoker=True)).error
+        for part in (0.5, 0.7, 0.9):
+            with contextlib.suppress(BudgetExceeded):
+                poor.ask(hr.count(age=low, smoker=True), within=part * usual)
+    wanted = 0.6 * session.ask(hr.count(age=3, sex="F", smoker=True)).error
+    spent = [b.spent for b in session.blocks.values()]
+    with pytest.raises(BudgetExceeded, match="Every block must afford"):
+        session.ask(hr.count(age=3, sex="F", smoker=True), within=wanted)
+    assert [b.spent for b in session.blocks.values()] == spent
+    rich = session.over("january")
+    assert rich.ask(hr.count(age=3, sex="F"), within=0.9 * rich.ask(hr.count(age=3, sex="F")).error).cost > 0
+
+
+def test_a_block_whose_rows_are_private_counts_for_an_interval() -> None:
+    """Numbers of rows that are far from their estimates, as far as these say that they may be."""
+    parts = [_Told(1000.0, 400.0, 0.9), _Told(1000.0, 400.0, 0.1)]
+    answer = Together([Part(each, each, each) for each in parts]).linear(bound(hr.count(sex="F"), U), None)
+    for rows in itertools.product((600, 1400), repeat=2):
+        truth = (0.9 * rows[0] + 0.1 * rows[1]) / sum(rows)
+        assert abs(answer.value - truth) <= answer.error + 1e-12
+    assert answer.value == 0.5 and answer.error == pytest.approx(0.16)
+    in_rows = Together([Part(each, each, each) for each in parts]).error_in_rows(answer.value, answer.error)
+    assert in_rows >= 0.9 * 1400 + 0.1 * 1400 - 0.5 * 2000
+
+
+class _Told:
+    """A block of about so many rows, of which it says that a share is counted, exactly."""
+
+    def __init__(self, rows: float, off: float, share: float) -> None:
+        self.rows, self._off, self._share = rows, off, share
+
+    def error_in_rows(self, value: float, error: float) -> float:
+        return self._off * value + (self.rows + self._off) * error
+
+    def linear(self, query: object, within: float | None) -> Estimate:
+        return Estimate(self._share, 0.0, "hypothesis")
+
+
+def test_all_that_is_appended_shares_a_second_beta() -> None:
+    session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, beta=0.04)
+    for i in range(4):
+        session.append(block(i % 3, 1000 + i))
+    betas = [b.beta for b in session.blocks.values()]
+    assert betas[0] == 0.04 and betas[1:] == pytest.approx([0.02 / 2, 0.02 / 6, 0.02 / 12, 0.02 / 20])
+    assert sum(betas[1:]) < 0.02 and session.report().facts["bars_fail"] == pytest.approx(0.08)
+
+
+def test_an_answer_about_some_blocks_is_not_one_about_others() -> None:
+    session, asked = grown(), hr.count(sex="F")
+    early, late = session.over("january", "march").ask(asked), session.over("february", "march").ask(asked)
+    assert late.source == "hypothesis" and late.value > early.value + 0.01
+    assert session.over("february", "march").ask(asked).value == late.value
+    assert session.over("february", "march").ask(asked).source == "repeat"
+
+
+def test_one_draw_for_several_accounts_is_of_one_event_and_written_down_in_all() -> None:
+    ledgers = [Accountant(APPROXIMATE) for _ in range(3)]
+    event = Gaussian(1.0, 40.0)
+    drawn = Noise().add_for_all(100, [ledger.charge(event) for ledger in ledgers])
+    assert [ledger.entries()[0].released for ledger in ledgers] == [(drawn,)] * 3
+    other = [ledgers[0].charge(Gaussian(1.0, 50.0)), ledgers[1].charge(event)]
+    with pytest.raises(InvalidInput, match="Receipts for one draw must be for one event"):
+        Noise().add_for_all(100, other)
+    assert ledgers[0].entries()[1].released == ()
+    used = ledgers[2].charge(event)
+    Noise().add(1.0, used)
+    with pytest.raises(InvalidInput, match="one draw more"):
+        Noise().add_for_all(100, [other[1], used])
 
 
 def test_what_was_asked_of_one_table_is_not_what_is_asked_of_all() -> None:
