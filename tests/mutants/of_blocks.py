@@ -50,11 +50,9 @@ blocks(
     BLOCKS + "a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged",
 )  # fmt: skip
 blocks(
-    "BL09", "engines/together.py", "a mean over blocks is a mean of means",
-    "value = np.tensordot(known / known.sum(), values, axes=1)", "value = values.mean(axis=0)",
+    "BL09", "engines/together.py", "an answer about several blocks is a mean of theirs, however many rows each has, with a bar around it",
+    "low, high = 1 - greatest_mean(1 - lows, least, most), greatest_mean(highs, least, most)", "low, high = lows.mean(axis=0), highs.mean(axis=0)",
     BLOCKS + "means_quantiles_and_ratios_are_of_all_rows_and_not_means_of_means",
-    BLOCKS + "an_answer_is_about_the_rows_of_the_blocks_that_were_asked_and_within_its_bar",
-    equivalent="The value is moved into the interval of the rows' mean before it is given, and its bar reaches to that interval's ends: it is worse, and right.",
 )  # fmt: skip
 blocks(
     "BL10", "engines/together.py", "private numbers of rows are taken for known: bars over blocks do not hold",
