@@ -36,9 +36,9 @@ from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.privacy.accounts import Accounts
+from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Entry, Ledger
+from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
 from hedgerow.questions.bound import Bound, Estimate, Source
@@ -268,8 +268,19 @@ class Session(OneOnly):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        with self._ledger.exclusively(), one_thread:
+        with self._asking(), one_thread:
             yield
+
+    @contextlib.contextmanager
+    def _asking(self, query: Query | None = None) -> Iterator[Bill | Bills]:
+        """A question's turn, in the accounts of all blocks that there are once it has it: another thread may have appended one."""
+        while True:
+            ledger = self._ledger
+            with ledger.exclusively():
+                if ledger is self._ledger:
+                    with contextlib.nullcontext(Bill()) if query is None else ledger.asking(query) as bill:
+                        yield bill
+                    return
 
     # Blocks
 
@@ -485,7 +496,7 @@ class Session(OneOnly):
             return Answer(query, found.value * times, error, found.source, bill.cost)
 
     def _asked_over_time(self, query: OverTime, within: float | None, resolution: Resolution) -> Answer:
-        with self._alone(), self._ledger.asking(query) as bill:
+        with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
             nodes = self._ledger.following(self._engine.resume, series.drawn)
             count = len(self._blocks)
@@ -603,7 +614,7 @@ class Session(OneOnly):
         return answers
 
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
-        with self._ledger.asking(query) as bill:
+        with self._asking(query) as bill:
             estimate = self._ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 

@@ -156,7 +156,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G30", "views.py", "a snapshot that was changed passes for the one that was taken",
-    "if snapshots.get(number) != digest(text):", "if number not in snapshots:",
+    "if snapshots.get(number) != digest(store.snapshot(number)):", "if number not in snapshots:",
     DURABLE + "a_change_in_any_place_of_any_table_is_found[SQLite]",
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import threading
 
 import numpy as np
 import pandas as pd
@@ -104,10 +105,10 @@ def test_means_quantiles_and_ratios_are_of_all_rows_and_not_means_of_means(budge
 
 
 def test_bars_hold_for_all_blocks_and_ranges_together() -> None:
-    """A failure for each run has probability below 2β = 2 %; so more than two in twenty have one below 10⁻⁵ · C(20, 3)."""
+    """A run fails with probability at most 2β = 2 %, so two of eight with at most C(8, 2)·0.02² = 1.2 %; the seeds are fixed."""
     asked, failed = questions(np.random.default_rng(3), 30), 0
     ranges = [(), *((a, b) for a, b in itertools.combinations_with_replacement(NAMES, 2))]
-    for seed in range(20):
+    for seed in range(8):
         session, wrong = grown(seed=seed, beta=0.01), False
         series = session.ask(hr.count(age=(2, 5)).over_time(share=0.05))
         so_far = np.cumsum([block(i).marginal(("age",))[2:6].sum() for i in range(3)])
@@ -119,7 +120,7 @@ def test_bars_hold_for_all_blocks_and_ranges_together() -> None:
             for q, a in zip(asked, view.ask_all(asked), strict=True):
                 wrong |= abs(a.value - bound(q, U).dot(counts.sum(axis=_away(q))) / counts.sum()) > a.error
         failed += wrong
-    assert failed <= 2
+    assert failed <= 1
 
 
 def test_every_block_has_its_own_budget_and_pays_for_itself_alone() -> None:
@@ -239,6 +240,22 @@ def test_what_was_asked_of_one_table_is_not_what_is_asked_of_all() -> None:
     both, alone = session.ask(hr.count(sex="F")), session.over("january").ask(hr.count(sex="F"))
     assert alone.value == first.value and alone.source == "repeat"
     assert both.source == "hypothesis" and both.value > first.value + 0.05
+
+
+def test_threads_ask_while_another_appends_and_every_answer_is_about_some_of_the_blocks() -> None:
+    session, asked, said = grown(blocks=1), [hr.count(age=a, sex="F") for a in range(8)], list[hr.Answer]()
+    threads = [threading.Thread(target=lambda: said.extend(session.ask(q) for q in asked)) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    session.append(block(1), block="february").append(block(2), block="march")
+    for thread in threads:
+        thread.join()
+    assert len(said) == 32
+    for answer in said:
+        truths = [
+            bound(answer.query, U).dot(counted(*range(k)).sum(axis=2)) / counted(*range(k)).sum() for k in (1, 2, 3)
+        ]
+        assert min(abs(answer.value - truth) for truth in truths) <= answer.error and answer.cost == 0
 
 
 def test_records_and_the_hypothesis_are_a_mixture_by_rows() -> None:
@@ -523,25 +540,25 @@ def test_a_series_is_written_and_read_as_a_text_and_as_json() -> None:
 
 @pytest.mark.parametrize("event", [Gaussian(1.0, 30.0), Laplace(1.0, 20.0)], ids=["Gaussian", "Laplace"])
 def test_the_bars_of_a_series_hold_for_all_times_and_are_of_the_tree(event) -> None:
-    """β = 0.1 over 1,000 runs: more than 150 would fail with probability below 10⁻⁶. And noise grows as a tree's does."""
-    blocks, span, runs = 21, 8, 1000
+    """β = 0.1 over 4,000 runs: more than 500 fail with probability below 10⁻⁷. And noise grows as a tree's does."""
+    blocks, span, runs = 21, 8, 4000
     places = list(due(blocks, span))
-    true = np.arange(blocks) * 10.0
     spread = event.sigma if isinstance(event, Gaussian) else event.scale
     ledger, noise = Accountant(hr.Budget(1e9, 0.0 if isinstance(event, Laplace) else 1e-6)), Noise()
     drawn = noise.add(np.zeros((runs, len(places)), np.int64), ledger.charge(event))
-    failed, far = 0, np.zeros((runs, blocks))
-    for run in range(runs):
-        nodes = [
-            Node(first, last, float(true[first : last + 1].sum() + z), event)
-            for (first, last), z in zip(places, drawn[run], strict=True)
-        ]
-        values, errors, usual = estimated(nodes, blocks, span, 0.1)
-        off = np.abs(values - np.stack([true, np.cumsum(true)], axis=1))
-        failed += bool((off > errors).any())
-        far[run] = off[:, 1]
-    assert failed <= 150
-    assert np.allclose(far.mean(axis=0), usual[:, 1], rtol=0.15)
+
+    def of(values: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        nodes = [Node(*place, float(value), event) for place, value in zip(places, values, strict=True)]
+        return estimated(nodes, blocks, span, 0.1)
+
+    true = np.arange(blocks) * 10.0
+    values, errors, usual = of(np.array([true[first : last + 1].sum() for first, last in places]))
+    assert np.allclose(values, np.stack([true, np.cumsum(true)], axis=1))  # right but for the noise, and linear in it
+    by_node = np.array([of(one)[0] for one in np.eye(len(places))])
+    off = np.abs(np.tensordot(drawn, by_node, axes=1))
+    assert np.allclose(off[0], np.abs(of(drawn[0])[0]))
+    assert (off > errors).any(axis=(1, 2)).sum() <= 500
+    assert np.allclose(off.mean(axis=0), usual, rtol=0.1)
     assert errors[:, 1].max() < 12 * spread and usual[7, 1] < usual[6, 1]  # a whole tree is one sum
 
 

@@ -614,9 +614,10 @@ class _Loaded:
 def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
     """The last snapshot of this kind, if it is the one whose hash is in the chain, at its place; nothing where there is none."""
     found: tuple[Head, dict[str, Any] | None] = Head(), None
-    for number, kind, text in store.snapshots():
+    for number, kind in store.snapshots():
         if replay.kind_and_block(kind)[0] == replay.SNAPSHOT and kind != own:
             continue  # another block's
+        text = store.snapshot(number)
         near = list(store.lines(after=max(0, number - 2), upto=number))
         *_, line = [None] if len(near) < 2 else [near[0], *checked(near[1:], near[0].head)]
         if line is None or line.kind != own or json.loads(line.body)["sha256"] != digest(text):

@@ -204,12 +204,18 @@ class Store(ABC):
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         """Whether the row was inserted, which it is if the last line has this number."""
 
-    def snapshots(self) -> list[tuple[int, str, str]]:
-        """All there are: the number of the line that has its hash, that line's kind (nothing, where there is no such line), and the text."""
+    def snapshots(self) -> list[tuple[int, str]]:
+        """All there are: the number of the line that has its hash, and that line's kind; nothing, where there is no such line."""
         lines, kept = self._lines.c, self._snapshots.c
         beside = self._snapshots.outerjoin(self._lines, kept.number == lines.number)
-        query = self.sa.select(kept.number, lines.kind, kept.body).select_from(beside).order_by(kept.number)
-        return [(number, kind or "", body) for number, kind, body in self._tried("read", lambda: self._rows(query))]
+        query = self.sa.select(kept.number, lines.kind).select_from(beside).order_by(kept.number)
+        return [(number, kind or "") for number, kind in self._tried("read", lambda: self._rows(query))]
+
+    def snapshot(self, number: int) -> str:
+        """What the one of a line says."""
+        query = self.sa.select(self._snapshots.c.body).where(self._snapshots.c.number == number)
+        found: str = self._tried("read", lambda: self._rows(query))[0][0]
+        return found
 
     def _rows(self, query: Any) -> list[Any]:
         with self.engine.connect() as connection:

@@ -45,8 +45,8 @@ def verified(store: Store, head: Head | str | None = None) -> Head:
         elif kind == replay.SNAPSHOT:
             snapshots[line.number] = json.loads(line.body)["sha256"]
         seen = seen or (wanted is not None and (line.number, line.hash) == (wanted.number, wanted.hash))
-    for number, _, text in store.snapshots():
-        if snapshots.get(number) != digest(text):
+    for number, _ in store.snapshots():
+        if snapshots.get(number) != digest(store.snapshot(number)):
             raise LedgerBroken(
                 f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy."
             )
