@@ -46,6 +46,7 @@ MECHANISMS = {
     "drafting/selection.py": "drafting",
     "engines/over_time.py": "blocks",
     "engines/practical/certificate.py": "certificate",
+    "engines/practical/certifying.py": "certificate",
     "engines/practical/convex.py": "practical_convex",
     "engines/practical/convex_certificate.py": "practical_convex",
     "engines/practical/guard.py": "practical",

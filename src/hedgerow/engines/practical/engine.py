@@ -25,7 +25,8 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import bar_for_ratio
 from hedgerow.engines.practical.ahead import Ahead, is_countable
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
-from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified, certified
+from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified
+from hedgerow.engines.practical.certifying import certified
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
