@@ -111,7 +111,7 @@ def opened(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NotPrivateWarning)
             rehearsal = open_session(pair[0], universe=pair[0].universe, budget=budget, **{"seed": 0, **options})
-        return 0.9 * ask(rehearsal, TIGHTEST)
+        return 0.98 * ask(rehearsal, TIGHTEST)
 
     def run(data: Histogram, noise: Noise) -> float:
         session = open_session(data, universe=data.universe, budget=budget, **options)
