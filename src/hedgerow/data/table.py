@@ -8,12 +8,8 @@ depends on public facts: no value is refused. What an engine raises is replaced 
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +23,11 @@ from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import ROWS, of_duckdb, opened
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
+from hedgerow.data.withheld import folder_of as folder_of
+from hedgerow.data.withheld import without_messages as without_messages
 from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
-Result = TypeVar("Result")
 MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
 
@@ -180,13 +177,6 @@ def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, b
     return engine
 
 
-def folder_of(owner: object) -> str:
-    """A new folder that its owner alone can open, gone with the object; a fork that ends takes nothing away."""
-    made, here = tempfile.mkdtemp(prefix="hedgerow-cells-"), os.getpid()
-    weakref.finalize(owner, lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == here else None)
-    return made
-
-
 @contextlib.contextmanager
 def _with_all_memory(engine: Any) -> Iterator[None]:
     """For what sorts and groups all rows: within less, whether it succeeds could depend on how many are distinct."""
@@ -195,23 +185,3 @@ def _with_all_memory(engine: Any) -> Iterator[None]:
         yield
     finally:
         engine.execute(f"SET memory_limit = '{MEMORY}'")
-
-
-def without_messages(work: Callable[[], Result]) -> Result:
-    """What the work returns. Whatever an engine says about its failure is dropped whole, for it may quote a row.
-
-    The refusal is raised after the failure was handled, so that it does not carry the failure as its context.
-    """
-    refusal: HedgerowError | None = None
-    try:
-        return work()
-    except HedgerowError as own:
-        refusal = type(own)(*own.args)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # a panic of a compiled library is not an Exception
-        pass
-    raise refusal or DataUnavailable(
-        "The table must be readable by the engine. Found that it is not (the engine's message is withheld: it may "
-        "quote rows). Check the file's format, its types and the connection."
-    )
