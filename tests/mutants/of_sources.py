@@ -74,7 +74,7 @@ sources(
 )  # fmt: skip
 sources(
     "SR12", "holding.py", "the rows of a cluster are brought to this process",
-    "return SparkTable(frame, universe, unit)", "pass",
+    "return SparkTable(Typed(frame) if typed else frame, universe, unit)", "pass",
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(

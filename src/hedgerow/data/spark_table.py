@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import Unit, kept_query, persons
+from hedgerow.data.readers import Typed
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import new_folder, selected
@@ -36,8 +37,9 @@ class SparkTable(DataSource):
         super().__init__(universe)
         self._groups: dict[str, Integers] = {}
         self._whole: SparkTable | None = None
-        self._spark = frame.sparkSession
         found = opened_before_rows(frame, None, None)
+        frame = frame.source if isinstance(frame, Typed) else frame
+        self._spark = frame.sparkSession
         positions = found.positions(universe.names)
         attributes = [universe[name] for name in universe.names]
         require_match(universe.names, attributes, [found.type_of(i) for i in positions])
