@@ -47,7 +47,9 @@ def started(master: str = "local[2]", **settings: str) -> Any:
 def cluster() -> Any:
     """A session on a cluster of processes of this machine: a master, and two workers with an executor each."""
     settings = {"spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", "")}
-    small = {f"spark.sql.files.{name}": "64k" for name in ("maxPartitionBytes", "openCostInBytes")}  # so that a scan has many tasks
+    small = {
+        f"spark.sql.files.{name}": "64k" for name in ("maxPartitionBytes", "openCostInBytes")
+    }  # so that a scan has many tasks
     return started("local-cluster[2,1,1024]", **settings, **small)
 
 
