@@ -1,13 +1,15 @@
 """The sensitive table, of which mechanisms see only counts over the cells of a few attributes.
 
 A table is read once, when it is opened, batch by batch; each row is coded into its cells by itself (``coding``), and
-the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Whether a table can be opened
+the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Of many more rows than the universe has cells the
+counts of all cells are kept instead, which say as much in less. Whether a table can be opened
 depends on public facts: no value is refused. What an engine raises is replaced by a message that quotes no row.
 """
 
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -20,6 +22,7 @@ from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.counting import ManyTables
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.histogram import Histogram
 from hedgerow.data.readers import ROWS, of_duckdb, opened
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
@@ -29,6 +32,8 @@ from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
 MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
+MOST_FOLDED = 1 << 21  # cells of a universe of which all are counted while rows are read
+FEWEST_FOLDED = 1 << 20  # rows, and no fewer than cells: rows are quicker to count than so many cells to sum
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
 
 
@@ -49,7 +54,9 @@ class Table(DataSource):
         beside = folder_of(self)
         self._groups: dict[str, Integers] = {}
         self._whole: Table | None = None
-        self._engine: Any = without_messages(
+        self._engine: Any
+        self._folded: Histogram | None  # in place of rows
+        self._engine, self._folded = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
         )
 
@@ -58,11 +65,15 @@ class Table(DataSource):
         view = Table.__new__(Table)
         DataSource.__init__(view, universe)
         view._engine, view._whole = self._engine, self  # whose folder stays as long as it does
-        view._groups = composed(self._groups, groups)
+        view._groups, view._folded = composed(self._groups, groups), None
+        if self._folded is not None:
+            view._groups, view._folded = {}, self._folded.merged(universe, groups)
         return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
-        """In one scan, by a kernel over the cells (``counting``)."""
+        """In one scan, by a kernel over the cells (``counting``); or summed, where all cells are counted."""
+        if self._folded is not None:
+            return self._folded._count_all(sets)
         found = ManyTables(self.universe, sets)
         columns = found.columns or self.universe.names[:1]
 
@@ -82,6 +93,9 @@ class Table(DataSource):
         return without_messages(of_all)
 
     def _distinct(self) -> Iterator[Integers]:
+        if self._folded is not None:
+            yield from self._folded._distinct()
+            return
         columns = self._columns(self.universe.names)
         query = f"SELECT {columns}, count(*) FROM coded GROUP BY {columns} ORDER BY {columns}"
         batches = of_duckdb(self._engine, query, ROWS)
@@ -151,8 +165,13 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
     raise refusal
 
 
-def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str) -> Any:
-    """An embedded engine that holds the cells, of each person's rows those that stay; what MEMORY does not hold, in a folder."""
+def _kept(
+    batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str
+) -> tuple[Any, Histogram | None]:
+    """An embedded engine that holds the cells, of each person's rows those that stay; what MEMORY does not hold, in a folder.
+
+    Once there are many more rows than cells, counts of all cells in its place.
+    """
     import duckdb
     import pyarrow as pa
 
@@ -165,7 +184,19 @@ def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, b
     columns = [f"c{i}" for i in range(len(kinds))]
     declared = ", ".join(f"{column} {kind}" for column, kind in zip(columns, kinds, strict=True))
     engine.execute(f"CREATE TABLE coded ({declared}{'' if unit is None else ', unit BLOB'})")
+    every: ManyTables | None = None
+    rows = 0
+    most = max(FEWEST_FOLDED, universe.size) if unit is None and universe.size <= MOST_FOLDED else math.inf
     for cells in batches:
+        rows += len(cells[0])
+        if rows > most:
+            if every is None:
+                every = ManyTables(universe, [universe.names])
+                for batch in of_duckdb(engine, "SELECT * FROM coded", ROWS):
+                    every.add([column.to_numpy() for column in batch.columns], batch.num_rows)
+                engine.execute("DROP TABLE coded")
+            every.add(cells, len(cells[0]))
+            continue
         engine.register("batch", pa.table(dict(zip([*columns, "unit"], cells, strict=False))))
         engine.execute("INSERT INTO coded SELECT * FROM batch")
         engine.unregister("batch")
@@ -174,7 +205,7 @@ def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, b
             engine.execute(f"CREATE TABLE kept AS {kept_query('coded', columns, unit.rows)}")
         engine.execute("DROP TABLE coded")
         engine.execute("ALTER TABLE kept RENAME TO coded")
-    return engine
+    return engine, None if every is None else Histogram(universe, every.tables()[0])
 
 
 @contextlib.contextmanager
