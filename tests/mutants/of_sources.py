@@ -88,6 +88,21 @@ sources(
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
+    "SR30", "table.py", "rows that came before there were more of them than cells are lost",
+    'for batch in of_duckdb(engine, "SELECT * FROM coded", ROWS):', "for batch in ():",
+    SOURCES + "no_attributes_give_the_number_of_rows[folded_table]",
+)  # fmt: skip
+sources(
+    "SR31", "table.py", "counts of all cells keep values that were merged apart",
+    "view._groups, view._folded = {}, self._folded.merged(universe, groups)", "view._groups, view._folded = {}, self._folded",
+    SOURCES + "rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so[folded_table]",
+)  # fmt: skip
+sources(
+    "SR32", "table.py", "where cells are counted as rows are read, persons have all of theirs",
+    "if unit is None and universe.size <= MOST_FOLDED else math.inf", "if universe.size <= MOST_FOLDED else math.inf",
+    PEOPLE + "a_table_of_many_rows_keeps_no_more_of_a_person_s_than_one_of_few",
+)  # fmt: skip
+sources(
     "SR16", "contributions.py", "which of a person's rows stay depends on the rows of others",
     "row_number() OVER (PARTITION BY unit ORDER BY {mark}, {cells}, again) AS place", "row_number() OVER (ORDER BY {mark}, {cells}, again) AS place",
     PEOPLE + "a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_many",
