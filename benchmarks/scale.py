@@ -34,7 +34,7 @@ WIDER = 2  # how many times as many values the columns of the wide table have: s
 CHUNK = 1 << 20
 FEW = 10**5
 ROUNDS, QUESTIONS = 20, 250  # of the stream
-MANY_ON_SPARK = 10**7
+MANY_ON_SPARK = 3 * 10**6
 
 
 def write(path: Path, rows: int) -> None:

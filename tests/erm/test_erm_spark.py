@@ -145,18 +145,13 @@ def test_workers_that_compute_otherwise_are_refused(monkeypatch) -> None:
 
 
 @pytest.mark.audit
-def test_a_table_without_rows_and_a_copy_that_is_emptied(tmp_path) -> None:
-    session = spark.session()
-    session.conf.set("spark.checkpoint.dir", str(tmp_path))
-    try:
-        frame = there(table(50)).drop("who")
-        erm.frank_wolfe(frame, "y", loss=losses.Logistic(), over=sets.L1Ball(1.0), budget=BUDGET, iterations=1)
-        (folder,) = tmp_path.iterdir()
-        assert session.read.parquet(str(folder)).count() == 0
-        none = frame.where("1 = 0")
-        given = {"loss": losses.Squared(), "budget": Budget(1.0, 1e-6, "add-remove"), "rows": 50, "seed": 1}
-        one = erm.whitened_descent(none, "y", iterations=2, **given)
-        other = erm.whitened_descent(np.zeros((0, 5)), np.zeros(0), iterations=2, **given)
-        assert np.array_equal(one.theta, other.theta)
-    finally:
-        session.conf.unset("spark.checkpoint.dir")
+def test_a_table_without_rows_and_a_copy_that_is_emptied(tmp_path, monkeypatch) -> None:
+    frame, copy = there(table(50)).drop("who"), f"file://{tmp_path}/copy"
+    monkeypatch.setattr(spark_rows, "new_folder", lambda owner, session: copy)
+    erm.frank_wolfe(frame, "y", loss=losses.Logistic(), over=sets.L1Ball(1.0), budget=BUDGET, iterations=1)
+    assert spark.session().read.parquet(copy).count() == 0
+    monkeypatch.undo()
+    given = {"loss": losses.Squared(), "budget": Budget(1.0, 1e-6, "add-remove"), "rows": 50, "seed": 1}
+    one = erm.whitened_descent(frame.where("1 = 0"), "y", iterations=2, **given)
+    other = erm.whitened_descent(np.zeros((0, 5)), np.zeros(0), iterations=2, **given)
+    assert np.array_equal(one.theta, other.theta)
