@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hedgerow.audit import convex_cases, session_cases
+from hedgerow.audit import convex_cases, row_cases, session_cases
 from hedgerow.audit.ours import APPROXIMATE, COMING
 from hedgerow.audit.session_cases import REMOVED, REPLACED, opened, released, spending
 from hedgerow.privacy.noise import Seeded
@@ -55,3 +55,9 @@ def test_a_session_tells_of_a_row_nearly_all_that_it_may(name) -> None:
 def test_a_release_spends_its_budget_on_what_a_row_moves() -> None:
     first, second = (released(APPROXIMATE, REPLACED, seed=5)(table, Seeded(0)) for table in REPLACED)
     assert 0.94 < (first - second) / (2 * APPROXIMATE.total) <= 1
+
+
+def test_a_turned_row_moves_the_certificate_of_losses_by_its_sensitivity() -> None:
+    run = row_cases.certificate_of_losses(row_cases.PURE)
+    first, second = (run(table, Seeded(3)) for table in session_cases.CORRELATED)
+    assert 0.94 < abs(first - second) <= 1

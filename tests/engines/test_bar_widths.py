@@ -61,22 +61,27 @@ def tail(event: Laplace | Gaussian, norm: float, x: float) -> float:
 
 
 def code(query: np.ndarray, runs: list[bool]) -> float:
-    """Of ½/(m(m+1)) for a run and ½/((m+1)·C(m, k)) for a set of k cells, the larger on each axis: −ln of their product."""
+    """Of 0.4/2m for one value or all but one, 0.35/(m(m+1)) for a run and 0.25/((m+1)·C(m, k)) for a set of k cells the sum on each axis: −ln of their product."""
     found = 0.0
     for axis, is_run in enumerate(runs[: query.ndim]):
         m = query.shape[axis]
         k = int(query.any(axis=tuple(i for i in range(query.ndim) if i != axis)).sum())
-        of_size = math.log((m + 1) * math.comb(m, k))
-        found += math.log(2) + (min(of_size, math.log(m * (m + 1))) if is_run else of_size)
+        part = 0.25 / ((m + 1) * math.comb(m, k))
+        if k in (1, m - 1):
+            part += 0.4 / (2 * m)
+        if is_run:
+            part += 0.35 / (m * (m + 1))
+        found -= math.log(part)
     return found
 
 
 def width_of(kind: str, query: np.ndarray, event: Laplace | Gaussian, sizes: list[int], merged: int, j: int) -> float:
     """In rows, of a query on some cells of a table of attributes of these sizes, each of ``merged`` measured ones."""
     norm = math.sqrt(((query - query.mean()) ** 2).sum() * merged)
-    base = doubt(j) + math.log(6 * 2 ** len(sizes))
+    base = doubt(j) + math.log(2 ** len(sizes))
     if kind in RUNS:
-        return tail(event, norm, base + code(query, RUNS[kind]))
+        return tail(event, norm, base + math.log(2 / 0.5) + code(query, RUNS[kind]))
+    base += math.log(2 / 0.1)
     if isinstance(event, Gaussian):
         return event.sigma * (math.sqrt(query.size) + math.sqrt(2 * base)) * norm
     cells = math.prod(sizes)
@@ -127,17 +132,39 @@ def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
     assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=4e-3)
 
 
+@pytest.mark.parametrize("m", range(2, 9))
+def test_the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole(m) -> None:
+    universe = hr.Universe.from_sizes({"a": m})
+    masks = (np.arange(1, 2**m)[:, None] >> np.arange(m)) & 1
+    queries = [Linear(("a",), (m,), (mask.astype(bool),), None, True) for mask in masks]
+    parts = np.exp(-error_bars._code(queries))
+    assert universe["a"].size == m and 0.5 < parts.sum() <= 1 + 1e-12
+    assert sum(1 / math.exp(x) for x in (error_bars.PRODUCTS, error_bars.LINES, error_bars.TABLES)) <= 0.5 + 1e-12
+
+
+@pytest.mark.parametrize("within", [0, 1])
+def test_a_line_within_one_of_two_values_is_one_whichever_it_is(within) -> None:
+    """Of two lines neither is like most: which is flat decides."""
+    table = np.full((5, 2), 0.5)
+    for start in (0.0, 0.5):  # a line that begins like the flat one, or not
+        table[:, within] = start + np.arange(5) / 10
+        query = Linear.from_table(hr.Universe(a=hr.Integers(0, 4), b=hr.Flag()), ("a", "b"), table)
+        assert error_bars._line_code(query, [True, False]) == pytest.approx(code(np.array([1.0, 0.0]), [True]), abs=0.7)
+        assert error_bars._line_code(query, [False, True]) == math.inf
+
+
 def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
     """What a mean is made of: α + βi within a product and γ elsewhere. What is no such line has the bar of any table."""
-    event, universe = Gaussian(1.0, 20.0), hr.Universe.from_sizes({"a": 5, "b": 4})
+    event, universe = Gaussian(1.0, 20.0), hr.Universe(a=hr.Integers(0, 4), b=hr.Integers(0, 3))
     bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
     bars.add(Measurement(("a", "b"), np.full((5, 4), 1e6), event))
-    base = doubt(1) + math.log(6 * 4)
+    base = doubt(1) + math.log(4)
     for middle in (0.0, 1.3, 2.9):
         table = np.full((5, 4), 0.5)
         table[:, 2] += (np.arange(5) - middle) / 10
         norm = float(np.linalg.norm(table - table.mean()))
-        x = base + math.log(2) + math.log(2 * 4 * 5)  # of two attributes, and one of the values of the other
+        # of two ordered attributes, and one of the values of the other
+        x = base + math.log(2 / 0.4) + math.log(2) + code(np.arange(4) == 2, [True])
         planar = event.sigma * norm * math.sqrt(2 * x) * math.sqrt(1 + (1.5 / 20) ** 2)
         found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), table)], known)) * 10**9
         assert found == pytest.approx(planar, rel=4e-3)
@@ -145,7 +172,7 @@ def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
             other = table.copy()
             other[1, 2 - bent % 2] += 0.01
             norm = float(np.linalg.norm(other - other.mean()))
-            anything = event.sigma * norm * (math.sqrt(20) + math.sqrt(2 * base))
+            anything = event.sigma * norm * (math.sqrt(20) + math.sqrt(2 * (base + math.log(2 / 0.1))))
             found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), other)], known)) * 10**9
             assert found == pytest.approx(anything, rel=1e-6)
 
@@ -195,15 +222,15 @@ def test_a_bar_of_an_overview_is_the_one_of_the_proof(kind) -> None:
     known, query = overview(), QUESTIONS[kind].on(UNIVERSE)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add_overview(known)
-    base = doubt(1) + math.log(6 * 7)
+    base = doubt(1) + math.log(7)
     freedom = {s: math.prod(UNIVERSE[n].size - 1 for n in s) for s in known.sets if s}
     sigmas = {s: 10.0 + i for i, s in enumerate(s for s in subsets(UNIVERSE.names, 1) if len(s) <= 2)}
     rounding = math.sqrt(sum((0.25 * math.sqrt(r) / sigmas[s]) ** 2 for s, r in freedom.items()))
     deviation = float(known.deviations(query.attributes, [query])[0])
     if kind in RUNS:
-        spread = normal(base + code(query.table, RUNS[kind]), 2 * rounding)
+        spread = normal(base + math.log(2 / 0.5) + code(query.table, RUNS[kind]), 2 * rounding)
     else:
-        spread = math.sqrt(12) + math.sqrt(2 * base)
+        spread = math.sqrt(12) + math.sqrt(2 * (base + math.log(2 / 0.1)))
     assert half(bars.intervals([query], KNOWN)) * N == pytest.approx(deviation * (spread + rounding), rel=4e-3)
 
 
@@ -230,14 +257,14 @@ def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
     event = Gaussian(1.0, 20.0)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add(measured(("a", "b"), event))
-    found, base = bars.rows(), doubt(1) + math.log(6 * 4)
+    found, base = bars.rows(), doubt(1) + math.log(2 / 0.5 * 4)
     assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base), rel=4e-3)
     assert found.estimate == pytest.approx(12 * 700)
     whole = [Measurement((), np.array(8000.0), event, residual=True)]
     whole += [Measurement((n,), np.zeros(UNIVERSE[n].size), event, residual=True) for n in UNIVERSE.names]
     bars, known = ErrorBars(UNIVERSE, BETA), Overview(UNIVERSE, whole, None)
     bars.add_overview(known)
-    found, base = bars.rows(), doubt(1) + math.log(6 * 4)
+    found, base = bars.rows(), doubt(1) + math.log(2 / 0.5 * 4)
     stated = event.sigma * (normal(base, 2 * known.rounding) + known.rounding)
     assert (found.high - found.low) / 2 == pytest.approx(stated, rel=4e-3)
 
@@ -248,7 +275,7 @@ def test_the_distance_of_a_hypothesis_is_the_one_of_the_proof(event) -> None:
     bars, rows = ErrorBars(UNIVERSE, BETA), Rows(N, 0.9 * N, 1.2 * N)
     bars.add(measured(("a", "b"), event))
     believed = np.array([0.5, 0.3, 0.2])
-    x = doubt(1) + math.log(6 * 4)
+    x = doubt(1) + math.log(2 / 0.1 * 4)
     if isinstance(event, Gaussian):
         noise = event.sigma * math.sqrt(4) * (math.sqrt(3) + math.sqrt(2 * x))
     else:

@@ -508,7 +508,7 @@ bars(
 )  # fmt: skip
 bars(
     "B08", "error_bars.py", "an analyst picks among all intervals, and the bar is for one",
-    "np.minimum(found, math.log(m * (m + 1)))", "0.0 * found",
+    'OF_KINDS["run"] / (m * (m + 1))', 'OF_KINDS["run"]',
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -518,22 +518,22 @@ bars(
 )  # fmt: skip
 bars(
     "B10", "error_bars.py", "an analyst picks among subsets of the attributes, sides and classes, and the bar is for one",
-    "base = doubt + CLASSES + len(measurement.attributes) * math.log(2)", "base = doubt",
+    "base = doubt + len(measurement.attributes) * math.log(2)", "base = doubt - math.log(2)",
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
     "B11", "error_bars.py", "an analyst picks any table, and the bar lacks √cells",
-    "table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * base)) * norm", "table = event.sigma * math.sqrt(2 * base) * norm",
+    "table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * (base + TABLES))) * norm", "table = event.sigma * math.sqrt(2 * (base + TABLES)) * norm",
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
     "B12", "error_bars.py", "an analyst picks any table, and the bar is too narrow for Laplace noise",
-    "spread = measured + math.sqrt(2 * measured * base) + base", "spread = math.sqrt(2 * measured * base) + base",
+    "spread = measured + math.sqrt(2 * measured * x) + x", "spread = math.sqrt(2 * measured * x) + x",
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
     "B13", "error_bars.py", "an analyst picks among all products of an overview, and the bar is for one",
-    "_gaussian_tail(base + np.where(np.isinf(code), 0.0, code), 2 * rounding)", "_gaussian_tail(base + 0.0 * np.where(np.isinf(code), 0.0, code), 2 * rounding)",
+    "base + PRODUCTS + np.where(np.isinf(code), 0.0, code)", "base + PRODUCTS",
     BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -543,7 +543,7 @@ bars(
 )  # fmt: skip
 bars(
     "B60", "error_bars.py", "an analyst picks the product that a line is within, and the bar is for one",
-    "return math.log(table.ndim) + float(_code([product])[0])", "return math.log(table.ndim)",
+    "return math.log(sum(ordered)) + float(_code([product])[0])", "return math.log(sum(ordered))",
     BARS + "a_line_within_a_product_has_the_bar_of_a_plane",
 )  # fmt: skip
 bars(
@@ -553,8 +553,18 @@ bars(
 )  # fmt: skip
 bars(
     "B15", "error_bars.py", "an analyst picks among all tables of an overview, and the bar is for one",
-    "        base = self._overview_doubt + CLASSES + math.log(len(self._overview.sets))\n", "        base = self._overview_doubt\n",
+    "        base = self._overview_doubt + math.log(len(self._overview.sets))\n", "        base = self._overview_doubt\n",
     BARS + "a_bar_of_an_overview_is_the_one_of_the_proof",
+)  # fmt: skip
+bars(
+    "B62", "error_bars.py", "the shares of the classes add up to more than the whole",
+    "for share in (0.5, 0.4, 0.1)", "for share in (0.9, 0.9, 0.9)",
+    BARS + "the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole",
+)  # fmt: skip
+bars(
+    "B63", "error_bars.py", "the parts of the kinds of sets add up to more than the whole",
+    'OF_KINDS["value"] / (2 * m if m > 2 else m)', 'OF_KINDS["value"]',
+    BARS + "the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole",
 )  # fmt: skip
 bars(
     "B16", "error_bars.py", "a bar of a query measured alone is for one side",

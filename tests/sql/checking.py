@@ -52,9 +52,11 @@ class Truth:
         for query in queries:
             question = bound(query, UNIVERSE)
             estimate = question.ask(self.respondent, None)
-            value = (
-                estimate.value * ROWS if question.is_fraction or getattr(question, "in_rows", False) else estimate.value
-            )
+            value = estimate.value
+            if question.is_fraction or getattr(question, "in_rows", False):
+                value = round(
+                    value * ROWS, 9
+                )  # what a fraction of float64 leaves would decide where HAVING compares counts
             answers.append(Answer(query, value, 0.0, "measured", 0.0))
         return answers
 

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.audit.session_cases import ONE
+from hedgerow.audit.erm_cases import Overheard
+from hedgerow.audit.session_cases import CORRELATED, ONE, QUESTION
+from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import Histogram
 from hedgerow.data.row_values import statistic_values
 from hedgerow.data.rows import in_memory
 from hedgerow.engines.practical.certificate import certified
+from hedgerow.engines.practical.convex_certificate import certified_losses
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
+from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.generalise.holdout import Holdout
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import COIN
+from hedgerow.privacy.events import COIN, Gaussian
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.row_statistic import statistic
@@ -39,6 +44,31 @@ def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
         made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
         assert made is not None
         return made.flat(data.universe.names)
+
+    return run
+
+
+def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]:
+    """The whole budget for the excess risk of one question, of a hypothesis that knows each attribute alone and is as wrong as can be."""
+    question = QUESTION.on(CORRELATED[0].universe)
+    assert isinstance(question, BoundMinimize)
+
+    @functools.cache
+    def known() -> Knowledge:
+        first = CORRELATED[0]
+        learned = Learned.nothing(first.universe, first.rows)
+        for name in first.universe.names:
+            counts = first.marginal((name,)).astype(float)
+            learned.add(Measurement((name,), counts, Gaussian(1.0, 0.01, 2.0**-20)))
+        learned.grow(*((name,) for name in first.universe.names))
+        learned.refit(50)
+        return Knowledge(learned, 0.5, first.rows)
+
+    def run(data: Histogram, noise: Noise) -> float:
+        overheard, allowance = Overheard(noise), Allowance(Accountant(budget), budget.total)
+        certified_losses(data, overheard, known(), [question], allowance, 0.5, ())
+        (drawn,) = overheard.heard
+        return float(np.asarray(drawn))
 
     return run
 

@@ -10,7 +10,7 @@ classes below, each taken over every subset A of the measured attributes, makes 
 class at once (docs/proofs/error_bars.md):
 
     products  a set of cells of each attribute; a set that is one of few of its kind has more of the class's share (``_code``)
-    lines     α + βi on the i-th cell of one attribute within a product of the others, γ elsewhere: what a mean is made of. All α, β and γ
+    lines     α + βi on the i-th cell of one ordered attribute within a product of the others, γ elsewhere: what a mean is made of. All α, β and γ
               of one product are in a plane, and the noise in a plane is small (Gaussian noise only)
     tables    anything else; by Cauchy–Schwarz against the norm of the noise
 
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -33,7 +33,10 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
-CLASSES = math.log(6)  # two sides of each of three classes
+PRODUCTS, LINES, TABLES = (
+    math.log(2 / share) for share in (0.5, 0.4, 0.1)
+)  # two sides of each class, by its share of β_j
+OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along each attribute
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
 ROUNDED = 1e-9  # of a weight: what is so near to a line is taken for one
 FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
@@ -134,7 +137,7 @@ class ErrorBars:
             for m, doubt in self._supporting(names)
         ]
         if self._overview is not None and self._overview.covers(names):
-            x = self._overview_doubt + CLASSES + math.log(len(self._overview.sets))
+            x = self._overview_doubt + TABLES + math.log(len(self._overview.sets))
             noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self._overview.rounding)
             known.append((self._overview.onto(names), noise))
         unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
@@ -261,36 +264,40 @@ class ErrorBars:
         The centring by c changes only the component on no attributes, which the deviation counts in any case.
         """
         assert self._overview is not None
-        base = self._overview_doubt + CLASSES + math.log(len(self._overview.sets))
+        base = self._overview_doubt + math.log(len(self._overview.sets))
         code, rounding = _code(asked), self._overview.rounding
-        table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * base)
+        table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + TABLES))
         # Its steps are at most 2·rounding of each deviation, as rounding² is Σ (step/2)²·entries/deviation²
         spread = np.where(
-            np.isinf(code), table, _gaussian_tail(base + np.where(np.isinf(code), 0.0, code), 2 * rounding)
+            np.isinf(code), table, _gaussian_tail(base + PRODUCTS + np.where(np.isinf(code), 0.0, code), 2 * rounding)
         )
         for i in np.flatnonzero(np.isinf(code)):
-            spread[i] = min(spread[i], _plane_tail(base + _line_code(asked[i]), 2 * rounding))
+            spread[i] = min(spread[i], _plane_tail(base + LINES + self._line_code(asked[i]), 2 * rounding))
         width: Array = self._overview.deviations(names, asked) * (spread + rounding)
         return width
 
     def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
         """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
         event, measured = measurement.event, self._universe.cells(measurement.attributes)
-        base = doubt + CLASSES + len(measurement.attributes) * math.log(2)  # every subset of the attributes
+        base = doubt + len(measurement.attributes) * math.log(2)  # every subset of the attributes
         code = _code(asked)
         others = np.isinf(code)
-        width = _tail(event, norm, base + np.where(others, 0.0, code))
+        width = _tail(event, norm, base + PRODUCTS + np.where(others, 0.0, code))
         if others.any():
             if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
-                table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * base)) * norm
+                table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * (base + TABLES))) * norm
                 for i in np.flatnonzero(others):
-                    planar = _plane_tail(base + _line_code(asked[i]), event.grid / event.sigma)
+                    planar = _plane_tail(base + LINES + self._line_code(asked[i]), event.grid / event.sigma)
                     table[i] = min(table[i], event.sigma * norm[i] * planar)
             else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
-                spread = measured + math.sqrt(2 * measured * base) + base
+                x = base + TABLES
+                spread = measured + math.sqrt(2 * measured * x) + x
                 table = np.full(len(asked), event.scale * spread + event.grid * measured)
             width = np.where(others, table, width)
         return width
+
+    def _line_code(self, query: Linear) -> float:
+        return _line_code(query, [self._universe[name].ordered for name in query.attributes])
 
     def _supporting(self, names: Names) -> list[tuple[Measurement, float]]:
         """The few measurements that say most about these attributes."""
@@ -333,7 +340,7 @@ class ErrorBars:
 
 def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int) -> float:
     """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells: as for the class of all tables."""
-    event, x = measurement.event, doubt + CLASSES + len(measurement.attributes) * math.log(2)
+    event, x = measurement.event, doubt + TABLES + len(measurement.attributes) * math.log(2)
     if isinstance(event, Gaussian):
         return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
     return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
@@ -373,9 +380,10 @@ def _sets_of_a_size(m: int) -> Array:
 def _code(queries: Sequence[Linear]) -> Array:
     """ln(1/w) for the part w of its class's share that a product has, queries being on the same attributes; infinite for a table.
 
-    Along an attribute of m cells a circular run (an interval, a value, their negations) has ½/(m(m+1)), for there are at most m(m+1)
-    of them, and a set of k cells ½/((m+1)·C(m, k)), for there are C(m, k) of each of m + 1 sizes. These add up to at most 1, and so do
-    their products.
+    Along an attribute of m cells one value, or all but one, has the first part of ``OF_KINDS``, divided by how many of these there are: 2m, or m of
+    two cells. A circular run (an interval, or its negation) has the second over m(m+1), as there are at most so many, and a set of k
+    cells the third over (m+1)·C(m, k), as there are C(m, k) of each of m + 1 sizes. What is of several kinds has the sum. These add up to at
+    most 1, and so do their products.
     """
     code = np.full(len(queries), math.inf)
     products = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
@@ -383,22 +391,24 @@ def _code(queries: Sequence[Linear]) -> Array:
         nats = np.zeros(len(products))
         for axis, m in enumerate(queries[products[0]].shape):
             masks = np.stack([queries[i].vectors[axis] for i in products]).astype(np.int8)  # type: ignore[index]
-            found = _sets_of_a_size(m)[masks.sum(axis=1)]
-            run = np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2
-            nats += math.log(2) + np.where(run, np.minimum(found, math.log(m * (m + 1))), found)
+            size = masks.sum(axis=1)
+            part = OF_KINDS["set"] * np.exp(-_sets_of_a_size(m)[size])
+            part += ((size == 1) | (size == m - 1)) * OF_KINDS["value"] / (2 * m if m > 2 else m)
+            part += (np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2) * OF_KINDS["run"] / (m * (m + 1))
+            nats -= np.log(part)
         code[products] = nats
     return code
 
 
-def _line_code(query: Linear) -> float:
-    """As ``_code`` for a line: of which attribute, and within which product of the others. Infinite for what is none."""
+def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
+    """As ``_code`` for a line: along which ordered attribute, and within which product of the others. Infinite for what is none."""
     table = query.table
-    for axis in range(table.ndim):
+    for axis in np.flatnonzero(ordered):
         lines = np.moveaxis(table, axis, -1)
         steps = np.diff(lines, axis=-1)
         if steps.size and np.abs(steps - steps[..., :1]).max() > ROUNDED:
             continue  # not straight
-        for inside in (np.ones(lines.shape[:-1], bool), _unlike_most(lines)):
+        for inside in (np.ones(lines.shape[:-1], bool), *_unlike_most(lines)):
             within, without = lines[inside], lines[~inside]
             if (
                 not inside.any()
@@ -411,15 +421,15 @@ def _line_code(query: Linear) -> float:
             if inside.sum() != math.prod(int(side.sum()) for side in sides):
                 continue
             product = Linear(("",) * len(sides), inside.shape, tuple(sides), None, True)
-            return math.log(table.ndim) + float(_code([product])[0])
+            return math.log(sum(ordered)) + float(_code([product])[0])
     return math.inf
 
 
-def _unlike_most(lines: Array) -> NDArray[np.bool_]:
-    """Where lines are not flat at the value that most of them have."""
+def _unlike_most(lines: Array) -> Iterator[NDArray[np.bool_]]:
+    """Where lines are not flat at the value that most of them begin with, or at another that as many do."""
     values, counts = np.unique(lines[..., 0], return_counts=True)
-    away: NDArray[np.bool_] = np.abs(lines - values[counts.argmax()]).max(axis=-1) > ROUNDED
-    return away
+    for value in values[counts == counts.max()]:
+        yield np.abs(lines - value).max(axis=-1) > ROUNDED
 
 
 def _plane_tail(x: float, step: float) -> float:
