@@ -263,7 +263,7 @@ def triples() -> float:
     universe = hr.Universe({f"x{i}": hr.Integers(0, 7) if i % 2 else hr.Categories(range(8)) for i in range(15)})
     rng = np.random.default_rng(0)
     data = Table(pd.DataFrame({n: rng.integers(0, 8, 10**5) for n in universe.names}), universe)
-    from hedgerow.engines.practical.certificate import certified
+    from hedgerow.engines.practical.certifying import certified
     from hedgerow.privacy.allowance import Allowance
     from hedgerow.privacy.noise import Seeded
 

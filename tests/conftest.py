@@ -13,7 +13,14 @@ from people import SMALL, frame, opened
 import hedgerow as hr
 from hedgerow.data import Table
 
-hypothesis.settings.register_profile("untimed", deadline=None)  # a busy machine is no failure
+# A busy machine is no failure; and to know that something fails, no smallest example is needed (tools/mutants.py)
+NO_SHRINKING = "HEDGEROW_NO_SHRINKING" in os.environ
+PHASES = [
+    phase
+    for phase in hypothesis.Phase
+    if not (NO_SHRINKING and phase in (hypothesis.Phase.shrink, hypothesis.Phase.explain))
+]
+hypothesis.settings.register_profile("untimed", deadline=None, phases=PHASES)
 hypothesis.settings.load_profile("untimed")
 
 

@@ -109,6 +109,18 @@ class Recorder(Seeded):
 
         return self._kept("add", receipt, event, [Fraction(s) * Fraction(event.grid) for s in steps.tolist()], draw)
 
+    def add_for_all(self, value: Any, receipts: Sequence[Receipt]) -> Any:
+        """One draw: the others' receipts have it as theirs."""
+        assert len({receipt.events for receipt in receipts}) == 1
+        out = self.add(value, receipts[0])
+        for receipt in receipts[1:]:
+            event = self._redeemed(receipt, Laplace, Gaussian)
+            if self._history is not None:
+                assert self._earlier("add", event).out == out
+            self._write("add", receipt.number, event, self.draws[-1].raw, out)
+            receipt.released(lambda: out, self.private)
+        return out
+
     def choose(self, scores: Any, receipt: Receipt) -> int:
         event = self._redeemed(receipt, Exponential)
         values = np.asarray(scores, dtype=float)

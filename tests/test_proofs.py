@@ -44,7 +44,9 @@ MECHANISMS = {
     "drafting/kinds.py": "drafting",
     "drafting/numbers.py": "drafting",
     "drafting/selection.py": "drafting",
+    "engines/over_time.py": "blocks",
     "engines/practical/certificate.py": "certificate",
+    "engines/practical/certifying.py": "certificate",
     "engines/practical/convex.py": "practical_convex",
     "engines/practical/convex_certificate.py": "practical_convex",
     "engines/practical/guard.py": "practical",
@@ -93,6 +95,7 @@ NO_MECHANISM = {
     "engines/practical/error_bars.py": "reads released values",
     "engines/practical/corrections.py": "draws records of a public model: see merging",
     "model/hypothesis.py": "draws records of a public model",
+    "model/mixture.py": "draws records of public models",
     "demo/__init__.py": "asks a session, and itself draws only on a public table",
 }
 DRAWS = {"charge", "open_round", "choose", "sample", "draw_rows", "flips"}

@@ -271,6 +271,24 @@ transcript(practical, "practical session of conjunctions", BUDGETS["add-remove, 
 transcript(released, "release of a workload", APPROXIMATE, workload=hr.marginals(3))
 
 
+def in_blocks(budget: hr.Budget, **options: Any) -> Any:
+    """A session that grows, asked after each block about all, one and some of them, and over time."""
+    parts = [people().iloc[a:b] for a, b in ((0, 2000), (2000, 3200), (3200, None))]
+    session = hr.open(parts[0], universe=SMALL, budget=budget, seed=17, reserve=0.4, **options)
+    series, found = hr.count(age=(2, 5), sex="F").over_time(span=2, share=0.1), []
+    for part in (None, *parts[1:]):
+        if part is not None:
+            session.append(part)
+        views = [session, *([] if part is None else [session.over("2"), session.over("1", "2")])]
+        found.append([said(lambda v=v, q=q: v.ask(q)) for v in views for q in some_questions()])
+        found.append([said(lambda: session.ask(series)), said(lambda: session.ask(hr.count(age=4), within=0.02))])
+    return {"answers": found, "rows": session.rows, "spent": [each.spent for each in session.blocks.values()]}
+
+
+for kind, budget in BUDGETS.items():
+    transcript(in_blocks, f"practical session in blocks, {kind}", budget)
+
+
 @transcript
 def bundled_demo() -> Any:
     from hedgerow import demo

@@ -105,6 +105,7 @@ def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str) -> None:
         os.dup2(printed.fileno(), 2)
     os.environ["PYTHONPATH"] = src  # for what the tests start
     os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = scratch  # what fails here must not be tried again elsewhere
+    os.environ["HEDGEROW_NO_SHRINKING"] = "1"
     sys.path.insert(0, src)
     os.chdir(ROOT)
     import pytest

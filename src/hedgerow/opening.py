@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import sys
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +22,8 @@ from hedgerow.data.holding import held
 from hedgerow.data.rows import Rows, columns_of, stored
 from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
-from hedgerow.engines.practical.engine import prefitted
+from hedgerow.engines.practical.engine import Practical, prefitted
+from hedgerow.engines.practical.knowledge import Prior
 from hedgerow.engines.practical.prefit import MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.engines.sampling import Sampling
@@ -33,7 +36,7 @@ from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
-from hedgerow.session import Session
+from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
 
 
 @one_thread
@@ -58,6 +61,7 @@ def open(
     rows: bool | str | Path | Rows = False,
     ledger: Ledger | str | None = None,
     who: str = "",
+    block: str = FIRST,
     seed: int | None = None,
     progress: bool | None = None,
 ) -> Session:
@@ -86,62 +90,165 @@ def open(
     is the ledger of an opening that was interrupted (Ctrl-C): opened again with it, it goes on where it stopped. A URL,
     ``sqlite:///people.ledger`` or ``postgresql://…``, is one that lasts: the same call resumes, and processes share it (docs/ledger.md).
     ``who``: on whose behalf a durable ledger is charged, for caps and for its view of who spent what.
+    ``block``: what the table is called, where others are to be appended to it (docs/blocks.md).
     ``seed``: repeatable, and therefore not private: for tests.
     ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
     _require_options(profile, queries, beta, reserve, guard, model_cells)
+    if not isinstance(block, str) or not 0 < len(block) <= LONGEST_NAME or not block.isprintable():
+        raise InvalidInput(
+            f"block must be a name of up to {LONGEST_NAME} printable characters. Found {block!r}. Give a short text."
+        )
     if alpha is not None:
         alpha = positive("alpha", alpha, "Give the error that the theorem is asked for, or leave it out.")
     allowed, workload = _vouched(vouched), _workload(workload)
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
+    chosen = _Options(profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed)
     with phases(progress):
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepared(source, universe, budget, table, csv, given, seed, whose)
         if isinstance(ledger, str):
-            options: dict[str, Any] = {
-                "universe": universe,
-                "profile": profile,
-                "queries": queries,
-                "beta": beta,
-                "alpha": alpha,
-            }
-            options |= {"workload": workload, "guard": guard, "reserve": reserve, "vouched": allowed}
-            options |= {} if unit is None else {"unit": unit}
-            if model_cells != MODEL_CELLS:
-                options["model_cells"] = model_cells
-            account = _durable(ledger, budget, data, who, options)
+            named = {} if block == FIRST else {"block": block}
+            account = _durable(ledger, budget, data, who, chosen.declared(universe, unit) | named)
         elif who:
             raise InvalidInput(
                 f"who must be given with a ledger that lasts. Found {who!r} without. Give ledger='sqlite:///…'."
             )
         kept = _kept_rows(rows, source, data, universe, budget, table, csv)
-        with account.opening(), _keeping_what_was_paid(account, resumable=ledger is not None):
-            engine = _engine(
-                data, account, noise, profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed
-            )
-            engine.resume(account.rest())
-            account.remember(engine.state)
+        engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
     sampled = None if kept is None else Sampling(kept, universe, account, noise, queries=queries, beta=beta)
-    return Session(data, account, noise, engine, beta, sampled)
+    appending = _Appending(chosen, noise, whose, unit, progress)
+    return Session(data, account, noise, engine, beta, sampled, block=block, appending=appending)
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How the engine of every block is made."""
+
+    profile: str
+    workload: Workload | list[Query] | None
+    queries: int
+    beta: float
+    alpha: float | None
+    guard: float | None
+    reserve: float
+    model_cells: int
+    vouched: tuple[Custom, ...]
+
+    def declared(self, universe: Universe, unit: str | None) -> dict[str, Any]:
+        """What a ledger that lasts is held to."""
+        names = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "vouched")
+        options = {"universe": universe} | {name: getattr(self, name) for name in names}
+        options |= {} if unit is None else {"unit": unit}
+        return options | ({} if self.model_cells == MODEL_CELLS else {"model_cells": self.model_cells})
+
+
+def _opened(
+    data: DataSource,
+    account: Ledger,
+    noise: Noise,
+    options: _Options,
+    beta: float,
+    prior: Prior | None,
+    *,
+    resumable: bool,
+) -> Engine:
+    """The engine of a table, with all that its ledger has. ``prior``: with what its hypothesis begins."""
+    with account.opening(), _keeping_what_was_paid(account, resumable=resumable):
+        engine = _engine(data, account, noise, options, beta, prior)
+        engine.resume(account.rest())
+        account.remember(engine.state)
+    return engine
 
 
 def _engine(
-    data: DataSource, account: Ledger, noise: Noise, profile: str, workload: Workload | Iterable[Query] | None,
-    queries: int, beta: float, alpha: float | None, guard: float | None, reserve: float, model_cells: int,
-    allowed: tuple[Custom, ...],
-) -> Engine:  # fmt: skip
-    universe = data.universe
-    if profile == "theory":
+    data: DataSource, account: Ledger, noise: Noise, options: _Options, beta: float, prior: Prior | None
+) -> Engine:
+    universe, workload = data.universe, options.workload
+    if options.profile == "theory":
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
         convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
         return theory.calibrated(
-            data, account, noise, convex=convex, queries=queries, beta=beta, alpha=alpha, vouched=allowed
-        )
+            data, account, noise, convex=convex, queries=options.queries, beta=beta, alpha=options.alpha, vouched=options.vouched
+        )  # fmt: skip
     return prefitted(
-        data, account, noise, workload=workload, queries=queries, beta=beta, guard=guard, reserve=reserve, vouched=allowed,
-        model_cells=model_cells,
+        data, account, noise, workload=workload, queries=options.queries, beta=beta, guard=options.guard, reserve=options.reserve,
+        vouched=options.vouched, model_cells=options.model_cells, prior=prior,
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Appending:
+    """How more rows become a block of a session: as its first table was opened, on an account of their own."""
+
+    options: _Options
+    noise: Noise
+    whose: Unit | None
+    unit: str | None
+    progress: bool | None
+
+    @one_thread
+    def __call__(self, blocks: Sequence[Block], name: str, source: Any, **given: Any) -> Block:
+        first, universe = blocks[0], blocks[0].data.universe
+        budget = self._budget(first, given["budget"])
+        account: Ledger | None = given["ledger"]
+        _require_types(universe, budget, given["table"], account, None)
+        if account is not None and (first.ledger.keeps_state or any(account is block.ledger for block in blocks)):
+            raise InvalidInput(
+                "ledger must be a block's own, of a session whose ledger is in memory. Found another. Leave it out."
+            )
+        if self.unit is not None and isinstance(source, DataSource):
+            raise InvalidInput(
+                "unit must come with a table that has its column. Found a source of counts alone. Append the file or frame itself."
+            )
+        with phases(self.progress):
+            tell(lambda: "reading the block")
+            data = _read(source, universe, budget, given["table"], given["csv"], self.whose, stacklevel=6)
+            if any(data is block.data for block in blocks):
+                raise InvalidInput(
+                    "The rows of a block must not be those of another. Found the same table. Append new rows alone."
+                )
+            if account is None:
+                account = first.ledger.of_block(name, len(blocks), budget, lambda: self._binding(data))
+            elif account.budget != budget:
+                raise InvalidInput(
+                    "budget must be that of the ledger. Found another. Pass the budget it was opened with."
+                )
+            beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))  # of all that ever come, half of a second β
+            before = blocks[-1].engine
+            prior = before.next_prior if isinstance(before, Practical) else None
+            resumable = given["ledger"] is not None or account.keeps_state
+            engine = _opened(data, account, self.noise, self.options, beta, prior, resumable=resumable)
+        return Block(name, data, account, engine, Memory(engine, account), beta)
+
+    def _budget(self, first: Block, budget: Any) -> Budget:
+        """Of the same kind as the first block's."""
+        if self.options.profile == "theory" and first.budget.neighbours != "replace":
+            raise InvalidInput(
+                "Blocks of the theory profile must have neighbours='replace', for its fractions are of a public number of rows. Found "
+                "'add-remove'. Use profile='practical'."
+            )
+        if budget is None:
+            return first.budget
+        if not isinstance(budget, Budget):
+            raise InvalidInput(
+                f"budget must be an hr.Budget. Found {type(budget).__name__}. For example hr.Budget(epsilon=1, delta=1e-6)."
+            )
+        promised = budget if self.unit is None else budget.per_unit(first.budget.rows_per_unit)
+        kinds = [(each.neighbours, each.pure, each.rows_per_unit) for each in (first.budget, promised)]
+        if kinds[0] != kinds[1]:
+            raise InvalidInput(
+                f"The budget of a block must be like the first, {first.budget!r}, but for its epsilon and delta, and delta 0 or not as there. "
+                f"Found {promised!r}. Give such a one, or leave it out."
+            )
+        return promised
+
+    def _binding(self, data: DataSource) -> Any:
+        from hedgerow import ledgers  # which needs what a plain install does not have
+
+        declared = ledgers.declared(**self.options.declared(data.universe, self.unit))
+        return ledgers.Binding(functools.cache(data.fingerprint), declared)
 
 
 def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict[str, Any]) -> Ledger:
@@ -238,13 +345,27 @@ def _prepared(
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
+    data = _read(source, universe, budget, table, csv, unit, stacklevel=6)
+    return data, account, Noise() if seed is None else Seeded(seed)
+
+
+def _read(
+    source: Any,
+    universe: Universe,
+    budget: Budget,
+    table: str | None,
+    csv: Csv | None,
+    unit: Unit | None,
+    *,
+    stacklevel: int,
+) -> DataSource:
     data = source if isinstance(source, DataSource) else held(source, universe, table=table, csv=csv, unit=unit)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
     if budget.neighbours == "replace" and data.rows == 0:
         raise InvalidInput("The table must have at least one row. Found 0. Check the source.")
-    advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=5)
-    return data, account, Noise() if seed is None else Seeded(seed)
+    advise(budget, data.rows if budget.neighbours == "replace" else None, universe.shape, stacklevel=stacklevel)
+    return data
 
 
 def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, Unit | None]:

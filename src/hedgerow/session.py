@@ -1,15 +1,19 @@
 """A session: any number of adaptively chosen questions about one sensitive table under one privacy budget.
 
+A table that grows comes in blocks, each with a budget and an engine of its own (docs/blocks.md); a session is asked about all of them.
+
 The session binds a question to the universe, recognises repeats, asks the engine of its profile, and says what each answer
 cost. Everything it stores or shows has been released and billed.
 """
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -21,21 +25,25 @@ from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
+from hedgerow.engines.over_time import Column, Series, estimated
 from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.engines.sampling import Sampling
+from hedgerow.engines.together import Part, Together
 from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
+from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
-from hedgerow.questions.bound import Bound, Estimate
+from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import BoundMarginal, Query, Resolution
+from hedgerow.questions.counts import BoundMarginal, OverTime, Query, Resolution
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.row_statistic import RowStatistic
@@ -51,13 +59,30 @@ if TYPE_CHECKING:
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
 REPORTED = 1000  # answers that a report has, the last ones
+FIRST = "1"  # what the block is called that a session is opened on
+LONGEST_NAME = 200  # characters
 REPORTED_CELLS = 1_000_000  # and these have in all, but for the last one
+
+
+@runtime_checkable
+class Closes(Protocol):
+    """A ledger that lasts."""
+
+    def close(self) -> None: ...
+
+
+class Notes(Protocol):
+    """Where answers are written down: a ledger, or that of several blocks."""
+
+    def note(self, question: Any, answer: Any) -> None: ...
+
+    def recall(self, question: Any) -> Any | None: ...
 
 
 class Memory:
     """An engine that is not asked twice: what was answered is answered again, unless a better bar is asked for."""
 
-    def __init__(self, engine: Engine, ledger: Ledger) -> None:
+    def __init__(self, engine: Engine, ledger: Notes) -> None:
         self._engine, self._ledger = engine, ledger
         self._known: dict[Hashable, Estimate] = {}
         self._shelf = Shelf()
@@ -162,6 +187,42 @@ def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate
     return replace(estimate, **arrays) if arrays else estimate
 
 
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One table of a session: its rows, who pays for what is told of them, and what answers about them."""
+
+    name: str
+    data: DataSource = field(repr=False)
+    ledger: Ledger
+    engine: Engine = field(repr=False)
+    memory: Memory = field(repr=False)
+    beta: float
+    sampling: Sampling | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> float:
+        """n under replace-one, a private estimate of it under add/remove."""
+        return self.engine.rows
+
+    @property
+    def budget(self) -> Budget:
+        return self.ledger.budget
+
+    @property
+    def spent(self) -> float:
+        return self.ledger.spent
+
+    @property
+    def remaining(self) -> float:
+        return self.ledger.remaining
+
+
+class Appending(Protocol):
+    """How a block is made of more rows (``opening``)."""
+
+    def __call__(self, blocks: Sequence[Block], name: str, source: Any, **options: Any) -> Block: ...
+
+
 class Session(OneOnly):
     """Made by ``hr.open`` or ``hr.release``. Threads may share it: they take turns. A fork of its process cannot ask."""
 
@@ -173,20 +234,135 @@ class Session(OneOnly):
         engine: Engine,
         beta: float = 0.05,
         sampling: Sampling | None = None,
+        *,
+        block: str = FIRST,
+        appending: Appending | None = None,
     ) -> None:
         """``engine`` answers, ``sampling`` what is asked of rows; the session remembers, scales and reports.
 
-        ``beta``: with which bars may fail.
+        ``beta``: with which bars may fail. ``block``: what its table is called, where others are appended by ``appending``.
         """
-        self._ledger, self._data, self._noise, self._engine = ledger, data, noise, engine
-        self._beta, self._sampling = beta, sampling
-        self._memory = Memory(engine, ledger)
+        first = Block(block, data, ledger, engine, Memory(engine, ledger), beta, sampling)
+        self._begin([first], noise, appending, is_whole=True)
+
+    def _begin(self, blocks: list[Block], noise: Noise, appending: Appending | None, *, is_whole: bool) -> None:
+        self._blocks, self._noise, self._appending, self._is_whole = blocks, noise, appending, is_whole
         self._given: deque[Answer] = deque()
         self._given_cells = 0
+        self._settle()
+
+    def _settle(self) -> None:
+        """Who answers and who pays: a block's own, or several together."""
+        blocks, self._data = self._blocks, self._blocks[0].data
+        self._beta = math.fsum(block.beta for block in blocks)
+        self._engine: Engine
+        self._ledger: Ledger | Accounts
+        if len(blocks) == 1:
+            (one,) = blocks
+            self._engine, self._ledger, self._memory, self._sampling = one.engine, one.ledger, one.memory, one.sampling
+            return
+        names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
+        self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
+        self._engine = Together([Part(block.engine, block.memory, block.ledger) for block in blocks])
+        self._memory, self._sampling = Memory(self._engine, self._ledger), None
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        with self._asking(), one_thread:
+            yield
+
+    @contextlib.contextmanager
+    def _asking(self, query: Query | None = None) -> Iterator[Bill | Bills]:
+        """A question's turn, in the accounts of all blocks that there are once it has it: another thread may have appended one."""
+        while True:
+            ledger = self._ledger
+            with ledger.exclusively():
+                if ledger is self._ledger:
+                    with contextlib.nullcontext(Bill()) if query is None else ledger.asking(query) as bill:
+                        yield bill
+                    return
+
+    # Blocks
+
+    def append(
+        self,
+        source: Any,
+        *,
+        block: str | None = None,
+        budget: Budget | None = None,
+        table: str | None = None,
+        csv: Csv | None = None,
+        ledger: Ledger | None = None,
+    ) -> Session:
+        """New rows, as a block with a budget of its own; the session itself, which is asked about all of its blocks from now on.
+
+        Nobody may be in two blocks: what is promised is that neighbours differ in one row of one block (docs/blocks.md).
+        ``source``, ``table``, ``csv``: as in ``hr.open``. Universe and options are those of the opening.
+        ``block``: its name, by default its number. ``budget``: by default that of the first block; another may have other ε and δ.
+        ``ledger``: of a block whose session is in memory, to be taken up again. A durable ledger has those of all blocks: the
+        same calls, in the same order, resume, and bill nothing twice.
+        Its hypothesis begins with what the opening of the block before came to. All that is appended shares a second β.
+        """
+        if self._appending is None:
+            raise InvalidInput(
+                "Rows must be appended to a session that was opened on a table. Found "
+                f"{'a release, which is over' if self._is_whole else 'some of its blocks'}. Use hr.open(…).append(…)."
+            )
+        name = str(len(self._blocks) + 1) if block is None else block
+        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+            raise InvalidInput(
+                f"block must be a name of up to {LONGEST_NAME} printable characters. Found {name!r}. Give a short text."
+            )
+        if name in self.blocks:
+            raise InvalidInput(f"block must be a new name. Found {name!r}, which the session has. Choose another.")
+        with self._alone():
+            options = {"budget": budget, "table": table, "csv": csv, "ledger": ledger}
+            self._blocks.append(self._appending(self._blocks, name, source, **options))
+            self._settle()
+        return self
+
+    @property
+    def blocks(self) -> dict[str, Block]:
+        """By name, in the order in which they were appended: each with its ``rows``, ``budget``, ``ledger``, ``spent`` and ``remaining``."""
+        return {block.name: block for block in self._blocks}
+
+    def over(self, first: str, last: str | None = None) -> Session:
+        """This session, asked about the rows of one block, or of all from one to another."""
+        names = list(self.blocks)
+        for name in (first, first if last is None else last):
+            if name not in names:
+                raise InvalidInput(f"A block must be one of {', '.join(names)}. Found {name!r}. Name one of these.")
+        start, end = names.index(first), names.index(first if last is None else last)
+        if start > end:
+            raise InvalidInput(
+                f"The first block of a range must come before its last. Found {first!r} after {last!r}. Turn them round."
+            )
+        view = Session.__new__(Session)
+        view._begin(self._blocks[start : end + 1], self._noise, None, is_whole=False)
+        return view
+
+    def close(self) -> None:
+        """Let a ledger that lasts write what is not written yet, and let go of its database."""
+        for block in self._blocks:
+            if isinstance(block.ledger, Closes):
+                block.ledger.close()
+
+    def _require_all(self) -> None:
+        """An answer about all rows is about all blocks that the ledger knows of."""
+        known = self._blocks[0].ledger.blocks
+        if self._is_whole and len(known) >= len(self._blocks):
+            raise InvalidInput(
+                f"All blocks of the ledger must be there to be asked about. Found that {known[len(self._blocks) - 1]!r} is not. Append it "
+                "again, which bills nothing twice, or ask about those that are there: session.over(first, last)."
+            )
 
     @property
     def ledger(self) -> Ledger:
         """Where every charge and release is written."""
+        if isinstance(self._ledger, Accounts):
+            raise InvalidInput(
+                f"A ledger must be one block's, for each pays for its own rows. Found {len(self._blocks)} blocks. Use session.blocks[name].ledger."
+            )
         return self._ledger
 
     @property
@@ -195,7 +371,8 @@ class Session(OneOnly):
 
     @property
     def budget(self) -> Budget:
-        return self.ledger.budget
+        """What is promised; of several blocks, to whoever is in any of them."""
+        return self._ledger.budget
 
     @property
     def private(self) -> bool:
@@ -219,27 +396,28 @@ class Session(OneOnly):
 
     @property
     def spent(self) -> float:
-        """What has been spent, in the budget's currency (ε when δ = 0, else ρ)."""
-        return self.ledger.spent
+        """What has been spent, in the budget's currency (ε when δ = 0, else ρ); of several blocks, in the one that spent most."""
+        return self._ledger.spent
 
     @property
     def remaining(self) -> float:
-        return self.ledger.remaining
+        """What is left; of several blocks, in the one that has least."""
+        return self._ledger.remaining
 
     @property
     def spent_epsilon(self) -> float:
         """What has been spent as an ε at the budget's δ."""
-        return self.ledger.spent_epsilon
+        return self._ledger.spent_epsilon
 
     @property
     def log(self) -> tuple[Entry, ...]:
         """Every billed use of the data so far, in order."""
-        return tuple(replace(entry, private=entry.private and self.private) for entry in self.ledger.entries())
+        return tuple(replace(entry, private=entry.private and self.private) for entry in self._ledger.entries())
 
     @property
     def generalisation(self) -> Generalisation:
         """What holds of the population that the rows are independent draws from, for all answers so far, and by which theorem."""
-        asked = sum(int(np.size(estimate.value)) for _, estimate in self.ledger.answers())
+        asked = sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
         rows = self.rows if self.budget.neighbours == "replace" else None
         return stated(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
 
@@ -265,27 +443,34 @@ class Session(OneOnly):
         table, in which a value is its bin's representative, and not about the values themselves.
         """
         _require_scale(scale)
+        self._require_all()
+        if type(query) is OverTime:
+            return self._asked_over_time(query, within, resolution)
         if type(query) is RowStatistic:
             return self._asked_of_rows(query, None if within is None else _fraction(within), scale)
         bound = bound_to(query, self.universe, resolution)
         return self._asked(query, bound, None if within is None else _wanted(within, bound), scale)
 
-    @one_at_a_time
-    def price(self, query: Query, *, within: float, resolution: Resolution = "values") -> float:
+    def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """What asking it with this ``within`` would cost now, in the budget's currency; 0 where the free bar is that good.
 
         It reads released values alone and charges nothing. Of a convex question it is the price of measuring the excess risk
         once: learning from it, where it turns out too large, costs more. A guard's round that a part of the question opens is not
         in it. The theory profile and a release sell no ``within``: 0 where the answer has such a bar anyway (of a ratio as
-        the hypothesis has it now), else a refusal; what learning from the stream costs there is not in it.
+        the hypothesis has it now), else a refusal; what learning from the stream costs there is not in it. Of several blocks it is
+        what the one that pays most pays. A count over time has no ``within``: its price is that of the sums that are due.
         """
-        bound = bound_to(query, self.universe, resolution)
-        wanted = _wanted(within, bound)
-        return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)
+        self._require_all()
+        with self._alone():
+            if type(query) is OverTime:
+                return self._series(query, within, resolution).price()
+            bound = bound_to(query, self.universe, resolution)
+            wanted = _wanted(within, bound)
+            return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)
 
     def flip(self, predicate: Query, *, lies: float = 0.05) -> bool:
         """What one row at random says to a question of yes or no; it lies with probability ``lies``. Needs ``rows``."""
-        with self.ledger.asking(predicate):
+        with self._ledger.asking(predicate):
             return self._of_rows().flip(predicate, lies)
 
     def flips(self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None) -> Iterator[Counted]:
@@ -298,17 +483,43 @@ class Session(OneOnly):
     def _of_rows(self) -> Sampling:
         if self._sampling is None:
             raise InvalidInput(
-                "The session must be opened with rows to be asked of raw values. Found none. "
+                "The session must be opened with rows, and have one block, to be asked of raw values. Found none. "
                 "Use hr.open(…, rows=True), or ask hr.count or hr.mean."
             )
         return self._sampling
 
     def _asked_of_rows(self, query: RowStatistic, within: float | None, scale: Scale) -> Answer:
-        with self.ledger.asking(query) as bill:
+        with self._ledger.asking(query) as bill:
             found = self._of_rows().ask(query, within)
             times = self.rows if scale == "rows" else 1.0
             error = None if found.error is None else found.error * times
             return Answer(query, found.value * times, error, found.source, bill.cost)
+
+    def _asked_over_time(self, query: OverTime, within: float | None, resolution: Resolution) -> Answer:
+        with self._asking(query) as bill, one_thread:
+            series = self._series(query, within, resolution)
+            nodes = self._ledger.following(self._engine.resume, series.drawn)
+            count = len(self._blocks)
+            # half of what is kept for what is appended: for each series, and each time that it has grown
+            beta = self._blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
+            values, errors, usual = estimated(nodes, count, query.span, beta)
+            labels = (("block", tuple(self.blocks)), ("count", ("in it", "so far")))
+            source: Source = "measured" if bill.cost else "repeat"
+            answer = Answer(query, values, errors, source, bill.cost, labels, typical=usual)
+            self._give(answer)
+            return answer
+
+    def _series(self, query: OverTime, within: float | None, resolution: Resolution) -> Series:
+        if within is not None:
+            raise InvalidInput(
+                f"within must be left out of a count over time. Found {within!r}. Its share says what it costs: over_time(share=0.02)."
+            )
+        if not self._is_whole:
+            raise InvalidInput(
+                "A count over time must be asked of all blocks, from the first on. Found some. Ask the session itself."
+            )
+        columns = [Column(block.data, block.ledger) for block in self._blocks]
+        return Series(query, query.counts(self.universe, resolution), columns, self._noise)
 
     def ask_all(
         self,
@@ -327,6 +538,7 @@ class Session(OneOnly):
             raise InvalidInput(
                 f"queries must be a list of questions. Found a {type(queries).__name__}. Put it in a list, or use ask."
             )
+        self._require_all()
         asked = list(queries)
         # a bad question is refused before anything is spent
         bound = [bound_to(query, self.universe, resolution) for query in asked]
@@ -348,7 +560,6 @@ class Session(OneOnly):
         """The same, with answers in its cells."""
         return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
-    @one_at_a_time
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
         """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told.
 
@@ -363,27 +574,34 @@ class Session(OneOnly):
             raise InvalidInput(f"rows must be a whole number of at least 1. Found {rows!r}. Say how many records.")
         if resolution not in ("values", "bins"):
             raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
-        generator = self._noise.generator()
-        codes = self.hypothesis.sample(int(wanted), generator, rounded=True)
-        if resolution == "bins":
-            columns = self.universe.decode(codes, numeric=True)
-        else:
-            columns = {
-                name: self.universe[name].draw(codes[:, i], generator.random(len(codes)))
-                for i, name in enumerate(self.universe.names)
-            }
+        self._require_all()
+        with self._alone():
+            generator = self._noise.generator()
+            codes = self.hypothesis.sample(int(wanted), generator, rounded=True)
+            if resolution == "bins":
+                columns = self.universe.decode(codes, numeric=True)
+            else:
+                columns = {
+                    name: self.universe[name].draw(codes[:, i], generator.random(len(codes)))
+                    for i, name in enumerate(self.universe.names)
+                }
         records = pd.DataFrame(columns)
         if self.certificate is not None:
             records.attrs["certificate"] = str(self.certificate)  # a text, which every file of a frame can hold
         return records
 
-    @one_at_a_time
     def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
+        with self._alone():
+            return self._together(asked, scale, advance)
+
+    def _together(
+        self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]
+    ) -> list[Answer]:
         """Answers in order. Where the engine can answer for free they are computed together."""
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            with self.ledger.at_once():
+            with self._ledger.at_once():
                 for query, bound in asked:
                     found = self._memory.ready(bound) if isinstance(bound, Linear) else None
                     if found is None:
@@ -396,8 +614,8 @@ class Session(OneOnly):
         return answers
 
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
-        with self.ledger.asking(query) as bill:
-            estimate = self.ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
+        with self._asking(query) as bill:
+            estimate = self._ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
@@ -428,10 +646,10 @@ class Session(OneOnly):
         """Everything the ledger has an answer to, whoever asked; a count is said by its cells."""
         costs: dict[Hashable, float] = {}
         for entry in self.log:
-            if isinstance(entry.asked, Query):
+            if isinstance(entry.asked, Query) and not isinstance(entry.asked, OverTime | RowStatistic):
                 key = bound_to(entry.asked, self.universe).key
                 costs[key] = costs.get(key, 0.0) + entry.cost
-        for bound, estimate in self.ledger.answers():
+        for bound, estimate in self._ledger.answers():
             found = question_of(bound)
             if found is not None:
                 query = asked_again(found[0], self.universe) if isinstance(found[0], Linear) else found[0]
@@ -468,7 +686,13 @@ class Session(OneOnly):
             "spent": self.spent,
             "spent_of": self.budget.total,
             "currency": self.budget.currency,
+            **({} if len(self._blocks) == 1 else {"blocks": ", ".join(self.blocks), "bars_fail": self._failing}),
         }
+
+    @property
+    def _failing(self) -> float:
+        """The probability with which any bar of a session of several blocks may fail, whatever comes."""
+        return 2 * self._blocks[0].beta if self._is_whole else self._beta
 
     def _repr_html_(self) -> str:
         certificate = self.certificate

@@ -34,6 +34,7 @@ SESSIONS = {
     "add-remove": (COMING, REMOVED, nothing, {"reserve": 0.0, "guard": 0.0}, 0.75),
     "within": (APPROXIMATE, REPLACED, spending(count(x=0)), {"reserve": 0.95, "guard": 0.0}, 0.9),
     "guard": (APPROXIMATE, session_cases.GUARDED, session_cases.ask_the_guard, session_cases.GUARD, 0.8),
+    "blocks": (APPROXIMATE, REPLACED, session_cases.ask_over_time, session_cases.GROWING, 0.75),
     "convex": (
         convex_cases.CLAIM,
         session_cases.CORRELATED,

@@ -290,3 +290,48 @@ def test_the_seed_of_the_tests_is_said_wherever_it_is_used(desk: Desk) -> None:
     for command in (["ask", "count(smoker=True)"], ["sql", "SELECT count(*) FROM data"], ["fit", "smoker", "age"]):
         ran = desk.run(*command, "--seed", str(SEED))
         assert "NOT PRIVATE" in ran.stdout and "not private" in ran.stderr
+
+
+# append
+
+
+def test_rows_are_appended_noted_in_the_file_and_asked_about(tmp_path: Path) -> None:
+    desk = opened(tmp_path)
+    alone = desk.json("ask", "count(smoker=True)")["answers"][0]["value"]
+    later = frame(3000).assign(smoker=True)
+    later.to_csv(tmp_path / "february.csv", index=False)
+    ran = desk.run("append", "february.csv", "--block", "february")  # without a terminal nobody can be asked
+    assert ran.exit_code == 2 and "--yes" in ran.stderr and "blocks" not in File(desk.file).content
+    said = desk.json("append", "february.csv", "--block", "february", "--epsilon", "0.5", "--yes", "--seed", "8")
+    assert said["rows"] == 3000 and said["blocks"] == ["1", "february"]
+    assert File(desk.file).content["blocks"] == [{"name": "february", "source": "february.csv", "epsilon": 0.5}]
+    both = desk.json("ask", "count(smoker=True)")
+    assert both["answers"][0]["value"] > alone + 0.2 and both["spent"] == said["spent"]
+    one = desk.json("ask", "count(smoker=True)", "--over", "february")["answers"][0]["value"]
+    assert one > 0.9 and desk.json("ask", "count(smoker=True)", "--over", "1")["answers"][0]["value"] == alone
+    assert desk.json("ask", "count(smoker=True)", "--over", "1", "--over", "february")["answers"][0]["value"] == pytest.approx(
+        both["answers"][0]["value"]
+    )  # fmt: skip
+    series = desk.json("ask", "count(smoker=True).over_time(share=0.02)")["answers"][0]
+    assert np.shape(series["value"]) == (2, 2)
+    shown = desk.json("ledger", "show")
+    assert [b["block"] for b in shown["blocks"]] == ["february"] and shown["blocks"][0]["epsilon"] == 0.5
+    assert "february" in words(desk, "ledger", "show") and desk.json("ledger", "verify")["whole"]
+    assert desk.json("open")["opened"] == "before" and desk.json("ledger", "cap", "ana", "0.1")["epsilon"] == 0.1
+    again = desk.run("append", "february.csv", "--block", "february", "--yes")
+    assert again.exit_code == 2 and "must be a new name" in again.stderr
+    same = desk.run("append", "people.csv", "--block", "march", "--yes")
+    assert same.exit_code == 2 and "must not be those of another" in " ".join(same.stderr.split())
+    assert len(File(desk.file).content["blocks"]) == 1
+
+
+def test_an_append_that_was_killed_before_the_file_was_written_goes_on(tmp_path: Path) -> None:
+    desk = opened(tmp_path)
+    frame(3000).assign(smoker=True).to_csv(tmp_path / "february.csv", index=False)
+    written = desk.file.read_text()
+    first = desk.json("append", "february.csv", "--block", "february", "--yes", "--seed", "8")
+    desk.file.write_text(written)
+    refused = desk.run("ask", "count(smoker=True)")
+    assert refused.exit_code == 2 and "All blocks of the ledger must be there" in " ".join(refused.stderr.split())
+    again = desk.json("append", "february.csv", "--block", "february", "--yes", "--seed", "8")
+    assert again["spent"] == first["spent"] and again["blocks"] == ["1", "february"]

@@ -219,6 +219,8 @@ def test_a_source_without_types_refuses_nothing(tmp_path) -> None:
         hr.Flag(true="ja", false="nein"),
     ):
         assert Table(pa.table({"a": ["1", "2"]}), hr.Universe(a=attribute)).rows == 2
+        texts = hr.Typed(pa.table({"a": ["1", "2"]}))  # what is declared a text may spell anything
+        assert Table(texts, hr.Universe(a=attribute)).rows == 2
 
 
 @pytest.mark.parametrize(("kind", "attribute"), NEVER, ids=lambda x: x if isinstance(x, str) else type(x).__name__)

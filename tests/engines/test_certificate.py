@@ -14,13 +14,13 @@ from paying import paid
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.engines.practical import certificate, knowledge
-from hedgerow.engines.practical.certificate import (
+from hedgerow.engines.practical.certificate import small_sets
+from hedgerow.engines.practical.certifying import (
     WEIGHT_BITS,
     mean_sensitivity,
     mean_weights,
     quantile,
     rounded_mean,
-    small_sets,
     step_bits,
 )
 from hedgerow.engines.practical.engine import CERTIFICATE

@@ -370,7 +370,7 @@ def test_no_row_of_any_table_in_any_units_is_heard_of_beyond_what_is_billed(call
 
 
 @pytest.mark.audit
-@settings(max_examples=5000, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=2000, deadline=None, suppress_health_check=list(HealthCheck))
 @given(calls())
 def test_no_row_of_thousands_of_tables_is_heard_of_beyond_what_is_billed(call) -> None:
     check_neighbours(call)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import test_exact_blocks
 import test_exact_convex
 import test_exact_drafting
 import test_exact_erm
@@ -43,10 +44,12 @@ FILES = (
     test_exact_generalise,
     test_exact_drafting,
     test_exact_sampling,
+    test_exact_blocks,
 )
 CASES: dict[tuple[str, str], Callable[[], Case]] = {
     (file.__name__.removeprefix("test_exact_"), name): case for file in FILES for name, case in file.CASES.items()
 }
+DRAWS = ("add", "add_for_all", "choose", "open_round", "sample", "flips")
 ELSEWHERE = {
     "erm.solvers.objective_perturbation:ObjectivePerturbation.run",  # two minima that agree: test_exact_erm
 }
@@ -58,7 +61,7 @@ def drawing(tree: ast.AST, module: str, inside: str = "") -> Iterator[str]:
         name = getattr(node, "name", "") if isinstance(node, ast.FunctionDef | ast.ClassDef) else ""
         where = ".".join(filter(None, (inside, name)))
         called = node.func if isinstance(node, ast.Call) else None
-        if isinstance(called, ast.Attribute) and called.attr in ("add", "choose", "open_round", "sample", "flips"):
+        if isinstance(called, ast.Attribute) and called.attr in DRAWS:
             owner = called.value.attr if isinstance(called.value, ast.Attribute) else getattr(called.value, "id", "")
             if owner.lstrip("_") in ("noise", "draw"):
                 yield f"{module}:{where}"

@@ -37,6 +37,7 @@ from transcripts import SOLVED, rows_of
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.engines import theory
+from hedgerow.engines.over_time import Column, Series
 from hedgerow.engines.practical.engine import prefitted
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.events import COIN, Exponential, Gaussian, Laplace
@@ -179,6 +180,22 @@ def rows_of_theory(budget: hr.Budget) -> Callable[[Noise], Noises]:
     return run
 
 
+def over_time(budget: hr.Budget) -> Callable[[Noise], Noises]:
+    """Every sum of the trees of some questions, less what their blocks hold."""
+
+    def run(source: Noise) -> Noises:
+        tables = [in_one_cell(1000 + i) for i in range(19)]
+        columns, found = [Column(data, hr.Accountant(budget)) for data in tables], []
+        for query in POOL[:-1]:
+            asked = hr.linear(query.attributes, query.table).over_time(span=8, share=0.04)
+            for node in Series(asked, query, columns, source).drawn():
+                true = sum(query.dot(data.marginal(query.attributes)) for data in tables[node.first : node.last + 1])
+                found.append((node.event, np.asarray(node.value - true)))
+        return found
+
+    return run
+
+
 def output_oracle(source: Noise) -> Noises:
     """θ less the minimum on the data, which is the same for every draw: a mean, ½(θ − q)²."""
     budget, rows = hr.Budget(1.0, 1e-6), 10**6
@@ -213,6 +230,8 @@ PUBLISHED: dict[str, Callable[[Noise], Noises]] = {
     "theory, n, pure": rows_of_theory(COMING_PURE),
     "theory, n, approximate": rows_of_theory(COMING),
     "oracle, output perturbation": output_oracle,
+    "over time, pure": over_time(PURE),
+    "over time, approximate": over_time(APPROXIMATE),
 }
 
 
@@ -235,7 +254,7 @@ def test_what_is_published_is_the_truth_and_exactly_the_noise_that_was_drawn(nam
         found = [(event, z.tolist()) for event, z in PUBLISHED[name](source)]
         drawn = [(event, z.tolist()) for event, z in source.record.noises()]
         assert found and all(one in drawn for one in found)
-        assert not name.startswith(("prefit", "pmw", "mwem", "theory")) or len(found) == len(drawn)
+        assert not name.startswith(("prefit", "pmw", "mwem", "theory", "over time")) or len(found) == len(drawn)
 
 
 LONG = {"pmw, pure", "mwem, pure", "theory, n, pure", "theory, n, approximate", "numeric sparse, Laplace"}

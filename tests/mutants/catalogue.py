@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mutant import Mutant
+from of_blocks import BLOCK_MUTANTS
 from of_cli import CLI_MUTANTS
 from of_data import DATA_MUTANTS
 from of_drafting import DRAFTING
@@ -27,6 +28,7 @@ MUTANTS: list[Mutant] = [
     *QUESTIONS,
     *LEDGER_MUTANTS,
     *CLI_MUTANTS,
+    *BLOCK_MUTANTS,
 ]
 
 NOT_WRITTEN: list[str] = [

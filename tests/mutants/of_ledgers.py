@@ -51,7 +51,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G09", "durable.py", "a charge does not look at what other processes have spent",
-    "            self._catch_up()\n            if self._news and self._can_learn:", "            if self._news and self._can_learn:",
+    "        self._catch_up()\n        if self._news and self._can_learn:", "        if self._news and self._can_learn:",
     DURABLE + "what_one_process_spent_the_other_cannot",
 )  # fmt: skip
 ledger(
@@ -96,7 +96,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G18", "durable.py", "a snapshot is believed whatever it says",
-    'json.loads(line.body)["sha256"] == digest(text)', 'json.loads(line.body)["sha256"]',
+    ' or json.loads(line.body)["sha256"] != digest(text):', ":",
     DURABLE + "a_snapshot_that_was_changed_is_found_and_not_taken_up",
 )  # fmt: skip
 ledger(
@@ -156,7 +156,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G30", "views.py", "a snapshot that was changed passes for the one that was taken",
-    "if kept is not None and snapshots.get(kept[0]) != digest(kept[1]):", "if kept is not None and kept[0] not in snapshots:",
+    "if snapshots.get(number) != digest(store.snapshot(number)):", "if number not in snapshots:",
     DURABLE + "a_change_in_any_place_of_any_table_is_found[SQLite]",
 )  # fmt: skip
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 
 from hedgerow.audit.report import main
+from hedgerow.errors import PublicWarning
 
 if __name__ == "__main__":
+    warnings.simplefilter("ignore", PublicWarning)  # budgets are chosen for what an audit can see of them
     parser = argparse.ArgumentParser(prog="python -m hedgerow.audit", description=__doc__)
     parser.add_argument(
         "--docs", type=Path, help="the folder to keep audit.json in, and write audit.md and audit.png to"

@@ -305,6 +305,8 @@ RUNS = (
         "a session with a convex question within", convex_cases.CLAIM, session_cases.CORRELATED, 6000, 0.25,
         spending(session_cases.QUESTION), **session_cases.KNOWN,
     ),
+    _sampled("a count over time, pure", PURE, session_cases.over_time(PURE, REPLACED), REPLACED, 6000, 0.5),
+    _sampled("a count over time", APPROXIMATE, session_cases.over_time(APPROXIMATE, REPLACED), REPLACED, 6000, 0.28),
     _sampled("a certificate", PURE, row_cases.certificate(PURE), row_cases.CERTIFIED, 1500, 0.2),
     _sampled("a certificate, δ", APPROXIMATE, row_cases.certificate(APPROXIMATE), row_cases.CERTIFIED, 1500, 0.1),
     _sampled("a certificate of losses", PURE, row_cases.certificate_of_losses(PURE), session_cases.CORRELATED, 600, 0.3),

@@ -15,7 +15,7 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import Histogram
 from hedgerow.data.row_values import statistic_values
 from hedgerow.data.rows import in_memory
-from hedgerow.engines.practical.certificate import certified
+from hedgerow.engines.practical.certifying import certified
 from hedgerow.engines.practical.convex_certificate import certified_losses
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement

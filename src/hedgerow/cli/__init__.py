@@ -1,7 +1,7 @@
 """The command line: the owner's desk, described by one file.
 
 ``file`` reads it, ``environment`` has its credentials, ``desk`` opens its session, ``output`` says what is found and how a command ends.
-Commands: ``starting`` (init, open), ``asking`` (ask, sql, fit, synth), ``planning`` (plan), ``ledger``, and ``checks`` (audit, errata,
+Commands: ``starting`` (init, open, append), ``asking`` (ask, sql, fit, synth), ``planning`` (plan), ``ledger``, and ``checks`` (audit, errata,
 demo, release).
 """
 
@@ -41,7 +41,7 @@ def _main(
 
 
 _COMMANDS: dict[str, list[tuple[str, Callable[..., None]]]] = {
-    "Begin": [("init", starting.init), ("plan", planning.plan), ("open", starting.open_)],
+    "Begin": [("init", starting.init), ("plan", planning.plan), ("open", starting.open_), ("append", starting.append)],
     "Ask": [("ask", asking.ask), ("sql", asking.sql), ("fit", asking.fit), ("synth", asking.synth)],
     "Check": [("audit", checks.audit), ("errata", checks.errata)],
     "Try": [("demo", checks.demo), ("release", checks.release)],

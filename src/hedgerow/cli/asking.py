@@ -19,13 +19,17 @@ from hedgerow.cli.output import AsJson, Seed, complain, require_table_file, show
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.questions import text
 from hedgerow.questions.attributes import Attribute, Flag
-from hedgerow.questions.counts import Query
+from hedgerow.questions.counts import OverTime, Query
 from hedgerow.questions.universe import Universe
 from hedgerow.report import record_of
+from hedgerow.session import Session
 from hedgerow.sql.result import Result
 from hedgerow.sql.syntax import statements
 
 Who = Annotated[str, typer.Option(help="On whose behalf: for caps, and for who spent what.")]
+Over = Annotated[
+    list[str] | None, typer.Option("--over", help="About one block; given twice, about all from one to the other.")
+]
 From = Annotated[Path | None, typer.Option("--from", help="A file of them, - for stdin.")]
 ALSO: text.Names = {
     "minimize": hr.minimize,
@@ -44,6 +48,7 @@ def ask(
     price: Annotated[bool, typer.Option("--price", help="With --within: only say what it would cost.")] = False,
     scale: Annotated[str, typer.Option(help="fraction, or rows.")] = "fraction",
     resolution: Annotated[str, typer.Option(help="values, or bins: about the coded table.")] = "values",
+    over: Over = None,
     place: Place = DEFAULT,
     who: Who = "",
     as_json: AsJson = False,
@@ -58,14 +63,15 @@ def ask(
         raise InvalidInput("--price must come with --within. Found none. Say how good the answers must be.")
     refused: BudgetExceeded | None = None
     answers: list[Answer] = []
-    with session(file, who, seed) as opened:
+    with session(file, who, seed) as whole:
+        opened = _about(whole, over)
         options: Any = {"scale": scale, "resolution": resolution}
         if price:
             costs = [opened.price(query, within=within or 0.0, resolution=options["resolution"]) for query in asked]
             record = {**account(opened), "prices": costs}
             show(record, as_json, lambda screen: _prices(screen, asked, record))
             return
-        if within is None:
+        if within is None and not any(isinstance(query, OverTime) for query in asked):
             answers = opened.ask_all(asked, **options)
         else:
             for query in asked:
@@ -144,10 +150,19 @@ def _cost(answer: Answer) -> str:
     return f"{answer.cost:.3g}" if answer.cost else "free"
 
 
+def _about(opened: Session, over: list[str] | None) -> Session:
+    if over and len(over) > 2:
+        raise InvalidInput(
+            f"--over must be given once or twice. Found {len(over)} of them. Name the first and the last block."
+        )
+    return opened.over(*over) if over else opened
+
+
 def sql(
     statement: Annotated[list[str] | None, typer.Argument(help="SELECT … FROM data …; several with ; between.")] = None,
     source: From = None,
     out: Annotated[Path | None, typer.Option(help="Write the rows to a .csv or .parquet file (one statement).")] = None,
+    over: Over = None,
     place: Place = DEFAULT,
     who: Who = "",
     as_json: AsJson = False,
@@ -163,7 +178,8 @@ def sql(
         raise InvalidInput("There must be a statement. Found none. For example: SELECT count(*) FROM data.")
     if out is not None and len(asked) != 1:
         raise InvalidInput(f"--out must be of one statement. Found {len(asked)}. Ask them one by one.")
-    with session(file, who, seed) as opened:
+    with session(file, who, seed) as whole:
+        opened = _about(whole, over)
         results = [opened.sql_result(each) for each in asked]
         record = {
             **account(opened),

@@ -36,17 +36,24 @@ def require_open(file: File) -> None:
 
 @contextlib.contextmanager
 def session(file: File, who: str = "", seed: int | None = None, *, first: bool = False) -> Iterator[Session]:
-    """The session of the file's ledger, taken up; ``first``: made, if there is none. What it answers is written at its end."""
+    """The session of the file's ledger with all of its blocks, taken up; ``first``: made, if there is none. What it answers is written at its end."""
     if not first:
         require_open(file)
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
-        who=who, seed=seed, **file.options,
+        who=who, seed=seed, **file.block, **file.options,
     )  # fmt: skip
     try:
+        for block in file.blocks:
+            opened.append(**block)
         yield opened
     finally:
-        opened.ledger.close()  # type: ignore[attr-defined]
+        opened.close()
+
+
+def first_ledger(opened: Session) -> Any:
+    """That of the first block, whose chain of lines is that of all."""
+    return next(iter(opened.blocks.values())).ledger
 
 
 def account(opened: Session) -> dict[str, Any]:

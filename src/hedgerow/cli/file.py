@@ -37,7 +37,8 @@ from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
 
 DEFAULT = Path("hedgerow.toml")
-KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options")
+KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options", "block", "blocks")
+BLOCK = ("name", "source", "table", "epsilon", "delta")
 CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
 OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "rows")
 WORKLOADS = {each.__name__: each for each in (conjunctions, intervals, marginals, parities, thresholds)}
@@ -69,7 +70,9 @@ class File:
     @property
     def source(self) -> str:
         """Path or URL, with what the environment has. It may hold a password: it is handed on, and never shown."""
-        given = self._text("source", "Name the table's file, or the URL of its database.")
+        return self._located(self._text("source", "Name the table's file, or the URL of its database."))
+
+    def _located(self, given: str) -> str:
         found = expanded(given, f"source in {self.path.name}")
         scheme, mark, rest = found.partition("://")
         if not mark:
@@ -93,6 +96,37 @@ class File:
         if "quote" in given and given["quote"] == "":
             given = {**given, "quote": None}  # which TOML has no word for
         return Csv(**given) if given else None
+
+    # Blocks that were appended
+
+    @property
+    def block(self) -> dict[str, Any]:
+        """What the table itself is called among them, where it has a name."""
+        return {"block": self._text("block", "")} if "block" in self.content else {}
+
+    @property
+    def blocks(self) -> list[dict[str, Any]]:
+        """What ``session.append`` takes of each, in order."""
+        listed = self.content.get("blocks", [])
+        if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+            raise InvalidInput(f"blocks must be tables in {self.path.name}. Found something else. Write [[blocks]].")
+        return [self.appended(each) for each in listed]
+
+    def appended(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        self._require_keys(block, BLOCK, "[[blocks]] of ")
+        name, source = block.get("name"), block.get("source")
+        if not isinstance(name, str) or not isinstance(source, str):
+            raise InvalidInput(
+                f"[[blocks]] of {self.path.name} must each have a name and a source. Found one without. Write both."
+            )
+        require_no_secret(source, "source")
+        given = {"block": name, "source": self._located(source), "table": block.get("table"), "csv": self.csv}
+        if "epsilon" in block or "delta" in block:
+            usual = self.budget
+            given["budget"] = Budget(
+                block.get("epsilon", usual.epsilon), block.get("delta", usual.delta), usual.neighbours
+            )
+        return given
 
     # What a record may be, and what may be spent
 

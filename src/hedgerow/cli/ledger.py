@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from hedgerow.cli.desk import reading, session
+from hedgerow.cli.desk import first_ledger, reading, session
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import FAILED, AsJson, complain, facts, show, table, working
 from hedgerow.errors import InvalidInput, LedgerBroken
@@ -46,6 +46,16 @@ def show_(
             "caps": ledger.caps,
             "spending": spending.to_dict("records"),
             "head": str(ledger.head),
+            "blocks": [
+                {
+                    "block": name,
+                    "epsilon": each.budget.epsilon,
+                    "delta": each.budget.delta,
+                    "spent": each.spent,
+                    "total": each.budget.total,
+                }
+                for name, each in ledger.blocks.items()
+            ],
         }
         ledger.close()
     show(record, as_json, lambda screen: _shown(screen, record, days))
@@ -68,6 +78,12 @@ def _shown(screen: Console, record: dict[str, Any], days: float | None) -> None:
     ]
     title = "" if days is None else f"the last {days:g} days"
     screen.print(table(("who", "day", "charges", record["currency"], "of the budget"), rows, title))
+    if record["blocks"]:
+        blocks = [
+            (b["block"], b["epsilon"], b["delta"], b["spent"], f"{b['spent'] / b['total']:.1%}")
+            for b in record["blocks"]
+        ]
+        screen.print(table(("appended block", "ε", "δ", record["currency"], "of its budget"), blocks))
     if record["caps"]:
         caps = [(who, cap, f"{cap / record['total']:.2%}") for who, cap in record["caps"].items()]
         screen.print(table(("cap of", record["currency"], "of the budget"), caps))
@@ -161,7 +177,7 @@ def cap(
 ) -> None:
     """Set the most that somebody may spend. It may be set again."""
     with session(File(place)) as opened:
-        opened.ledger.cap(who, epsilon)  # type: ignore[attr-defined]
+        first_ledger(opened).cap(who, epsilon)
         currency = opened.budget.currency
     record = {"who": who, "epsilon": epsilon, "currency": currency}
     show(record, as_json, lambda screen: screen.print(f"{who} may spend up to ε = {epsilon:g}."))

@@ -1,4 +1,4 @@
-"""``init`` drafts the file, ``open`` opens the session: the two commands that may spend, each after saying what."""
+"""``init`` drafts the file, ``open`` opens the session, ``append`` adds rows to it: each may spend, after saying what."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from hedgerow.cli.desk import account, is_open, session, spent_line
+from hedgerow.cli.desk import account, first_ledger, is_open, require_open, session, spent_line
 from hedgerow.cli.environment import expanded, require_no_secret
 from hedgerow.cli.file import DEFAULT, File, Place, drafted, more
 from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, show, table, working
@@ -268,7 +268,7 @@ def open_(
     with session(file, who, seed, first=True) as opened:
         certificate = opened.certificate
         report = opened.report()
-        head = str(opened.ledger.head)  # type: ignore[attr-defined]
+        head = str(first_ledger(opened).head)
         record = {
             "opened": "now" if is_new else "before",
             **account(opened),
@@ -278,6 +278,48 @@ def open_(
             "head": head,
         }
     show(record, as_json, lambda screen: _opened(screen, record))
+
+
+def append(
+    source: Annotated[str, typer.Argument(help="The new rows alone: a CSV or Parquet file, or a database URL.")],
+    block: Annotated[str, typer.Option(help="What they are called.")],
+    table_name: Annotated[str | None, typer.Option("--table", help="The table, of a database.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="The block's ε; that of the table unless told.")] = None,
+    delta: Annotated[float | None, typer.Option(help="The block's δ; that of the table unless told.")] = None,
+    place: Place = DEFAULT,
+    yes: Yes = False,
+    as_json: AsJson = False,
+    seed: Seed = None,
+) -> None:
+    """Append new rows as a block with a budget of its own, and note it in the file. Nobody in them may be in another block."""
+    file = File(place)
+    require_open(file)
+    given = {"name": block, "source": source, "table": table_name, "epsilon": epsilon, "delta": delta}
+    written = {name: value for name, value in given.items() if value is not None}
+    appended, known = file.appended(written), [each["block"] for each in file.blocks]
+    if block in known:
+        raise InvalidInput(f"block must be a new name. Found {block!r}, which {file.path.name} has. Choose another.")
+    budget, reserve = appended.get("budget", file.budget), file.options.get("reserve", 0.05)
+    complain(
+        f"Appending reads {source} and spends up to {1 - reserve:.0%} of its own epsilon = {budget.epsilon:g}, delta = {budget.delta:g} "
+        "on a hypothesis of it, once and for good. Its rows must be of nobody who is in another block."
+    )
+    confirmed("Append it?", yes)
+    with session(file, seed=seed) as opened:
+        rows = opened.append(**appended).blocks[block].rows
+        record = {
+            "block": block,
+            "rows": rows,
+            "blocks": list(opened.blocks),
+            **account(opened),
+            "head": str(first_ledger(opened).head),
+        }
+    # after the ledger: without it there the same command goes on, and bills nothing twice
+    lines = [f"{name} = {json.dumps(value)}" for name, value in written.items()]
+    file.path.write_text(
+        "\n".join([file.path.read_text(encoding="utf-8").rstrip(), "", "[[blocks]]", *lines, ""]), encoding="utf-8"
+    )
+    show(record, as_json, lambda screen: screen.print(f"Appended {block!r}, {rows:,.0f} rows. {spent_line(record)}"))
 
 
 def _opened(screen: Console, record: dict[str, Any]) -> None:

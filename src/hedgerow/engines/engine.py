@@ -14,12 +14,42 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimises
 from hedgerow.engines.practical.certificate import Certificate
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
 from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import AnswersMarginals
 from hedgerow.questions.linear import AnswersLinear, Linear
+
+
+def require_sold(said: Estimate, within: float) -> None:
+    """Refuse a bar that nobody sells."""
+    bar = said.error
+    if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
+        found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
+        raise InvalidInput(
+            f"within must be at least the bar that the answer has, for this session sells no narrower one. Found {within:g}, where the "
+            f'bar is {found}. Ask without within, or open a session with profile="practical".'
+        )
+
+
+def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, float], within: float) -> float | None:
+    """What bar for both gives t/b one of ``within``, where the one is part of the other; None where what is known is enough.
+
+    Each is a value and its bar. Bars of e for both give t/b one of e(1 + t/b)/(b − e): what e is enough, for every t and b that are
+    possible.
+    """
+    (t, above), (b, below) = numerator, denominator
+    least = b - below
+    share = 1.0 if least <= 0 else min(1.0, (t + above) / least)
+    if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + 1e-9):
+        return None
+    if least <= 0:
+        raise BudgetExceeded(
+            "The records that a ratio is among must be known to exist before it is bought. "
+            f"Found {b:.4g} ± {below:.4g} of the rows. Ask for their count within less than that first."
+        )
+    return within * least / (1 + share + within)
 
 
 class AnswersForNothing:
@@ -40,13 +70,7 @@ class AnswersForNothing:
 
     def price(self, bound: Bound[Any], within: float) -> float:
         """Nothing is sold: 0 where the answer has such a bar anyway, and otherwise a refusal."""
-        bar = bound.ask(self.quoting(), within).error
-        if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
-            found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
-            raise InvalidInput(
-                f"within must be at least the bar that the answer has, for this session sells no narrower one. Found {within:g}, where the "
-                f'bar is {found}. Ask without within, or open a session with profile="practical".'
-            )
+        require_sold(bound.ask(self.quoting(), within), within)
         return 0.0
 
     def expect(self, queries: Sequence[Linear]) -> None:
@@ -73,6 +97,9 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
 
     def price(self, bound: Bound[Any], within: float) -> float:
         """What asking it with this ``within`` would cost now, in the budget's currency. Public, and nothing is charged."""
+
+    def quoting(self) -> Any:
+        """Who says, from public values alone, what an answer would be; its ``price``, where it has one, is what that would cost."""
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answers that consult nothing private, all at once; None where each may depend on the one before."""

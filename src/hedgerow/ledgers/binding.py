@@ -102,6 +102,19 @@ def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: s
         )
 
 
+def require_other(record: Mapping[str, Any], binding: Binding) -> None:
+    """Refuse rows that another block has: a person in two blocks loses the sum of what both promise.
+
+    It is told to who appends, the owner, who has both tables; and it finds whole tables only.
+    """
+    found = _fingerprint(_key(make=False), str(record.get("name")), binding.fingerprint())
+    if hmac.compare_digest(str(record.get("table")), found):
+        raise InvalidInput(
+            "The rows of a block must not be those of another. Found a table that a block of the ledger has already. Append new rows "
+            "alone; to ask again about these, go on with their block."
+        )
+
+
 def _shown(text: str | None) -> str:
     return "nothing" if text is None else text if len(text) <= 60 else text[:60] + "…"
 

@@ -29,7 +29,7 @@ import numpy as np
 from hedgerow.engines.wire import Account
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
 from hedgerow.ledgers import notes, replay, views
-from hedgerow.ledgers.binding import Binding, bound_record, digest, require_same, version_now
+from hedgerow.ledgers.binding import Binding, bound_record, digest, require_other, require_same, version_now
 from hedgerow.ledgers.chain import Head, Line, checked
 from hedgerow.ledgers.store import Moved, Store
 from hedgerow.ledgers.urls import store_at
@@ -66,26 +66,64 @@ class Durable(Ledger):
         *,
         binding: Binding | None = None,
         who: str = EVERYBODY,
+        block: tuple[str, int] | None = None,
     ) -> None:
-        """``earlier``: entries that a new ledger begins with."""
+        """``earlier``: entries that a new ledger begins with. ``block``: the name and place of one that is appended to the store's first."""
         super().__init__(budget, slack)  # refuses, before anything is written, what is no budget
         self._store, self._who = store, _name("who", who)
-        self._is_open = binding is None
+        self._is_open, self._block = binding is None, 0
         store.create()
         with store.turn():
             store.make_room()
-            if store.head().number == 0:
+            if block is not None:
+                self._block = self._placed(*block, budget, binding)
+            elif store.head().number == 0:
                 self._begin(budget, slack, earlier, binding)
             self._require_account(budget, slack, binding)
             self._take_up(budget, slack)
 
+    def _placed(self, name: str, place: int, budget: Budget, binding: Binding | None) -> int:
+        """The block's number, which is its place. A new one is written down, once: whoever appends it again finds it."""
+        assert binding is not None
+        lines = list(self._store.lines(kinds=(replay.BLOCK,)))
+        names = [str(json.loads(line.body)["block"]) for line in lines]
+        due = names[place - 1] if place <= len(names) else None
+        if place > len(names) + 1 or (due or name) != name or name in names[: place - 1]:
+            raise InvalidInput(
+                f"Blocks must be appended once, in the order of the ledger. Found {name!r}, where "
+                f"{'a new one' if due is None else repr(due)} is next. Append those that it has, and then new ones."
+            )
+        if due is None:
+            for earlier in range(place):
+                require_other(account_of(self._store, earlier)[0]["table"], binding)
+            said = self._account(budget, 0.0, binding, block=_name("block", name))
+            self._store.append([(now(), EVERYBODY, replay.BLOCK, said)], after=self._store.head())
+        return place
+
+    def of_block(self, name: str, place: int, budget: Budget, binding: Callable[[], Any]) -> Durable:
+        with self.exclusively():
+            made = Durable(self._store, budget, binding=binding(), who=self._who, block=(name, place))
+            made.share_turn(self)
+            self._catch_up()
+            return made
+
+    @property
+    def blocks(self) -> Sequence[str]:  # type: ignore[override]
+        return tuple(self._blocks)
+
+    def _of(self, line: Line) -> str:
+        """The kind of a line of this block, or of all; nothing of another's."""
+        kind, block = replay.kind_and_block(line.kind)
+        return kind if block == self._block or kind in (replay.CAP, replay.BLOCK) else ""
+
     def _take_up(self, budget: Budget, slack: float) -> None:
         """All there is in the store, from its last snapshot on."""
-        loaded = _Loaded(self._store, budget)
+        loaded = _Loaded(self._store, budget, self._block)
         super().__init__(budget, slack, loaded.entries, standing=loaded.standing, book=loaded.book)
         self._book, self._changed, self._state = loaded.book, loaded.changed, loaded.state
         self._head, self._by, self._caps, self._known = loaded.head, loaded.by, loaded.caps, loaded.known
         self._incomplete, self._charges, self._kept_at = loaded.incomplete, len(loaded.book), loaded.kept_at
+        self._blocks = loaded.blocks
         self._fresh: list[tuple[Any, Any]] = []
         self._fresh_cells = 0
         self._questions: list[Bill] = []
@@ -98,14 +136,7 @@ class Durable(Ledger):
     # Opening
 
     def _begin(self, budget: Budget, slack: float, earlier: Sequence[Entry], binding: Binding | None) -> None:
-        said = [
-            replay.body(
-                account=inner(Account(budget, slack)),
-                table=None if binding is None else bound_record(binding),
-                options=None if binding is None else dict(binding.options),
-                version=version_now(),
-            )
-        ]
+        said = [self._account(budget, slack, binding)]
         kinds = [replay.ACCOUNT]
         for entry in earlier:
             said.append(replay.written_charge(views.without_releases(entry)))
@@ -117,9 +148,18 @@ class Durable(Ledger):
             [(now(), EVERYBODY, kind, body) for kind, body in zip(kinds, said, strict=True)], after=Head()
         )
 
+    def _account(self, budget: Budget, slack: float, binding: Binding | None, **more: str) -> str:
+        return replay.body(
+            account=inner(Account(budget, slack)),
+            table=None if binding is None else bound_record(binding),
+            options=None if binding is None else dict(binding.options),
+            version=version_now(),
+            **more,
+        )
+
     def _require_account(self, budget: Budget, slack: float, binding: Binding | None) -> None:
         """Refuse another account, declaration, version or table than the ledger was made for."""
-        record, wrote = account_of(self._store)
+        record, wrote = account_of(self._store, self._block)
         account = thing("account", record["account"], Account)
         if account.budget != budget:
             raise InvalidInput(
@@ -189,14 +229,21 @@ class Durable(Ledger):
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
     ) -> Receipt:
         with self.exclusively(), self._at_turn():
-            self._catch_up()
-            if self._news and self._can_learn:
-                raise Behind
+            self._learn_first()
             self._is_charging = True
             try:
                 return super().charge(*planned, why=why, about=about, keep=keep)
             finally:
                 self._is_charging = False
+
+    def look(self) -> None:
+        with self.exclusively(), self._at_turn():
+            self._learn_first()
+
+    def _learn_first(self) -> None:
+        self._catch_up()
+        if self._news and self._can_learn:
+            raise Behind
 
     def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], T]) -> T:
         self._can_learn = True
@@ -243,21 +290,25 @@ class Durable(Ledger):
             self._head = line.head
 
     def _heard(self, line: Line) -> None:
-        """What another process wrote."""
-        if line.kind == replay.CHARGE:
+        """What another process wrote, or another block's ledger."""
+        kind = self._of(line)
+        if kind == replay.CHARGE:
             entry = replay.read_charge(line, self._charges)
             self.take_in(entry)
             self._charges += 1
             self._by[line.who] = self._by.get(line.who, Fraction(0)) + self._cost(entry)
-        elif line.kind == replay.RELEASE:
+        elif kind == replay.RELEASE:
             number = replay.released_number(line)
             entry = replay.with_release(self._incomplete.get(number) or self._book[number], line)
             self.take_in(entry)
-        elif line.kind == replay.ANSWERS:
+        elif kind == replay.ANSWERS:
             self._known.update(dict.fromkeys(notes.names_in(line.body), line.number))
             return
-        elif line.kind == replay.CAP:
-            self._caps.update(cap_in(line))
+        elif kind == replay.CAP:
+            self._caps.update(cap_in(line, self.budget))
+            return
+        elif kind == replay.BLOCK:
+            self._blocks.append(str(json.loads(line.body)["block"]))
             return
         else:
             return
@@ -291,9 +342,10 @@ class Durable(Ledger):
     def _write(self, kind: str, body: str, *, alone: bool = False, snapshot: str | None = None) -> None:
         """One more line, and before it the answers that were given so far. ``alone``: refused where another charge came between."""
         while True:
-            said = [(now(), self.who, kind, body)]
+            own = kind if kind == replay.CAP else replay.of_block(kind, self._block)
+            said = [(now(), self.who, own, body)]
             if self._fresh:
-                said.insert(0, (now(), self.who, replay.ANSWERS, notes.written(self._fresh)))
+                said.insert(0, (now(), self.who, self._answers_kind, notes.written(self._fresh)))
             try:
                 self._head = self._store.append(said, self._head, snapshot)
                 self._are_written()
@@ -317,6 +369,10 @@ class Durable(Ledger):
             )
 
     # Answers
+
+    @property
+    def _answers_kind(self) -> str:
+        return replay.of_block(replay.ANSWERS, self._block)
 
     def note(self, question: Any, answer: Any) -> None:
         with self.exclusively():
@@ -350,7 +406,7 @@ class Durable(Ledger):
                 self._require_whole()
             if self._is_broken:  # they can be had again
                 return
-            said = (now(), self.who, replay.ANSWERS, notes.written(self._fresh))
+            said = (now(), self.who, self._answers_kind, notes.written(self._fresh))
             quick = None if durable else self._store.append_quickly(said, self._head)
             head = quick or self._store.append([said], durable=durable)
             self._are_written()
@@ -375,7 +431,7 @@ class Durable(Ledger):
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """All there are, of every process."""
         universe = universe_of(self._store)
-        lines = self._store.lines(kinds=(replay.ANSWERS,))
+        lines = self._store.lines(kinds=(self._answers_kind,))
         found = (
             []
             if universe is None
@@ -388,6 +444,7 @@ class Durable(Ledger):
     def cap(self, who: str, epsilon: float) -> None:
         """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again.
 
+        Where there are several blocks it holds in each: nobody is in two of them.
         A session of ``who="heart/ana"`` is under the cap of the project ``"heart"``, which all of its analysts share, and under its own.
         """
         amount = dataclasses.replace(self.budget, epsilon=epsilon).total
@@ -434,7 +491,7 @@ class Durable(Ledger):
 
     def spending(self, days: float | None = None) -> pd.DataFrame:
         """Who charged how much on which day (UTC), in the budget's currency; of the last ``days`` only, if given."""
-        return views.spending(self._store, self.budget, days)
+        return views.spending(self._store, self.budget, days, self._block)
 
     # Checks
 
@@ -491,12 +548,18 @@ class Durable(Ledger):
 class _Loaded:
     """What a ledger was when it was left: from its last snapshot, and all lines since."""
 
-    def __init__(self, store: Store, budget: Budget) -> None:
+    def __init__(self, store: Store, budget: Budget, block: int = 0) -> None:
+        def own(kind: str) -> str:
+            return replay.of_block(kind, block)
+
         self.by: dict[str, Fraction] = {}
         self.incomplete: dict[int, Entry] = {}
         self.standing, self.state, self.head, older = Standing(), None, Head(), 0
-        kept = store.snapshot()
-        head, record = (Head(), None) if kept is None else _snapshot(store, *kept)
+        head, record = _snapshot(store, own(replay.SNAPSHOT))
+        appended = list(store.lines(kinds=(replay.BLOCK,)))
+        self.blocks = [str(json.loads(line.body)["block"]) for line in appended]
+        if block:
+            self.head = appended[block - 1].head  # nothing before it is about this block
         if record is not None and record["version"] == version_now():  # another may know things otherwise
             self.head, self.state, older = head, record["state"], record["entries"]
             counts = {thing("event", event, Event): count for event, count in record["counts"]}
@@ -512,18 +575,18 @@ class _Loaded:
         self.kept_at = older
         self.book = replay.Book(
             older,
-            lambda: replay.entries_in(store.lines(kinds=(replay.CHARGE, replay.RELEASE))),
+            lambda: replay.entries_in(store.lines(kinds=(own(replay.CHARGE), own(replay.RELEASE)))),
             dict(self.incomplete),
         )
         since: dict[int, Entry] = {}
         charges = older
         for line in lines:
-            if line.kind == replay.CHARGE:
+            if line.kind == own(replay.CHARGE):
                 entry = replay.read_charge(line, charges)
                 charges += 1
                 cost = sum((Fraction(budget.cost(event)) for event in entry.events), Fraction(0))
                 self.by[line.who] = self.by.get(line.who, Fraction(0)) + cost
-            elif line.kind == replay.RELEASE:
+            elif line.kind == own(replay.RELEASE):
                 number = replay.released_number(line)
                 entry = replay.with_release(since[number] if number in since else self.book[number], line)
             else:
@@ -538,27 +601,32 @@ class _Loaded:
         self.changed = tuple(entry for number, entry in sorted(since.items()) if number < older)
         self.entries = [entry for number, entry in sorted(since.items()) if number >= older]
         self.head = lines[-1].head if lines else self.head
-        early = [] if upto == 0 else store.lines(kinds=(replay.ANSWERS, replay.CAP), upto=upto)
+        early = [] if upto == 0 else store.lines(kinds=(own(replay.ANSWERS), replay.CAP), upto=upto)
         self.known: dict[str, int] = {}  # the line of each answer, which is read when it is asked for
         self.caps: dict[str, float] = {}
         for line in (*early, *lines):
-            if line.kind == replay.ANSWERS:
+            if line.kind == own(replay.ANSWERS):
                 self.known.update(dict.fromkeys(notes.names_in(line.body), line.number))
             elif line.kind == replay.CAP:
-                self.caps.update(cap_in(line))
+                self.caps.update(cap_in(line, budget))
 
 
-def _snapshot(store: Store, number: int, text: str) -> tuple[Head, dict[str, Any]]:
-    """A snapshot, if it is the one whose hash is in the chain, at its place."""
-    near = list(store.lines(after=max(0, number - 2), upto=number))
-    if len(near) == 2:
-        *_, line = near[0], *checked(near[1:], near[0].head)
-        if line.kind == replay.SNAPSHOT and json.loads(line.body)["sha256"] == digest(text):
-            return line.head, json.loads(text)
-    raise LedgerBroken(
-        f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy; without "
-        "its snapshots it is read from its first line."
-    )
+def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
+    """The last snapshot of this kind, if it is the one whose hash is in the chain, at its place; nothing where there is none."""
+    found: tuple[Head, dict[str, Any] | None] = Head(), None
+    for number, kind in store.snapshots():
+        if replay.kind_and_block(kind)[0] == replay.SNAPSHOT and kind != own:
+            continue  # another block's
+        text = store.snapshot(number)
+        near = list(store.lines(after=max(0, number - 2), upto=number))
+        *_, line = [None] if len(near) < 2 else [near[0], *checked(near[1:], near[0].head)]
+        if line is None or line.kind != own or json.loads(line.body)["sha256"] != digest(text):
+            raise LedgerBroken(
+                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy; without "
+                "its snapshots it is read from its first line."
+            )
+        found = line.head, json.loads(text)
+    return found
 
 
 def now() -> int:
@@ -566,25 +634,29 @@ def now() -> int:
     return time.time_ns() // 1000
 
 
-def cap_in(line: Line) -> dict[str, float]:
+def cap_in(line: Line, budget: Budget) -> dict[str, float]:
+    """Who may spend how much of such a budget: the cap is an ε, and a block's budget its own."""
     record = json.loads(line.body)
-    return {str(record["who"]): float(record["amount"])}
+    capped = dataclasses.replace(budget, epsilon=min(float(record["epsilon"]), budget.epsilon))
+    return {str(record["who"]): capped.total}
 
 
-def account_of(store: Store) -> tuple[dict[str, Any], str]:
-    """The first line, and the version that the owner has accepted last."""
+def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:
+    """The first line, or that of a block that was appended, and the version that the owner has accepted last."""
     line = next(iter(store.lines(upto=1)), None)
     if line is None or line.kind != replay.ACCOUNT:
         raise LedgerBroken(
             "A ledger must begin with its account. Found something else. Restore the ledger from a copy."
         )
     next(checked([line], Head()))
+    if block:
+        line = list(store.lines(kinds=(replay.BLOCK,)))[block - 1]
     record = json.loads(line.body)
     if record["v"] != replay.FORMAT:
         raise InvalidInput(
             f"The format of a ledger must be {replay.FORMAT}. Found {record['v']!r}. Read it with the version that wrote it."
         )
-    accepted = [json.loads(line.body)["version"] for line in store.lines(kinds=(replay.ACCEPTED,))]
+    accepted = [json.loads(line.body)["version"] for line in store.lines(kinds=(replay.ACCEPTED,), after=line.number)]
     return record, str((accepted or [record["version"]])[-1])
 
 

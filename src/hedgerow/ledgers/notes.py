@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow.engines.wire import bound_question, question_of
+from hedgerow.privacy.accounts import OfBlocks
 from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import Query
 from hedgerow.questions.linear import Linear
@@ -26,8 +27,11 @@ Note = dict[str, Any]
 _NAMES = re.compile('"name":"([0-9a-f]{32})","question":')
 
 
-def name_of(bound: Bound[Any]) -> str | None:
+def name_of(bound: Bound[Any] | OfBlocks) -> str | None:
     """The same for the same question, in any process; None for one that has no form, and is answered anew."""
+    if isinstance(bound, OfBlocks):
+        of_one = name_of(bound.question)
+        return None if of_one is None else _digest(json.dumps([*bound.blocks, of_one]))
     if isinstance(bound, Linear):
         meaning = repr(bound.key)  # names, truths and bytes
     else:
@@ -35,16 +39,21 @@ def name_of(bound: Bound[Any]) -> str | None:
         if asked is None:
             return None
         meaning = dumps(asked[0]) + ("" if asked[1] == "values" else asked[1])
+    return _digest(meaning)
+
+
+def _digest(meaning: str) -> str:
     return hashlib.blake2b(meaning.encode(), digest_size=16).hexdigest()
 
 
-def written(notes: Iterable[tuple[Bound[Any], Estimate]]) -> str:
+def written(notes: Iterable[tuple[Bound[Any] | OfBlocks, Estimate]]) -> str:
     """The body of a line with these answers."""
     return '{"answers":[' + ",".join(filter(None, (_written(*note) for note in notes))) + '],"v":1}'
 
 
-def _written(bound: Bound[Any], estimate: Estimate) -> str:
-    name, found = name_of(bound), question_of(bound)
+def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
+    asked_of = bound.question if isinstance(bound, OfBlocks) else bound
+    name, found = name_of(bound), question_of(asked_of)
     if name is None or found is None:
         return ""
     question, resolution = found
@@ -53,6 +62,7 @@ def _written(bound: Bound[Any], estimate: Estimate) -> str:
     else:
         asked = json.dumps(inner(question), separators=(",", ":"))
     at = "" if resolution == "values" else f',"resolution":"{resolution}"'
+    at += f',"blocks":{json.dumps(bound.blocks)}' if isinstance(bound, OfBlocks) else ""
     return f'{{"estimate":{_estimate(estimate)},"name":"{name}","question":{asked}{at}}}'
 
 
@@ -97,6 +107,7 @@ def estimate_in(note: Note) -> Estimate:
     return thing("estimate", note["estimate"], Estimate)
 
 
-def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any], Estimate]:
+def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any] | OfBlocks, Estimate]:
     question: Linear | Query = thing("question", note["question"], (Linear, Query))
-    return bound_question(question, universe, note.get("resolution", "values")), estimate_in(note)
+    bound = bound_question(question, universe, note.get("resolution", "values"))
+    return OfBlocks(tuple(note["blocks"]), bound) if "blocks" in note else bound, estimate_in(note)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -25,15 +26,24 @@ if TYPE_CHECKING:
 class Reading:
     """What ``read`` gives: each question is to the store as it is then."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, block: int = 0) -> None:
+        """``block``: of the first, whose ledger it is, or of one that was appended."""
+        self._store, self._block = store, block
         if not store.exists():
             raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
-        account = thing("account", account_of(store)[0]["account"], Account)
+        account = thing("account", account_of(store, block)[0]["account"], Account)
         self.budget: Budget = account.budget
 
+    @property
+    def blocks(self) -> dict[str, Reading]:
+        """Each block that was appended, by its name: its budget, entries and spending."""
+        lines = self._store.lines(kinds=(replay.BLOCK,))
+        names = [str(json.loads(line.body)["block"]) for line in lines]
+        return {name: Reading(self._store, i + 1) for i, name in enumerate(names)}
+
     def entries(self) -> Sequence[Entry]:
-        return tuple(replay.entries_in(self._store.lines(kinds=(replay.CHARGE, replay.RELEASE))))
+        kinds = [replay.of_block(kind, self._block) for kind in (replay.CHARGE, replay.RELEASE)]
+        return tuple(replay.entries_in(self._store.lines(kinds=kinds)))
 
     @property
     def spent(self) -> float:
@@ -46,12 +56,12 @@ class Reading:
         """Of each who has one, in the budget's currency."""
         found: dict[str, float] = {}
         for line in self._store.lines(kinds=(replay.CAP,)):
-            found.update(cap_in(line))
+            found.update(cap_in(line, self.budget))
         return found
 
     def spending(self, days: float | None = None) -> pd.DataFrame:
         """Who charged how much on which day (UTC)."""
-        return views.spending(self._store, self.budget, days)
+        return views.spending(self._store, self.budget, days, self._block)
 
     @property
     def head(self) -> Head:

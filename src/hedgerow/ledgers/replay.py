@@ -17,10 +17,20 @@ from hedgerow.questions.wire import dumps, loads
 from hedgerow.questions.wire_values import read_value, write_value
 
 FORMAT = 1
-ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED = (
-    "account", "charge", "release", "answers", "cap", "snapshot", "version",
+ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED, BLOCK = (
+    "account", "charge", "release", "answers", "cap", "snapshot", "version", "block",
 )  # fmt: skip
-"""The kinds of lines."""
+"""The kinds of lines. A block that was appended has an account of its own, ``block``, and its lines say whose they are."""
+
+
+def of_block(kind: str, block: int) -> str:
+    """The kind of such a line of a block; of the first, which is number 0, as in a ledger without others."""
+    return f"{kind}:{block}" if block else kind
+
+
+def kind_and_block(kind: str) -> tuple[str, int]:
+    name, _, block = kind.partition(":")
+    return name, int(block or 0)
 
 
 def body(**fields: Any) -> str:
@@ -65,12 +75,13 @@ def with_release(entry: Entry, line: Line) -> Entry:
 
 
 def entries_in(lines: Iterable[Line]) -> list[Entry]:
-    """All entries, from all lines of charges and releases."""
+    """All entries, from all lines of charges and releases of one block."""
     found: list[Entry] = []
     for line in lines:
-        if line.kind == CHARGE:
+        kind, _ = kind_and_block(line.kind)
+        if kind == CHARGE:
             found.append(read_charge(line, len(found)))
-        elif line.kind == RELEASE:
+        elif kind == RELEASE:
             number = released_number(line)
             found[number] = with_release(found[number], line)
     return found

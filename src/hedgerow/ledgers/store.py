@@ -187,8 +187,9 @@ class Store(ABC):
                 rows.append(tuple(getattr(line, name) for name in Line.__slots__))
                 head = line.head
             connection.exec_driver_sql(f"{INSERT} VALUES ({', '.join([self.mark] * 6)})", rows)
-            if snapshot is not None:  # the last one is all that is needed
-                connection.execute(self.sa.delete(self._snapshots))
+            if snapshot is not None:  # the last one of its kind is all that is needed
+                of_kind = self.sa.select(self._lines.c.number).where(self._lines.c.kind == said[-1][2])
+                connection.execute(self.sa.delete(self._snapshots).where(self._snapshots.c.number.in_(of_kind)))
                 connection.execute(self.sa.insert(self._snapshots), {"number": head.number, "body": snapshot})
             connection.commit()
             return head
@@ -203,12 +204,18 @@ class Store(ABC):
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         """Whether the row was inserted, which it is if the last line has this number."""
 
-    def snapshot(self) -> tuple[int, str] | None:
-        """The last one, with the number of the line that has its hash."""
-        table = self._snapshots.c
-        query = self.sa.select(table.number, table.body).order_by(table.number.desc()).limit(1)
-        found = self._tried("read", lambda: self._rows(query))
-        return (found[0][0], found[0][1]) if found else None
+    def snapshots(self) -> list[tuple[int, str]]:
+        """All there are: the number of the line that has its hash, and that line's kind; nothing, where there is no such line."""
+        lines, kept = self._lines.c, self._snapshots.c
+        beside = self._snapshots.outerjoin(self._lines, kept.number == lines.number)
+        query = self.sa.select(kept.number, lines.kind).select_from(beside).order_by(kept.number)
+        return [(number, kind or "") for number, kind in self._tried("read", lambda: self._rows(query))]
+
+    def snapshot(self, number: int) -> str:
+        """What the one of a line says."""
+        query = self.sa.select(self._snapshots.c.body).where(self._snapshots.c.number == number)
+        found: str = self._tried("read", lambda: self._rows(query))[0][0]
+        return found
 
     def _rows(self, query: Any) -> list[Any]:
         with self.engine.connect() as connection:

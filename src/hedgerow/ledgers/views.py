@@ -33,22 +33,23 @@ def releases_of(entry: Entry) -> list[Entry]:
 def verified(store: Store, head: Head | str | None = None) -> Head:
     """Every line follows from those before it, entries are in order, and the snapshot is that of its line."""
     wanted = Head.of(head) if isinstance(head, str) else head
-    last, snapshots, charges = Head(), {}, 0
+    last, snapshots, charges = Head(), {}, dict[int, int]()
     seen = wanted is None or wanted.number == 0
     for line in checked(store.lines(), last):
         last = line.head
         if line.number == 1 and line.kind != replay.ACCOUNT:
             raise LedgerBroken("A ledger must begin with its account. Found something else. Restore it from a copy.")
-        if line.kind == replay.CHARGE:
-            charges += _is_charge(line, charges)
-        elif line.kind == replay.SNAPSHOT:
+        kind, block = replay.kind_and_block(line.kind)
+        if kind == replay.CHARGE:
+            charges[block] = charges.get(block, 0) + _is_charge(line, charges.get(block, 0))
+        elif kind == replay.SNAPSHOT:
             snapshots[line.number] = json.loads(line.body)["sha256"]
         seen = seen or (wanted is not None and (line.number, line.hash) == (wanted.number, wanted.hash))
-    kept = store.snapshot()
-    if kept is not None and snapshots.get(kept[0]) != digest(kept[1]):
-        raise LedgerBroken(
-            f"The snapshot at line {kept[0]} must be the one that was taken there. Found another. Restore the ledger from a copy."
-        )
+    for number, _ in store.snapshots():
+        if snapshots.get(number) != digest(store.snapshot(number)):
+            raise LedgerBroken(
+                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy."
+            )
     if not seen:
         raise LedgerBroken(
             f"The ledger must still have line {wanted.number if wanted else 0} as it was. Found {last.number} lines, without it: lines were cut "
@@ -76,12 +77,12 @@ def imported(lines: Iterator[str]) -> Iterator[Line]:
     return checked((Line(**json.loads(line)) for line in lines), Head())
 
 
-def spending(store: Store, budget: Budget, days: float | None) -> pd.DataFrame:
+def spending(store: Store, budget: Budget, days: float | None, block: int = 0) -> pd.DataFrame:
     import pandas as pd
 
     since = None if days is None else datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)
     rows = []
-    for line in store.lines(kinds=(replay.CHARGE,)):
+    for line in store.lines(kinds=(replay.of_block(replay.CHARGE, block),)):
         when = datetime.datetime.fromtimestamp(line.time / 1e6, datetime.UTC)
         if since is None or when >= since:
             rows.append((line.who, when.date(), float(json.loads(line.body)["cost"])))

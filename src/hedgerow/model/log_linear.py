@@ -178,23 +178,31 @@ class Local:
 
 
 def minimise(
-    model: LogLinear | Local, targets: Sequence[Target], rows: float, *, steps: int, tolerance: float
+    model: LogLinear | Local,
+    targets: Sequence[Target],
+    rows: float,
+    *,
+    steps: int,
+    tolerance: float,
+    origin: Array | None = None,
 ) -> float:
     """Fit ``model.theta`` in place, from where it is, until the decrement ⟨g, P g⟩ is below the tolerance (in nats).
 
-    Returns the objective.
+    ``origin``: the parameters that the ridge draws to, where not to 0: those of a distribution that is believed before anything
+    is measured. Returns the objective.
     """
     y = np.concatenate([t.counts.ravel() for t in targets])
     a = np.concatenate([np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets])
 
     def objective(x: Array) -> tuple[float, Array, Array]:
         log_partition, means = model.evaluate(x)
-        return rows * log_partition - float(x @ y) + 0.5 * float((a * x) @ x), rows * means - y + a * x, means
+        d = x if origin is None else x - origin
+        return rows * log_partition - float(x @ y) + 0.5 * float((a * d) @ d), rows * means - y + a * d, means
 
     x = model.theta
     value, gradient, means = objective(x)
     if not math.isfinite(value):  # a warm start from another scale of n may overflow; uniform never does
-        x = np.zeros_like(x)
+        x = np.zeros_like(x) if origin is None else origin.copy()
         value, gradient, means = objective(x)
     pairs: list[tuple[Array, Array, float]] = []
     for _ in range(steps):

@@ -192,7 +192,8 @@ class Ledger(OneOnly, ABC):
         self._entries: MutableSequence[Entry] = [] if book is None else book
         self._counts: dict[Event, int] = dict(so_far.counts)
         self._first = len(self._entries)  # the first entry of an opening
-        self._turn, self._charging = _Turn(), threading.Lock()
+        self._turn = getattr(self, "_turn", None) or _Turn()  # one that is read anew keeps its threads in order
+        self._charging = threading.Lock()
         self._bills: list[tuple[Bill, Any]] = []
         self._answers = list(answers)
         self._recalled = {question.key: answer for question, answer in answers}
@@ -250,6 +251,25 @@ class Ledger(OneOnly, ABC):
         draws and remembers. It may be nested.
         """
         return self._turn
+
+    # Blocks of rows that are appended: each has an account of its own (docs/proofs/blocks.md).
+
+    blocks: Sequence[str] = ()
+    """The names of the blocks that were appended, in order, as far as a ledger knows of them."""
+
+    def of_block(self, name: str, place: int, budget: Budget, binding: Callable[[], Any]) -> Ledger:
+        """The account of another block of rows, the ``place``-th that is appended, made or taken up.
+
+        ``binding``: what a ledger that lasts knows its table by.
+        """
+        return Accountant(budget)
+
+    def look(self) -> None:
+        """Find out now, and not at the next charge, what other processes have charged: before a charge that must come to something."""
+
+    def share_turn(self, other: Ledger) -> None:
+        """From now on threads take turns in both as in one."""
+        self._turn = other._turn
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:

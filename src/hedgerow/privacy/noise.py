@@ -28,7 +28,7 @@ import os
 import sys
 import threading
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from typing import Any, cast, overload
 
@@ -90,6 +90,21 @@ class Noise:
         """`value`, rounded to the grid of the receipt's next event, plus its noise: independent in every cell."""
         event: events.Laplace | events.Gaussian = self._redeemed(receipt, events.Laplace, events.Gaussian)
         return receipt.released(lambda: self._noisy(value, event), self.private)
+
+    def add_for_all(self, value: float, receipts: Sequence[Receipt]) -> float:
+        """``add``, where the value is about the rows of several accounts: drawn once, and written down in all of them.
+
+        Each has paid for the same event in full. Refused, before anything is drawn, where one has paid for another.
+        """
+        if any(receipt.events != receipts[0].events for receipt in receipts):
+            raise errors.InvalidInput(
+                "Receipts for one draw must be for one event. Found another. Charge each account for what is drawn."
+            )
+        drawn = self.add(value, receipts[0])
+        for receipt in receipts[1:]:
+            self._redeemed(receipt, events.Laplace, events.Gaussian)
+            receipt.released(lambda: drawn, self.private)
+        return drawn
 
     def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
         self._require_home()

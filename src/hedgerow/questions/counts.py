@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow._checks import number, whole
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Cover, isnt
@@ -43,6 +44,10 @@ class Query:
 
     def __invert__(self) -> Query:
         return Not(self)
+
+    def over_time(self, *, span: int = 32, share: float = 0.01) -> OverTime:
+        """How many rows there were in each block, and in all up to it: see ``OverTime``."""
+        return OverTime(self, span, share)
 
     def __bool__(self) -> bool:
         raise InvalidInput(
@@ -196,6 +201,49 @@ class Parity(Query):
         return f"parity({', '.join(map(repr, self.attributes))})"
 
 
+class OverTime(Query):
+    """A count of a session's blocks as they came: of each, and of all up to it, in rows (docs/blocks.md).
+
+    ``span``: of how many blocks a tree of sums is, a power of two: noise grows slowly within it, and with the root of the number of
+    trees after it. ``share``: the most that it costs a block, of its budget, however many come after.
+    """
+
+    def __init__(self, counted: Query, span: int, share: float) -> None:
+        require_boolean(counted)
+        size = whole("span", span)
+        if size & (size - 1) or size > 2**20:
+            raise InvalidInput(
+                f"span must be a power of two, at most 2^20. Found {span!r}. Use 32, or about as many blocks as will come."
+            )
+        if not 0 < number(share) <= 1:
+            raise InvalidInput(
+                f"share must be above 0 and at most 1. Found {share!r}. Give a part of the budget, such as 0.01."
+            )
+        self.counted, self.span, self.share = counted, size, number(share)
+
+    def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
+        raise InvalidInput(
+            "A count over time must be asked alone, of a session of blocks. Found it among other questions. "
+            "Use session.ask(hr.count(…).over_time())."
+        )
+
+    def counts(self, universe: Universe, resolution: Resolution) -> Linear:
+        """What is counted in every block."""
+        found = bound(self.counted, universe, resolution)
+        if not isinstance(found, Linear) or not found.is_count:
+            raise InvalidInput(
+                f"A count over time must count rows, by whole bins. Found {self.counted!r}, which does not. "
+                'Ask with resolution="bins", or about whole bins.'
+            )
+        return found
+
+    def _identity(self) -> Any:
+        return ("over time", self.counted._identity(), self.span, self.share)
+
+    def __repr__(self) -> str:
+        return f"{self.counted!r}.over_time(span={self.span}, share={self.share:g})"
+
+
 class AnswersMarginals(Protocol):
     """Whoever answers whole tables."""
 
@@ -313,7 +361,7 @@ def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
     return Weighted(names, np.array(weights, dtype=float))
 
 
-QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal}
+QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal, OverTime}
 """All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
 
 

@@ -3,6 +3,7 @@
     count(smoker=True, age=(40, 65))
     mean("age", where=count(sex="F") & ~count(age=(None, 30)))
     group_by("sex").median("age")
+    count(smoker=True).over_time()
 
 Only calls of the functions listed here are understood, with literals, ``&``, ``|`` and ``~``: what else Python can say is refused
 with its place. ``hr.`` before a name may be left out.
@@ -149,6 +150,8 @@ class _Reader:
             if isinstance(groups, Groups):
                 method: Callable[..., Any] = getattr(groups, node.attr)
                 return method
+        if isinstance(node, ast.Attribute) and node.attr == "over_time":
+            return self._query(node.value).over_time
         found: Callable[..., Any] | None = self._names.get(_dotted(node))
         if not callable(found):
             known = ", ".join(name for name, thing in self._names.items() if callable(thing))

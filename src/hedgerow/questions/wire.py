@@ -35,7 +35,7 @@ import numpy as np
 
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range, isnt
-from hedgerow.questions.counts import Combined, Count, Marginal, Not, Parity, Query, Weighted, linear
+from hedgerow.questions.counts import Combined, Count, Marginal, Not, OverTime, Parity, Query, Weighted, linear
 from hedgerow.questions.counts import marginal as make_marginal
 from hedgerow.questions.counts import parity as make_parity
 from hedgerow.questions.dates import Dates
@@ -353,6 +353,18 @@ register(
     Ratio,
     lambda query: {"above": inner(query.above), "below": inner(query.below)},
     lambda above, below: ratio(thing("above", above, Query), thing("below", below, Query)),  # type: ignore[arg-type, return-value]
+)
+register(
+    "over_time",
+    OverTime,
+    lambda query: {
+        "counted": inner(query.counted),
+        "span": write_whole("span", query.span),
+        "share": write_number("share", query.share),
+    },
+    lambda counted, span, share: OverTime(
+        thing("counted", counted, Query), read_whole("span", span), read_number("share", share)
+    ),
 )
 for name, statistic in STATISTICS.items():
     register_dataclass(statistic, name)  # the function that makes it

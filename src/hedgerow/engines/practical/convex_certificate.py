@@ -25,7 +25,7 @@ from hedgerow.convex.losses.families import Huber, Squared
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.excess import SHARES, Excess, excess_of, in_rows, per_row
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical.certificate import quantile
+from hedgerow.engines.practical.certifying import quantile
 from hedgerow.engines.practical.excess_bounds import free_answer, trivial_bound
 from hedgerow.engines.practical.knowledge import Knowledge
 from hedgerow.errors import BudgetExceeded

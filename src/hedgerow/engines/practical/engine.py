@@ -22,13 +22,15 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
+from hedgerow.engines.engine import bar_for_ratio
 from hedgerow.engines.practical.ahead import Ahead, is_countable
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
-from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified, certified
+from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified
+from hedgerow.engines.practical.certifying import certified
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
-from hedgerow.engines.practical.knowledge import Knowledge, Learned
+from hedgerow.engines.practical.knowledge import Knowledge, Learned, Prior
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.merging import measured as merging_of
 from hedgerow.engines.practical.prefit import MODEL_CELLS, Prefit
@@ -66,11 +68,13 @@ class Practical:
         losses: CertifiedLosses | None = None,
         state: Json = None,
         opened: Json = None,
+        next_prior: Prior | None = None,
     ) -> None:
-        """``state``: what it knew. ``opened``: what that says of the opening."""
+        """``state``: what it knew. ``opened``: what that says of the opening. ``next_prior``: what that came to, for a block that
+        is appended."""
         self.ledger, self.guard, self._data = ledger, guard, data
         self._n_is_public = ledger.budget.neighbours == "replace"
-        self.knowledge, self._opened = knowledge, opened
+        self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
         self._purchases = Purchases(data, ledger, noise, self.knowledge)
         self._watch = None if guard is None else Watch(guard, ledger, noise)
         if state is not None and self._watch is not None:
@@ -151,9 +155,12 @@ class Practical:
     @one_at_a_time
     def price(self, bound: Bound[Any], within: float) -> float:
         """What asking it with this ``within`` would cost, in the budget's currency: public, and nothing is charged."""
-        quote = Quote(self)
+        quote = self.quoting()
         bound.ask(quote, within)
         return quote.price
+
+    def quoting(self) -> Quote:
+        return Quote(self)
 
     @one_at_a_time
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
@@ -183,18 +190,11 @@ class Practical:
         return found
 
     def _wanted_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[Wanted]:
-        """Bars of e for both give t/b one of e(1 + t/b)/(b − e): what e is enough, for every t and b that are possible."""
+        """What is to be measured for it (``bar_for_ratio``)."""
         (t, above), (b, below) = (self.knowledge.free(query, None) for query in (numerator, denominator))
-        least = b - below
-        share = 1.0 if least <= 0 else min(1.0, (t + above) / least)
-        if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + 1e-9):
+        each = bar_for_ratio((t, above), (b, below), within)
+        if each is None:
             return []
-        if least <= 0:
-            raise BudgetExceeded(
-                "The records that a ratio is among must be known to exist before it is bought. "
-                f"Found {b:.4g} ± {below:.4g} of the rows. Ask for their count within less than that first."
-            )
-        each = within * least / (1 + share + within)
         queries = {q.key: q for q, bar in ((numerator, above), (denominator, below)) if bar > each and q.attributes}
         return [self._wanted(query, each) for query in queries.values()]
 
@@ -304,8 +304,12 @@ def prefitted(
     certify: bool = True,
     vouched: Collection[Custom] = (),
     model_cells: int = MODEL_CELLS,
+    prior: Prior | None = None,
 ) -> Practical:
-    """Spend all but the reserve and the guard's share on a hypothesis that knows the workload."""
+    """Spend all but the reserve and the guard's share on a hypothesis that knows the workload.
+
+    ``prior``: what the opening of an earlier block came to, with which this one begins.
+    """
     budget = ledger.budget
     rows = float(data.rows) if budget.neighbours == "replace" else None
     wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
@@ -321,10 +325,14 @@ def prefitted(
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
-            learned = prefit(data, noise, wanted, allowance, rows, model_cells).run(everything=everything)
+            learned = prefit(data, noise, wanted, allowance, rows, model_cells, prior).run(everything=everything)
             estimate = learned.rows
+            next_prior: Prior | None = learned.as_prior()
         else:
-            learned, estimate = Learned.restored(data.universe, rows, state["learned"]), float(state["opened"]["rows"])
+            learned = Learned.restored(data.universe, rows, state["learned"], prior)
+            estimate = float(state["opened"]["rows"])
+            before = state["opened"].get("learned")  # not in snapshots from before there were blocks
+            next_prior = None if before is None else Learned.restored(data.universe, rows, before, prior).as_prior()
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
             planned = planned_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
@@ -338,18 +346,19 @@ def prefitted(
                 else CertifiedLosses()
             )
         else:
-            known = restored_knowledge(data, learned, doubt, rows, state)
+            known = restored_knowledge(data, learned, doubt, rows, state, prior)
             losses = CertifiedLosses.restored(declared, state["opened"]["losses"])
     if state is not None:
         opened = state["opened"]
     elif not ledger.keeps_state:
         opened = None
     else:
-        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared)}
+        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": learned.state()}
         if known.certified is not None:
-            opened |= {"certified": known.certified.state(), "learned": learned.state()}
+            opened |= {"certified": known.certified.state()}
     return Practical(
-        data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened
+        data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened,
+        next_prior=next_prior,
     )  # fmt: skip
 
 
@@ -360,10 +369,11 @@ def prefit(
     allowance: Allowance,
     rows: float | None,
     model_cells: int,
+    prior: Prior | None = None,
 ) -> Prefit:
     """What is to be measured of groups of values, once the wide attributes' values were and the rare among them are merged."""
     merging, measurements = merging_of(data, noise, allowance)
-    learned = Learned.nothing(data.universe, rows, merging)
+    learned = Learned.nothing(data.universe, rows, merging, prior)
     for measurement in measurements:
         learned.add_values(measurement)
     return Prefit(merging.view(data), noise, workload, allowance, rows, learned, model_cells)
@@ -382,13 +392,15 @@ def certified_knowledge(
     return Knowledge(learned, beta, public)
 
 
-def restored_knowledge(data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json) -> Knowledge:
+def restored_knowledge(
+    data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json, prior: Prior | None = None
+) -> Knowledge:
     """What ``Practical.state`` described: what is known now, and the certificate of what was known at the opening."""
     public, record = None if rows is None else data.rows, state["opened"]["certified"]
     if record is None:
         return Knowledge(learned, beta, public, state["shares"])
     known = Knowledge(learned, OF_BARS * beta, public, state["shares"])
-    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"]), OF_BARS * beta, public)
+    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"], prior), OF_BARS * beta, public)
     known.certified = Certified.restored(before, record)
     return known
 

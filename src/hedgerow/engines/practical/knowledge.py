@@ -31,7 +31,31 @@ Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
 REFIT_STEPS = 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
+KEPT = 1e12  # the ridge, for each row, of what an earlier block taught and this one did not measure
+NEAREST = 1e-4  # τ² at least: two blocks are never taken to be alike to less than a hundredth
+TINY = 1e-300
 LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What an earlier block's opening came to, for the next block to begin with. Public.
+
+    The parameters of a log-linear model of groups of values, whose groups the next block's need not be (``merging``).
+    """
+
+    merging: Merging
+    tables: dict[Names, Array]
+
+    def onto(self, merging: Merging) -> dict[Names, Array]:
+        """The same potentials, of other groups: the mean over a group's values, and of one attribute alone their sum."""
+        found = {}
+        for names, table in self.tables.items():
+            carried = np.exp(table - table.max()) if merging.is_possible else table
+            for axis, name in enumerate(names) if merging.is_possible else ():
+                carried = merging.regrouped(self.merging, name, carried, axis, summed=len(names) == 1)
+            found[names] = np.log(np.maximum(carried, TINY)) if merging.is_possible else carried.copy()
+        return found
 
 
 @dataclass
@@ -52,13 +76,20 @@ class Learned:
     _public_rows: float | None = None
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
     _corrections: Corrections | None = field(default=None, repr=False)
+    _origin: dict[Names, Array] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def nothing(cls, universe: Universe, rows: float | None = None, merging: Merging | None = None) -> Learned:
-        """``rows``: n where it is public."""
+    def nothing(
+        cls,
+        universe: Universe,
+        rows: float | None = None,
+        merging: Merging | None = None,
+        prior: Prior | None = None,
+    ) -> Learned:
+        """``rows``: n where it is public. ``prior``: what is believed before anything is measured, where not that all is alike."""
         merging = merging or Merging.none(universe)
         inner = merging.inner
-        return cls(
+        made = cls(
             universe,
             merging,
             Evidence(inner, rows),
@@ -67,11 +98,36 @@ class Learned:
             Evidence(universe, rows),
             _public_rows=rows,
         )
+        if prior is not None:
+            made._origin = prior.onto(merging)
+            made.model = LogLinear(inner, made._origin)
+            made.model.settle(made._origins())
+            made._priors = {s: made.model.marginal(s) for s in made.model.sets}
+        return made
+
+    @property
+    def prior_cells(self) -> int:
+        """How large the model is that it began with."""
+        return junction_cells(self.merging.inner, list(self._origin)) if self._origin else 0
+
+    def _origins(self) -> Array:
+        """The parameters that the model began with, and 0 for what it has since."""
+        model = self.model
+        origin = np.zeros_like(model.theta)
+        for names, piece in zip(model.sets, model.split(origin), strict=False):
+            if names in self._origin:
+                piece[...] = self._origin[names]
+        return origin
+
+    def as_prior(self) -> Prior:
+        """For the block that comes next, as of now."""
+        pieces = zip(self.model.sets, self.model.split(self.model.theta), strict=False)
+        return Prior(self.merging, {names: piece.copy() for names, piece in pieces})
 
     @classmethod
-    def restored(cls, universe: Universe, rows: float | None, record: Json) -> Learned:
+    def restored(cls, universe: Universe, rows: float | None, record: Json, prior: Prior | None = None) -> Learned:
         """What ``state`` described, to the last bit."""
-        made = cls.nothing(universe, rows, Merging.restored(universe, record["merging"]))
+        made = cls.nothing(universe, rows, Merging.restored(universe, record["merging"]), prior)
         for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
             measurement = thing("a measurement", measured, Measurement)
             made._take(replace(measurement, values=_laid_out(measurement.values, axes)))
@@ -187,13 +243,31 @@ class Learned:
             for key in self.model.queries
         ]
         self._corrections = None
-        return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance)
+        origin = self._origins() if self._origin else None
+        return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance, origin=origin)
 
     def _target(self, names: Names) -> Target:
+        if self._origin and names not in self.evidence:  # nothing was measured of it here: it stays as it was before
+            return Target(np.zeros(self.merging.inner.sizes(names)), np.asarray(KEPT * self.rows))
         counts, variance = self.evidence.estimate(names)
         trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
         stands_out = STANDS_OUT if self.overview is None else math.inf  # all pairs being known, priors are no guesses
-        return Target(counts, ridge(self.rows, self._priors[names], counts, variance, trust, stands_out))
+        drawn = ridge(self.rows, self._priors[names], counts, variance, trust, stands_out)
+        if names in self._origin:
+            drawn = drawn * likeness(counts, self.rows * self._priors[names], variance)
+        return Target(counts, drawn)
+
+
+def likeness(counts: Array, before: Array, variance: float) -> Array:
+    """How much more each count is drawn to what an earlier block makes of it than to a guess, which may be off by all it says.
+
+    By as much as the counts are nearer to it: E Σ (y − m)² = Σ v + τ² Σ m², m the earlier block's counts, v the noise and τ how far, of
+    itself, it is off. A deviation more is allowed for. A count that stands out by itself is believed itself.
+    """
+    off = np.square(counts - before)
+    beyond = float(off.sum()) - (counts.size - math.sqrt(2 * counts.size)) * variance
+    τ2 = min(1.0, max(beyond / max(float(np.square(before).sum()), 1e-300), NEAREST))
+    return np.where(off > STANDS_OUT**2 * variance, 1.0, 1 / τ2)
 
 
 class Knowledge:

@@ -92,6 +92,20 @@ class Merging:
                 table = np.take(table, self.groups[name], axis=axis) * self._shares[name].reshape(wide)
         return table
 
+    def regrouped(self, other: Merging, name: str, table: Array, axis: int, *, summed: bool) -> Array:
+        """A table of another merging's groups along an axis, as one of these: their sum by shares, or else their mean."""
+        if name not in self.groups and name not in other.groups:
+            return table
+        values = np.arange(self.universe[name].size)
+        theirs = other.groups.get(name, values)
+        shares = other._shares[name] if name in other.groups else np.ones(values.size)
+        ours = self.groups.get(name, values)
+        weights = np.zeros((int(ours.max()) + 1, table.shape[axis]))
+        np.add.at(weights, (ours, theirs), shares)
+        if not summed:
+            weights /= weights.sum(axis=1, keepdims=True)
+        return np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
+
     def expected(self, query: Linear) -> Linear:
         """The question about groups with the same answer: each has the mean of its values, by their shares."""
         if not self.touches(query.attributes):

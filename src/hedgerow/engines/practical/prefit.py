@@ -99,7 +99,7 @@ class Prefit:
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
         self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
-        self._model_cells = model_cells
+        self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
 
     def run(self, *, everything: bool = False) -> Learned:
         """``everything``: measure the whole workload without choosing, where the noise allows it."""
@@ -276,7 +276,8 @@ class Prefit:
     def _limit(self) -> float:
         """Of the model's cells: it grows with what was spent, and of very many attributes all that is done with it is done more often."""
         spent = 1 - self._allowance.left / self._whole
-        return self._model_cells * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
+        limit = self._model_cells * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
+        return max(limit, self._prior_cells)  # what an earlier block's model has, this one's may have
 
     @property
     def _largest(self) -> float:

@@ -1,0 +1,271 @@
+"""Several blocks as one table: an engine that asks each block's, and answers about all of their rows.
+
+    f_b, n_b     a block's fraction, and its rows: public, or known to an interval
+    Σ n_b·f_b / Σ n_b      the fraction of all rows
+
+Linear questions are answered so, with the interval that those of the blocks leave; what is composed of linear answers (means, quantiles,
+ratios) is composed of these, and so is about all rows, and no mean of means. The bars of blocks hold together, with the sum of
+their β, and so does what follows from them (docs/proofs/blocks.md). Nothing is drawn here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from hedgerow._types import Array
+from hedgerow.convex.minimize import BoundMinimize, Minimises
+from hedgerow.engines.engine import Engine, bar_for_ratio, require_sold
+from hedgerow.engines.practical.certificate import Certificate, Limit
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.model.mixture import Mixture
+from hedgerow.privacy.ledger import Entry, Ledger
+from hedgerow.questions.bound import Bound, Estimate, Source
+from hedgerow.questions.counts import AnswersMarginals, BoundMarginal
+from hedgerow.questions.linear import AnswersLinear, Linear
+
+SMALLEST = 1e-300  # of a bar: what is known exactly needs no other
+
+
+class Respondent(AnswersLinear, AnswersMarginals, Minimises, Protocol):
+    """Whoever answers about one block."""
+
+
+class Remembers(Respondent, Protocol):
+    """One that is not asked twice."""
+
+    def has(self, bound: Bound[Any], within: float) -> bool: ...
+
+    def prepare(self, queries: Sequence[Linear]) -> None: ...
+
+
+@dataclass(frozen=True)
+class Part:
+    """One block: its engine, who remembers what that said, and who pays."""
+
+    engine: Engine
+    memory: Remembers
+    ledger: Ledger
+
+    @property
+    def rows(self) -> tuple[float, float, float]:
+        """How many rows there are, as is known, and between what."""
+        found = self.engine.rows
+        off = float(self.engine.error_in_rows(1.0, 0.0))
+        return found, max(0.0, found - off), found + off
+
+
+class Mixed:
+    """What several respondents say, about all of their rows."""
+
+    def __init__(
+        self,
+        respondents: Sequence[Respondent],
+        rows: Callable[[], Sequence[tuple[float, float, float]]],
+        free: Callable[[Bound[Any]], Sequence[float]],
+    ) -> None:
+        """``rows``: of each, the estimate, the least and the most that there may be. ``free``: the bar that each gives for nothing."""
+        self._respondents, self._rows, self._free = tuple(respondents), rows, free
+
+    def believed(self, query: Linear) -> float:
+        known = np.array([n for n, _, _ in self._rows()])
+        return float(known @ [each.believed(query) for each in self._respondents] / known.sum())
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        bars = self._bars(query, within)
+        return self._mixed([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        bars = self._bars(table, within)
+        return self._mixed([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+
+    def _bars(self, bound: Bound[Any], within: float | None) -> Sequence[float | None]:
+        """What each is asked for, so that all together have a bar of ``within``: as many rows each, or what is free where that is less.
+
+        A measurement costs by the rows that its noise may reach, whatever the block's: so no block pays more than another. Public.
+        """
+        if within is None:
+            return [None] * len(self._respondents)
+        rows = np.array([n for n, _, _ in self._rows()])
+        free = rows * self._free(bound)
+        left, level = within * rows.sum(), math.inf
+        for k, most in enumerate(np.sort(free)):  # what those with the least do not need, the others have
+            if most * (len(free) - k) > left:
+                level = left / (len(free) - k)
+                break
+            left -= most
+        return [float(max(f, 0.0) if f <= level else level) / n or SMALLEST for f, n in zip(free, rows, strict=True)]
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Both; with such bars, where it is asked for, that the one's share of the other has a bar of ``within``."""
+        top, bottom = self.linear(numerator, None), self.linear(denominator, None)
+        if within is None:
+            return top, bottom
+        known = [(float(each.value), 1.0 if each.error is None else float(each.error)) for each in (top, bottom)]
+        enough = bar_for_ratio(known[0], known[1], within)
+        if enough is None:
+            return top, bottom
+        return tuple(  # type: ignore[return-value]
+            self.linear(query, enough) if off > enough and query.attributes else said
+            for query, said, (_, off) in zip((numerator, denominator), (top, bottom), known, strict=True)
+        )
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> NoReturn:
+        raise InvalidInput(
+            f"A convex question must be about one block. Found {len(self._respondents)} blocks. Ask it of one: session.over(name)."
+        )
+
+    def _mixed(self, said: Sequence[Estimate]) -> Estimate:
+        rows = self._rows()
+        shape = np.shape(said[0].value)
+        values = np.stack([np.broadcast_to(each.value, shape) for each in said])
+        ends = [(0.0, 1.0) if e.error is None else (np.maximum(e.value - e.error, 0.0), np.minimum(e.value + e.error, 1.0)) for e in said]  # fmt: skip
+        lows, highs = (np.stack([np.broadcast_to(end[i], shape) for end in ends]) for i in (0, 1))
+        known, least, most = (np.array(each, dtype=float) for each in zip(*rows, strict=True))
+        value = np.tensordot(known / known.sum(), values, axes=1)
+        low, high = 1 - greatest_mean(1 - lows, least, most), greatest_mean(highs, least, most)
+        value = np.clip(value, low, high)
+        error = np.maximum(high - value, value - low)
+        is_known = float(np.max(error, initial=0.0)) < 1
+        source: Source = "measured" if any(each.source == "measured" for each in said) else "hypothesis"
+        usual = None
+        if all(each.typical is not None for each in said):  # noise of blocks is independent; no bound is made of it
+            parts = [share * np.asarray(each.typical) for share, each in zip(known / known.sum(), said, strict=True)]
+            usual = np.sqrt(np.sum(np.square(parts), axis=0))
+        if shape:
+            return Estimate(value, error if is_known else None, source, typical=usual)
+        return Estimate(float(value), float(error) if is_known else None, source, typical=None if usual is None else float(usual))  # fmt: skip
+
+
+def greatest_mean(values: Array, least: Array, most: Array) -> Array:
+    """The greatest Σ n_b·v_b/Σ n_b for n_b between ``least`` and ``most``, in every cell; 1 where there may be no row at all.
+
+    It is a mean of values by weights: a block of a value above it should have as many rows as it may, one below it as few. So it is
+    one of those with the k largest at their most.
+    """
+    order = np.argsort(-values, axis=0, kind="stable")
+    sorted_values = np.take_along_axis(values, order, axis=0)
+    low, high = (np.take_along_axis(np.broadcast_to(n.reshape((-1,) + (1,) * (values.ndim - 1)), values.shape), order, axis=0) for n in (least, most))  # fmt: skip
+    top, bottom = np.cumsum(high * sorted_values, axis=0), np.cumsum(high, axis=0)
+    rest_top = np.sum(low * sorted_values, axis=0) - np.cumsum(low * sorted_values, axis=0)
+    rest = np.sum(low, axis=0) - np.cumsum(low, axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = (top + rest_top) / (bottom + rest)
+    found = np.max(np.nan_to_num(means, nan=1.0), axis=0)
+    return np.asarray(np.where(np.sum(low, axis=0) > 0, np.minimum(found, 1.0), 1.0))
+
+
+class Together(Mixed):
+    """The blocks of a range: an ``Engine``."""
+
+    def __init__(self, parts: Sequence[Part]) -> None:
+        def free(bound: Bound[Any]) -> list[float]:
+            bars = [bound.ask(part.engine.quoting(), None).error for part in parts]
+            return [1.0 if bar is None else float(np.max(bar)) for bar in bars]
+
+        super().__init__([part.memory for part in parts], lambda: [part.rows for part in parts], free)
+        self._parts = tuple(parts)
+
+    @property
+    def rows(self) -> float:
+        return math.fsum(part.engine.rows for part in self._parts)
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        return Mixture([part.engine.hypothesis for part in self._parts], self._shares)
+
+    @property
+    def _shares(self) -> list[float]:
+        return [part.engine.rows / self.rows for part in self._parts]
+
+    @property
+    def _n_is_public(self) -> bool:
+        return self._parts[0].ledger.budget.neighbours == "replace"
+
+    @property
+    def certificate(self) -> Certificate | None:
+        """What every block's says; of the rows' numbers only that they are positive, where they are private."""
+        found = [part.engine.certificate for part in self._parts]
+        certificates = [each for each in found if each is not None]
+        if len(certificates) < len(found):
+            return None
+        limits = []
+        for first in certificates[0].limits:
+            alike = [
+                one for each in certificates for one in each.limits if (one.kind, one.size) == (first.kind, first.size)
+            ]
+            if len(alike) < len(found) or any(one.sets < one.of for one in alike):  # of some sets: others in each block
+                continue
+            bars = [one.bar for one in alike]
+            bar = math.fsum(s * b for s, b in zip(self._shares, bars, strict=True)) if self._n_is_public else max(bars)
+            limits.append(
+                Limit(first.kind, first.size, bar, first.sets, first.of, math.fsum(one.beta for one in alike))
+            )
+        if not any(limit.kind == "products" for limit in limits):
+            return None
+        usual = [each.typical for each in certificates]
+        typical = None if None in usual else math.fsum(s * (t or 0.0) for s, t in zip(self._shares, usual, strict=True))
+        return Certificate(tuple(limits), typical, math.fsum(each.beta_of_rows for each in certificates))
+
+    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
+        """|ñv − nt| ≤ |ñ − n|v + n|v − t|."""
+        known, _, most = (math.fsum(each) for each in zip(*self._rows(), strict=True))
+        reach: float | Array = (most - known) * value + most * error
+        return reach
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        self._require_paid(query, within)
+        return super().linear(query, within)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        self._require_paid(table, within)
+        return super().marginal(table, within)
+
+    def _require_paid(self, bound: Bound[Any], within: float | None) -> None:
+        """Refuse, before any block is charged, what not all of them can pay."""
+        if within is None:
+            return
+        self._require_public()
+        for part, bar in zip(self._parts, self._bars(bound, within), strict=True):
+            assert bar is not None
+            price = 0.0 if part.memory.has(bound, bar) else part.engine.price(bound, bar)
+            if price > part.ledger.remaining * (1 + 1e-9):
+                raise BudgetExceeded(
+                    f"Every block must afford what was asked for, at {price:.4g} {part.ledger.budget.currency}. Found one with "
+                    f"{part.ledger.remaining:.4g} left, and nothing was charged. Ask for a looser error, or about other blocks."
+                )
+
+    def _require_public(self) -> None:
+        if not self._n_is_public:
+            raise InvalidInput(
+                "within must be of one block where the number of rows is private, for how much each block counts is known to an interval "
+                f"only. Found {len(self._parts)} blocks. Buy it of each: session.over(name)."
+            )
+
+    def price(self, bound: Bound[Any], within: float) -> float:
+        """To any one row: the most that a block is charged."""
+        self._require_public()
+        quotes = [part.engine.quoting() for part in self._parts]
+        require_sold(bound.ask(Mixed(quotes, self._rows, self._free), within), within)
+        return max(float(getattr(quote, "price", 0.0)) for quote in quotes)
+
+    def quoting(self) -> Mixed:
+        return Mixed([part.engine.quoting() for part in self._parts], self._rows, self._free)
+
+    def free(self, queries: Sequence[Linear]) -> None:
+        """None: each block answers by itself, at once where it can (``expect``)."""
+
+    def expect(self, queries: Sequence[Linear]) -> None:
+        for part in self._parts:
+            part.memory.prepare(queries)
+
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """Every block's engine learns by itself (``Accounts.following``)."""
+
+    def state(self) -> None:
+        """Every block's is its own."""
