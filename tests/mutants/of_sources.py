@@ -90,7 +90,7 @@ sources(
 sources(
     "SR30", "table.py", "rows that came before there were more of them than cells are lost",
     'for batch in of_duckdb(engine, "SELECT * FROM coded", ROWS):', "for batch in ():",
-    SOURCES + "no_attributes_give_the_number_of_rows[folded_table]",
+    SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives[folded_table]",
 )  # fmt: skip
 sources(
     "SR31", "table.py", "counts of all cells keep values that were merged apart",
