@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import shutil
+import signal
+import subprocess
 import sys
+import threading
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +42,49 @@ def started(master: str = "local[2]", **settings: str) -> Any:
     for name, value in {**SETTINGS, **settings}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
+
+
+def cluster() -> Any:
+    """A session on a cluster of processes of this machine: a master, and two workers with an executor each."""
+    settings = {"spark.executorEnv.PYTHONPATH": os.environ.get("PYTHONPATH", "")}
+    small = {
+        f"spark.sql.files.{name}": "64k" for name in ("maxPartitionBytes", "openCostInBytes")
+    }  # so that a scan has many tasks
+    return started("local-cluster[2,1,1024]", **settings, **small)
+
+
+def executors(session: Any) -> list[int]:
+    """The processes of a cluster's executors."""
+    every = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()
+    mine = "--driver-url spark://CoarseGrainedScheduler@127.0.0.1:" + session.conf.get("spark.driver.port")
+    return [int(line.split()[0]) for line in every if "CoarseGrainedExecutorBackend" in line and mine in line]
+
+
+@contextlib.contextmanager
+def losing_an_executor(session: Any, after: int = 0) -> Iterator[None]:
+    """One is killed once some, but not all, tasks of a stage are done; that of the stage after so many have been seen."""
+    victim, over, killed = executors(session)[0], threading.Event(), []
+
+    def kill() -> None:
+        tracker, seen = session.sparkContext.statusTracker(), set()
+        while not over.wait(0.005):
+            for stage in tracker.getActiveStageIds():
+                found = tracker.getStageInfo(stage)
+                seen.add(stage)
+                if found and len(seen) > after and 0 < found.numCompletedTasks < found.numTasks - 2:
+                    os.kill(victim, signal.SIGKILL)
+                    killed.append((stage, found.numCompletedTasks, found.numTasks))
+                    return
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+    assert killed, "no stage was caught in its midst: give it more partitions"
+    assert victim not in executors(session)
 
 
 @functools.cache

@@ -45,7 +45,10 @@ SEES_ONLY = {  # and the helpers
     "sql": {"questions"},
     "ledgers": {"privacy", "questions"},
 }
-SEES_ALSO = {"ledgers": {"hedgerow.engines.wire"}}  # the forms of what it writes
+SEES_ALSO = {
+    "ledgers": {"hedgerow.engines.wire"},  # the forms of what it writes
+    "erm": {"hedgerow.data.spark_frame", "hedgerow.data.withheld"},  # how a cluster hands over rows
+}
 BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
 SEES_BESIDE = {
     "demo": {"bench"},

@@ -15,7 +15,7 @@ import pytest
 from awkward_values import AWKWARD
 
 import hedgerow as hr
-from hedgerow.data import Histogram, Table
+from hedgerow.data import Histogram, Table, table
 from hedgerow.data.contributions import Unit, persons
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import epsilon_of_rho
@@ -48,6 +48,12 @@ def test_a_person_who_comes_or_goes_moves_their_own_rows_and_no_more_than_so_man
         own = records(frame[frame["who"] == person], most)
         assert +gone == own and min(gone.values()) >= 0
         assert 1 <= own.total() == min(most, int((frame["who"] == person).sum()))
+
+
+def test_a_table_of_many_rows_keeps_no_more_of_a_person_s_than_one_of_few(monkeypatch) -> None:
+    few = records(visits(40), 2)
+    monkeypatch.setattr(table, "FEWEST_FOLDED", 20)  # beyond, rows without persons are kept as counts
+    assert records(visits(40), 2) == few
 
 
 def test_the_order_of_rows_decides_nothing() -> None:

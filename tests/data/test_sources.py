@@ -31,7 +31,7 @@ import spark
 from numpy.typing import NDArray
 
 import hedgerow as hr
-from hedgerow.data import DataSource, Histogram, Table
+from hedgerow.data import DataSource, Histogram, Table, readers
 from hedgerow.data import source as module
 from hedgerow.data import table as table_module
 from hedgerow.data.spark_table import SparkTable
@@ -145,6 +145,16 @@ def polars_frame(folder: Path, universe: hr.Universe, cells: Cells) -> DataSourc
     return Table(pl.DataFrame(dict(frame_of(universe, cells))), universe)
 
 
+def folded_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    """As a table of many more rows than cells is kept: some of its batches before there are so many, some after."""
+    kept = table_module.FEWEST_FOLDED, readers.ROWS
+    table_module.FEWEST_FOLDED, readers.ROWS = 40, 30
+    try:
+        return Table(frame_of(universe, cells), universe)
+    finally:
+        table_module.FEWEST_FOLDED, readers.ROWS = kept
+
+
 def arrow_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
     return Table(pa.Table.from_pandas(frame_of(universe, cells)), universe)
 
@@ -152,7 +162,7 @@ def arrow_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource
 Make = Callable[[Path, hr.Universe, Cells], DataSource]
 SOURCES: list[Make] = [
     histogram, csv_file, csv_gzip, parquet_file, parquet_folder, parquet_pattern, parquet_by_url, sqlite_table, duckdb_file,
-    ibis_table, postgres_table, pandas_frame, polars_frame, arrow_table, spark.spark_frame,
+    ibis_table, postgres_table, pandas_frame, polars_frame, arrow_table, folded_table, spark.spark_frame,
 ]  # fmt: skip
 SETS = subsets(UNIVERSE.names)
 

@@ -101,16 +101,11 @@ def test_other_types_come_by_their_text_and_those_without_are_refused() -> None:
         b=hr.Categories(["M", "F"]), l=hr.Categories(["x", "[1]"]), f=hr.Integers(0, 3),
     )  # fmt: skip
     assert [held(frame, universe).marginal([name]).argmax() for name in universe.names] == [1, 0, 1, 1, 1, 2]
-    assert [column.kind for column in opened(frame, None, None).types] == [
-        "number",
-        "date",
-        "date",
-        None,
-        None,
-        "number",
-    ]
+    kinds = [column.kind for column in opened(hr.Typed(frame), None, None).types]
+    assert kinds == ["number", "date", "date", None, None, "number"]
     with pytest.raises(InvalidInput, match="must be Dates"):
-        held(frame, hr.Universe(day=hr.Range(0, 1, bins=2)))
+        held(hr.Typed(frame), hr.Universe(day=hr.Range(0, 1, bins=2)))
+    assert isinstance(held(hr.Typed(frame), hr.Universe(f=hr.Integers(0, 3))), SparkTable)
     with pytest.raises(InvalidInput, match="Found 'variant'"):
         held(spark.session().sql("SELECT parse_json('1') AS v"), hr.Universe(v=hr.Flag()))
 
@@ -127,39 +122,59 @@ def test_a_table_goes_on_with_a_new_session_of_spark_after_its_own_is_gone() -> 
     assert data.marginal(["age"]).sum() == 200
 
 
+@pytest.mark.audit
+def test_a_purchase_fails_with_its_session_of_spark_and_succeeds_with_the_next() -> None:
+    """What was charged for the count that failed is spent, and no more; what is free stays free."""
+    session = hr.open(frame_of(rows(400)), universe=UNIVERSE, budget=BUDGET, seed=3, reserve=0.7)
+    asked = hr.count(sex="F", age=(2, 5))
+    free, spent = session.ask(asked), session.spent
+    spark.session().stop()
+    spark.session.cache_clear()
+    session._data.forget()
+    assert session.ask(asked).value == free.value and session.spent == spent
+    with pytest.raises(DataUnavailable):
+        session.ask(asked, within=free.error * 0.95)
+    reserved = session.spent
+    assert spent < reserved < BUDGET.total
+    spark.session()
+    bought = session.ask(asked, within=free.error * 0.95)
+    assert bought.error <= free.error * 0.95 and session.spent > reserved
+
+
 CLUSTER = """
-import sys, threading, time, os, signal, subprocess
-import numpy as np, spark, hedgerow as hr
-from hedgerow.data.holding import held
-session = spark.started("local-cluster[2,1,1024]", **{"spark.executorEnv.PYTHONPATH": os.environ["PYTHONPATH"]})
-universe = hr.Universe(a=hr.Integers(0, 9), b=hr.Integers(0, 6))
-frame = session.range(3_000_000, numPartitions=24).selectExpr("id % 10 AS a", "id % 7 AS b")
-data = held(frame, universe)
+import numpy as np, pandas as pd, spark, hedgerow as hr
+from hedgerow import erm, losses
+session = spark.cluster()
+universe = hr.Universe(a=hr.Integers(0, 9), b=hr.Integers(0, 6), c=hr.Flag())
+budget, ids = hr.Budget(1.0, 1e-9), np.arange(1_000_000)
+columns = {"a": ids % 10, "b": ids % 7, "c": (ids % 100 < 37).astype(int)}
+frame = session.range(ids.size, numPartitions=16).selectExpr("id % 10 AS a", "id % 7 AS b", "int(id % 100 < 37) AS c")
+asked = [hr.count(a=(2, 5), b=3), hr.marginal("a", "c"), hr.mean("b")]
 
-def executors():
-    found = subprocess.run(["pgrep", "-P", str(os.getpid()), "-a"], capture_output=True, text=True).stdout
-    every = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True).stdout.splitlines()
-    mine = "--driver-url spark://CoarseGrainedScheduler@127.0.0.1:" + session.conf.get("spark.driver.port")
-    return [int(line.split()[0]) for line in every if "CoarseGrainedExecutorBackend" in line and mine in line]
+with spark.losing_an_executor(session):  # while rows are coded and written
+    there = hr.open(frame, universe=universe, budget=budget, seed=3)
+here = hr.open(pd.DataFrame(columns), universe=universe, budget=budget, seed=3)
+for mine, theirs in zip(there.ask_all(asked), here.ask_all(asked), strict=True):
+    assert np.array_equal(mine.value, theirs.value) and np.array_equal(mine.error, theirs.error)
 
-before = executors()
-def kill():
-    time.sleep(0.5)
-    os.kill(before[0], signal.SIGKILL)
-thread = threading.Thread(target=kill)
-thread.start()
-found = data.marginals([("a", "b"), ("a",), ()])
-thread.join()
-ids = np.arange(3_000_000)
-assert np.array_equal(found[0], np.histogram2d(ids % 10, ids % 7, [10, 7], [[0, 10], [0, 7]])[0])
-assert found[2] == 3_000_000 and len(before) == 2 and before[0] not in executors()
+there._data.forget()
+with spark.losing_an_executor(session):  # while they are counted
+    counts = there._data.marginals([("a", "b"), ("c",), ()])
+for mine, theirs in zip(counts, here._data.marginals([("a", "b"), ("c",), ()]), strict=True):
+    assert np.array_equal(mine, theirs)
+
+given = dict(loss=losses.Logistic(), budget=budget, seed=3, iterations=4)
+with spark.losing_an_executor(session, after=3):  # while gradients are summed
+    there = erm.whitened_descent(frame, "c", **given)
+here = erm.whitened_descent(pd.DataFrame(columns)[["a", "b"]], columns["c"], **given)
+assert np.array_equal(there.theta, here.theta)
 print("unharmed")
 """
 
 
 @pytest.mark.audit
-def test_a_worker_that_dies_in_the_midst_of_a_count_changes_nothing() -> None:
-    """On a cluster of processes: a master, two workers with an executor each, one of which is killed."""
+def test_a_worker_that_dies_in_the_midst_of_a_scan_changes_nothing() -> None:
+    """On a cluster of processes: a master, two workers with an executor each, one of which is killed, three times."""
     pytest.importorskip("pyspark")
     tests = Path(__file__).resolve().parent.parent
     path = os.pathsep.join([str(tests), str(tests.parent / "src"), os.environ.get("PYTHONPATH", "")])

@@ -65,13 +65,13 @@ data(
     OPENING + "labels_are_found_by_text_then_by_number",
 )  # fmt: skip
 data(
-    "D11", "table.py", "what an engine says of a row is shown",
+    "D11", "withheld.py", "what an engine says of a row is shown",
     "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
     "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
 data(
-    "D12", "table.py", "the failure that quotes a row hangs on the refusal",
+    "D12", "withheld.py", "the failure that quotes a row hangs on the refusal",
     "    raise refusal or DataUnavailable(", "        raise DataUnavailable(str(refusal))\n    raise refusal or DataUnavailable(",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip

@@ -17,11 +17,12 @@ AUTO = "erm/test_erm_auto.py::test_"
 ESTIMATORS = "erm/test_erm_estimators.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
 PROMISES = "erm/test_erm_promises.py::test_"
+SPARK = "erm/test_erm_spark.py::test_"
 
 erm = Writer("erm", "erm/")
 erm(
     "E01", "rows.py", "rows are not clipped to their bound",
-    "return _truncated(_clipped(self._X, bound, norm), unit)", "return _truncated(self._X, unit)",
+    "return _truncated(_clipped(X, bound, norm), unit)", "return _truncated(X, unit)",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
 )  # fmt: skip
 erm(
@@ -38,7 +39,7 @@ erm(
 )  # fmt: skip
 erm(
     "E04", "problem.py", "labels are not clipped to their bound",
-    "y=np.clip(loss.as_labels(source.labels()), -largest, largest),", "y=loss.as_labels(source.labels()),",
+    "return np.clip(self.loss.as_labels(raw), -self.label_bound, self.label_bound)", "return self.loss.as_labels(raw)",
     PROBLEM + "targets_are_clipped_to_their_bound",
 )  # fmt: skip
 erm(
@@ -53,12 +54,12 @@ erm(
 )  # fmt: skip
 erm(
     "E07", "problem.py", "slopes are not held at their bound",
-    "units = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)", "units = np.trunc(np.nan_to_num(slopes) / self.slope_unit)",
+    "return np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)", "return np.trunc(np.nan_to_num(slopes) / self.slope_unit)",
     PROMISES + "no_slope_counts_for_more_than_its_bound",
 )  # fmt: skip
 erm(
     "E08", "problem.py", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
-    "if X.shape[0] > self.most_rows:", "if False:",
+    "if rows > self.most_rows:", "if False:",
     VALUES + "where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut",
 )  # fmt: skip
 erm(
@@ -306,6 +307,36 @@ solvers(
     "E62", "whitened_descent.py", "labels' sizes are released bare",
     "noisy = draw.add(np.minimum(sums, problem.most_rows)) / problem.n", "noisy = np.minimum(sums, problem.most_rows) / problem.n",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
+)  # fmt: skip
+erm(
+    "E70", "exact_sums.py", "of rows in several places only the last block counts",
+    "sums = [new + old for new, old in zip(sums, self.values, strict=True)]", "pass",
+    SPARK + "digits_of_parts_add_up_to_the_sum_of_all_rows",
+)  # fmt: skip
+erm(
+    "E71", "spark_rows.py", "what two workers summed is not added up",
+    '.groupBy("place").sum("digit")', '.groupBy("place").max("digit")',
+    SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
+)  # fmt: skip
+erm(
+    "E72", "spark_rows.py", "rows on a cluster are not clipped to their bound",
+    "rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)", "rows = np.trunc(X / problem.unit)",
+    SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
+)  # fmt: skip
+erm(
+    "E73", "spark_rows.py", "one row more of each person stays on a cluster than is paid for",
+    "return rows.take(kept(X, y, person, most))", "return rows.take(kept(X, y, person, most + 1))",
+    SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
+)  # fmt: skip
+erm(
+    "E74", "spark_rows.py", "a worker that rounds otherwise joins, and rows that move to it are heard of",
+    "if arithmetic() != expected:", "if False:",
+    SPARK + "workers_that_compute_otherwise_are_refused",
+)  # fmt: skip
+erm(
+    "E75", "problem.py", "a solver that needs rows here fits a table without rows",
+    "if not problem.is_here:", "if False:",
+    SPARK + "what_is_refused_is_public_and_costs_nothing",
 )  # fmt: skip
 
 ERM = [*erm.mutants, *solvers.mutants]

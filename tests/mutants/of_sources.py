@@ -74,7 +74,7 @@ sources(
 )  # fmt: skip
 sources(
     "SR12", "holding.py", "the rows of a cluster are brought to this process",
-    "return SparkTable(frame, universe, unit)", "pass",
+    "return SparkTable(Typed(frame) if typed else frame, universe, unit)", "pass",
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip
 sources(
@@ -86,6 +86,21 @@ sources(
     "SR15", "spark_frame.py", "a column is read in place of another",
     'columns = [numbered[f"c{i}"] for i in positions]', 'columns = [numbered[f"c{i}"] for i in positions[::-1]]',
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
+)  # fmt: skip
+sources(
+    "SR30", "table.py", "rows that came before there were more of them than cells are lost",
+    'for batch in of_duckdb(engine, "SELECT * FROM coded", ROWS):', "for batch in ():",
+    SOURCES + "a_marginal_is_what_counting_the_records_one_by_one_gives[folded_table]",
+)  # fmt: skip
+sources(
+    "SR31", "table.py", "counts of all cells keep values that were merged apart",
+    "view._groups, view._folded = {}, self._folded.merged(universe, groups)", "view._groups, view._folded = {}, self._folded",
+    SOURCES + "rows_under_fewer_values_are_counted_as_if_each_had_been_coded_so[folded_table]",
+)  # fmt: skip
+sources(
+    "SR32", "table.py", "where cells are counted as rows are read, persons have all of theirs",
+    "if unit is None and universe.size <= MOST_FOLDED else math.inf", "if universe.size <= MOST_FOLDED else math.inf",
+    PEOPLE + "a_table_of_many_rows_keeps_no_more_of_a_person_s_than_one_of_few",
 )  # fmt: skip
 sources(
     "SR16", "contributions.py", "which of a person's rows stay depends on the rows of others",

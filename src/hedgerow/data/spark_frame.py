@@ -7,11 +7,13 @@ session's time zone). Types that have no text are refused by name, before any ro
 from __future__ import annotations
 
 import contextlib
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from hedgerow.data import schema
 from hedgerow.data.batches import Source
+from hedgerow.data.withheld import folder_of
 from hedgerow.errors import InvalidInput
 
 KINDS: dict[str, schema.Kind] = {
@@ -68,6 +70,21 @@ def selected(frame: Any, positions: Sequence[int]) -> Any:
             for k, (i, column) in enumerate(zip(positions, columns, strict=True))
         )
     )
+
+
+def new_folder(owner: object, session: Any) -> str:
+    """For a copy that is written once: below Spark's checkpoint folder; where all workers are on this machine, a temporary one that
+    its owner alone can open, and which goes with the object.
+    """
+    shared = session.conf.get("spark.checkpoint.dir", None)
+    if shared:
+        return f"{shared.rstrip('/')}/hedgerow-{uuid.uuid4().hex}"
+    if not str(session.conf.get("spark.master", "")).startswith("local"):
+        raise InvalidInput(
+            "Spark must have a folder for the coded copy that all workers reach. Found none. Set spark.checkpoint.dir, to a "
+            "folder that only the owner of the table may read."
+        )
+    return f"file://{folder_of(owner)}/coded"
 
 
 def _kinds(frame: Any) -> list[str]:

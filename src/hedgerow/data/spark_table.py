@@ -8,7 +8,6 @@ counts, whose size the universe fixes, and no row.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -18,11 +17,12 @@ from numpy.typing import NDArray
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import Unit, kept_query, persons
+from hedgerow.data.readers import Typed
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
-from hedgerow.data.spark_frame import selected
-from hedgerow.data.table import composed, folder_of, merged_records, opened_before_rows, without_messages
-from hedgerow.errors import InvalidInput
+from hedgerow.data.spark_frame import new_folder, selected
+from hedgerow.data.table import composed, merged_records, opened_before_rows
+from hedgerow.data.withheld import without_messages
 from hedgerow.questions.universe import Universe
 
 AT_ONCE = 1 << 16  # distinct records that come back together
@@ -37,15 +37,16 @@ class SparkTable(DataSource):
         super().__init__(universe)
         self._groups: dict[str, Integers] = {}
         self._whole: SparkTable | None = None
-        self._spark = frame.sparkSession
         found = opened_before_rows(frame, None, None)
+        frame = frame.source if isinstance(frame, Typed) else frame
+        self._spark = frame.sparkSession
         positions = found.positions(universe.names)
         attributes = [universe[name] for name in universe.names]
         require_match(universe.names, attributes, [found.type_of(i) for i in positions])
         self._kinds = [_signed(size) for size in universe.shape]
         self._schema = ", ".join(f"c{i} {TYPES[kind.name]}" for i, kind in enumerate(self._kinds))
         rows = selected(frame, [*positions, *([] if unit is None else found.positions([unit.column]))])
-        self._folder = self._new_folder()
+        self._folder = new_folder(self, self._spark)
         coded = rows.mapInArrow(
             _coding(universe, self._kinds, unit), self._schema if unit is None else f"{self._schema}, unit binary"
         )
@@ -53,18 +54,6 @@ class SparkTable(DataSource):
             columns = [f"c{i}" for i in range(len(self._kinds))]
             coded = self._spark.sql(kept_query("{coded}", columns, unit.rows), coded=coded)
         without_messages(lambda: coded.write.parquet(self._folder))
-
-    def _new_folder(self) -> str:
-        """Below Spark's checkpoint folder; where all workers are on this machine, a temporary one that its owner alone can open."""
-        shared = self._spark.conf.get("spark.checkpoint.dir", None)
-        if shared:
-            return f"{shared.rstrip('/')}/hedgerow-{uuid.uuid4().hex}"
-        if not str(self._spark.conf.get("spark.master", "")).startswith("local"):
-            raise InvalidInput(
-                "Spark must have a folder for the coded copy that all workers reach. Found none. Set spark.checkpoint.dir, to a "
-                "folder that only the owner of the table may read."
-            )
-        return f"file://{folder_of(self)}/coded"
 
     def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> SparkTable:
         """A view: the copy is kept once, and the workers group as they count."""

@@ -1,19 +1,17 @@
 """The sensitive table, of which mechanisms see only counts over the cells of a few attributes.
 
 A table is read once, when it is opened, batch by batch; each row is coded into its cells by itself (``coding``), and
-the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Whether a table can be opened
+the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Of many more rows than the universe has cells the
+counts of all cells are kept instead, which say as much in less. Whether a table can be opened
 depends on public facts: no value is refused. What an engine raises is replaced by a message that quotes no row.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, TypeVar
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +22,18 @@ from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.counting import ManyTables
 from hedgerow.data.csv_file import Csv
+from hedgerow.data.histogram import Histogram
 from hedgerow.data.readers import ROWS, of_duckdb, opened
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
+from hedgerow.data.withheld import folder_of as folder_of
+from hedgerow.data.withheld import without_messages as without_messages
 from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
-Result = TypeVar("Result")
 MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
+MOST_FOLDED = 1 << 21  # cells of a universe of which all are counted while rows are read
+FEWEST_FOLDED = 1 << 20  # rows, and no fewer than cells: rows are quicker to count than so many cells to sum
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
 
 
@@ -52,7 +54,9 @@ class Table(DataSource):
         beside = folder_of(self)
         self._groups: dict[str, Integers] = {}
         self._whole: Table | None = None
-        self._engine: Any = without_messages(
+        self._engine: Any
+        self._folded: Histogram | None  # in place of rows
+        self._engine, self._folded = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
         )
 
@@ -61,11 +65,15 @@ class Table(DataSource):
         view = Table.__new__(Table)
         DataSource.__init__(view, universe)
         view._engine, view._whole = self._engine, self  # whose folder stays as long as it does
-        view._groups = composed(self._groups, groups)
+        view._groups, view._folded = composed(self._groups, groups), None
+        if self._folded is not None:
+            view._groups, view._folded = {}, self._folded.merged(universe, groups)
         return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
-        """In one scan, by a kernel over the cells (``counting``)."""
+        """In one scan, by a kernel over the cells (``counting``); or summed, where all cells are counted."""
+        if self._folded is not None:
+            return self._folded._count_all(sets)
         found = ManyTables(self.universe, sets)
         columns = found.columns or self.universe.names[:1]
 
@@ -85,6 +93,9 @@ class Table(DataSource):
         return without_messages(of_all)
 
     def _distinct(self) -> Iterator[Integers]:
+        if self._folded is not None:
+            yield from self._folded._distinct()
+            return
         columns = self._columns(self.universe.names)
         query = f"SELECT {columns}, count(*) FROM coded GROUP BY {columns} ORDER BY {columns}"
         batches = of_duckdb(self._engine, query, ROWS)
@@ -154,8 +165,13 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
     raise refusal
 
 
-def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str) -> Any:
-    """An embedded engine that holds the cells, of each person's rows those that stay; what MEMORY does not hold, in a folder."""
+def _kept(
+    batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str
+) -> tuple[Any, Histogram | None]:
+    """An embedded engine that holds the cells, of each person's rows those that stay; what MEMORY does not hold, in a folder.
+
+    Once there are many more rows than cells, counts of all cells in its place.
+    """
     import duckdb
     import pyarrow as pa
 
@@ -168,7 +184,19 @@ def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, b
     columns = [f"c{i}" for i in range(len(kinds))]
     declared = ", ".join(f"{column} {kind}" for column, kind in zip(columns, kinds, strict=True))
     engine.execute(f"CREATE TABLE coded ({declared}{'' if unit is None else ', unit BLOB'})")
+    every: ManyTables | None = None
+    rows = 0
+    most = max(FEWEST_FOLDED, universe.size) if unit is None and universe.size <= MOST_FOLDED else math.inf
     for cells in batches:
+        rows += len(cells[0])
+        if rows > most:
+            if every is None:
+                every = ManyTables(universe, [universe.names])
+                for batch in of_duckdb(engine, "SELECT * FROM coded", ROWS):
+                    every.add([column.to_numpy() for column in batch.columns], batch.num_rows)
+                engine.execute("DROP TABLE coded")
+            every.add(cells, len(cells[0]))
+            continue
         engine.register("batch", pa.table(dict(zip([*columns, "unit"], cells, strict=False))))
         engine.execute("INSERT INTO coded SELECT * FROM batch")
         engine.unregister("batch")
@@ -177,14 +205,7 @@ def _kept(batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, b
             engine.execute(f"CREATE TABLE kept AS {kept_query('coded', columns, unit.rows)}")
         engine.execute("DROP TABLE coded")
         engine.execute("ALTER TABLE kept RENAME TO coded")
-    return engine
-
-
-def folder_of(owner: object) -> str:
-    """A new folder that its owner alone can open, gone with the object; a fork that ends takes nothing away."""
-    made, here = tempfile.mkdtemp(prefix="hedgerow-cells-"), os.getpid()
-    weakref.finalize(owner, lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == here else None)
-    return made
+    return engine, None if every is None else Histogram(universe, every.tables()[0])
 
 
 @contextlib.contextmanager
@@ -195,23 +216,3 @@ def _with_all_memory(engine: Any) -> Iterator[None]:
         yield
     finally:
         engine.execute(f"SET memory_limit = '{MEMORY}'")
-
-
-def without_messages(work: Callable[[], Result]) -> Result:
-    """What the work returns. Whatever an engine says about its failure is dropped whole, for it may quote a row.
-
-    The refusal is raised after the failure was handled, so that it does not carry the failure as its context.
-    """
-    refusal: HedgerowError | None = None
-    try:
-        return work()
-    except HedgerowError as own:
-        refusal = type(own)(*own.args)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # a panic of a compiled library is not an Exception
-        pass
-    raise refusal or DataUnavailable(
-        "The table must be readable by the engine. Found that it is not (the engine's message is withheld: it may "
-        "quote rows). Check the file's format, its types and the connection."
-    )

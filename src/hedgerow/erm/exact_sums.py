@@ -10,6 +10,7 @@ so few bits that each digit's product is exact, and the products are put togethe
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Matrix
 
 EXACT = 53  # bits of a float64: whole numbers below 2^53 are exact
+BLOCK = 1 << 12  # rows that are summed at a time where not all are in one place
 
 
 def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
@@ -37,13 +39,70 @@ def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
             product = _dense(part.T @ digit).astype(np.int64)
             sums[d : d + 1] = [product + sums[d] if start else product]
             d += 1
-    for d in range(len(sums) - 1):  # carries, so that all but the last are digits from 0 to 2^width − 1
-        carry = sums[d] >> width
-        sums[d], sums[d + 1] = sums[d] - (carry << width), sums[d + 1] + carry
+    _carry(sums, width)
     total = sums[-1].astype(np.float64)
     for digits in sums[-2::-1]:
         total = total * 2.0**width + digits
     return total
+
+
+@dataclasses.dataclass
+class Digits:
+    """Sums of products of whole numbers from rows in several places: each place adds its own, and the digits are added up there.
+
+    The width of a digit is that of blocks of `BLOCK` rows, however many rows there are in all, so that digits of different places fit
+    together. They are kept below 2^width but for the last, which has no row's product to hold and so fits an int64.
+    """
+
+    bits_of_X: int
+    bits_of_V: int
+    values: NDArray[np.int64] | None = None  # a digit in each line, the lowest first
+
+    @property
+    def width(self) -> int:
+        return max(EXACT - self.bits_of_X - BLOCK.bit_length() + 1, 1)
+
+    @property
+    def lines(self) -> int:
+        return self.bits_of_V // self.width + 2
+
+    def add(self, X: Matrix, V: Matrix) -> None:
+        """The products of so many rows more."""
+        for start in range(0, int(X.shape[0]), BLOCK):
+            part, rest = X[start : start + BLOCK], V[start : start + BLOCK]
+            sums: list[NDArray[np.int64]] = []
+            while len(sums) * self.width <= self.bits_of_V:
+                rest, digit = _split(rest, 2.0**self.width)
+                sums.append(_dense(part.T @ digit).astype(np.int64))
+            sums.append(np.zeros_like(sums[0]))
+            if self.values is not None:
+                sums = [new + old for new, old in zip(sums, self.values, strict=True)]
+            _carry(sums, self.width)
+            self.values = np.array(sums)
+
+    def total(self, rows: int) -> Array:
+        """What `exact_sum` gives for all of these rows together."""
+        assert self.values is not None
+        wholes = [
+            sum(int(digit) << (d * self.width) for d, digit in enumerate(each))
+            for each in self.values.reshape(len(self.values), -1).T.tolist()
+        ]
+        room = EXACT - self.bits_of_X - max(rows - 1, 0).bit_length()
+        if rows == 0 or room >= self.bits_of_V:
+            return np.array(wholes, np.float64).reshape(self.values.shape[1:])
+        width = max(room, 1)
+        last = self.bits_of_V // width
+        total = np.array([whole >> (last * width) for whole in wholes], np.float64)
+        for d in range(last - 1, -1, -1):
+            total = total * 2.0**width + np.array([(whole >> (d * width)) & ((1 << width) - 1) for whole in wholes])
+        return total.reshape(self.values.shape[1:])
+
+
+def _carry(sums: list[NDArray[np.int64]], width: int) -> None:
+    """So that all but the last are digits from 0 to 2^width − 1."""
+    for d in range(len(sums) - 1):
+        carry = sums[d] >> width
+        sums[d], sums[d + 1] = sums[d] - (carry << width), sums[d + 1] + carry
 
 
 def _split(V: Matrix, base: float) -> tuple[Matrix, Matrix]:

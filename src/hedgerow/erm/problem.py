@@ -20,7 +20,8 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from typing import get_args
+from collections.abc import Callable
+from typing import Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,17 +118,61 @@ class Problem:
         X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
         return self.sum_of(self.loss.derivative(row_products(X, theta * self.unit), y) * weights, X)
 
-    @np.errstate(all="ignore")
     def sum_of(self, slopes: Array, X: Matrix) -> Array:
         """Σ slope·x over the rows of X, some or all of the table's in any layout. Exact, as above. Private."""
-        top = math.floor(self.slope_bound / self.slope_unit)
-        # Towards 0, so that no row counts for more than its slope.
-        units = np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
-        total = exact_sum(X, units, self.bits, self.slope_bits)
-        if X.shape[0] > self.most_rows:  # cutting each coordinate moves no two sums apart
-            edge = self.most_rows * top * math.floor(self.row_bound / self.unit)
+        total = exact_sum(X, self.slopes_in_units(slopes), self.bits, self.slope_bits)
+        return self.held_sum(total, int(X.shape[0]))
+
+    @np.errstate(all="ignore")
+    def slopes_in_units(self, slopes: Array) -> Array:
+        """Towards 0, so that no row counts for more than its slope."""
+        top = self._top_slope
+        return np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
+
+    def held_sum(self, total: Array, rows: int) -> Array:
+        """A sum of so many rows' products of units, as a number; of more rows than are allowed for, cut. Private."""
+        if rows > self.most_rows:  # cutting each coordinate moves no two sums apart
+            edge = self.most_rows * self._top_slope * math.floor(self.row_bound / self.unit)
             total = np.clip(total, -edge, edge)
         return total * (self.unit * self.slope_unit)
+
+    @property
+    def _top_slope(self) -> int:
+        return math.floor(self.slope_bound / self.slope_unit)
+
+    # What is asked of all rows goes through these, so that rows may be elsewhere (`spark_rows`): a rule is a function of some rows
+    # of the problem, as a problem, and computes each by itself.
+
+    @property
+    def is_here(self) -> bool:
+        """Whether the rows are in `X` and `y`."""
+        return True
+
+    @property
+    def held_rows(self) -> int:
+        """How many rows there are. Private where n is."""
+        return int(self.X.shape[0])
+
+    def sums(self, rule: Callable[[Problem], tuple[Matrix, Matrix]], bits: int, more_bits: int) -> Array:
+        """Leftᵀ·right, exactly, of the two matrices of whole numbers, of so many bits, that the rule makes of the rows. Private."""
+        left, right = rule(self)
+        return exact_sum(left, right, bits, more_bits)
+
+    def of_each_row(self, rule: Callable[[Problem], Array]) -> Array:
+        """A weight for every row, to be given to `gradient`. Private."""
+        return rule(self)
+
+    def with_features(self, kept: NDArray[np.intp]) -> Self:
+        """The same rows with these features alone."""
+        X = self.X[:, kept]
+        rows = (
+            np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X
+        )  # one after the other, as `row_products` wants
+        return dataclasses.replace(self, X=rows, p=int(kept.size))
+
+    def labelled(self, raw: Array) -> Array:
+        """Labels as the loss takes them, clipped."""
+        return np.clip(self.loss.as_labels(raw), -self.label_bound, self.label_bound)
 
 
 @np.errstate(all="ignore")
@@ -158,9 +203,9 @@ def prepared(
     if over.is_bounded:
         require_scale("The size of the set", over.radius_l2(p), zero=True)
     require_scale("ridge", loss.ridge, zero=True)
-    return Problem(
+    problem = Problem(
         X=source.clipped(bound, norm, _power_of_two(bound) * 2.0**-bits),
-        y=np.clip(loss.as_labels(source.labels()), -largest, largest),
+        y=source.labels(),
         p=p,
         bits=bits,
         slope_bits=both - bits,
@@ -172,6 +217,16 @@ def prepared(
         norm=norm,
         label_bound=largest,
     )
+    return dataclasses.replace(problem, y=problem.labelled(problem.y))
+
+
+def require_here(problem: Problem, solver: str) -> None:
+    """Refused where rows are on a cluster: a public fact."""
+    if not problem.is_here:
+        raise InvalidInput(
+            f"X must be in memory for {solver}, which goes back to single rows. Found a frame of Spark. Use auto, whitened_descent, "
+            "mirror_descent, frank_wolfe, frank_wolfe_general or lasso, or bring the rows here: frame.toPandas()."
+        )
 
 
 def require_count(name: str, value: int) -> int:

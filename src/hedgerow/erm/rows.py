@@ -4,7 +4,7 @@ Rows are read by fixed rules (`values`) and clipped to the stated bound, never t
 (ℓ∞) to it. Features are then truncated to whole multiples of a public unit, so that sums over rows are exact (`exact_sums`).
 All of it happens row by row: what one row holds decides nothing about another.
 
-`Arrays` has them in memory. Rows that live elsewhere need another `RowSource` and nothing else.
+`Arrays` has them in memory; `spark_rows` on a cluster.
 """
 
 from __future__ import annotations
@@ -65,10 +65,15 @@ class Arrays:
         return int(self._X.shape[1])
 
     def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
-        return _truncated(_clipped(self._X, bound, norm), unit)
+        return in_whole_units(self._X, bound, norm, unit)
 
     def labels(self) -> Array:
         return self._y
+
+
+def in_whole_units(X: Matrix, bound: float, norm: Norm, unit: float) -> Matrix:
+    """Rows of norm at most `bound`, in whole units: each by itself."""
+    return _truncated(_clipped(X, bound, norm), unit)
 
 
 def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:

@@ -28,8 +28,10 @@ from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.data.spark_frame import spark_frame
 from hedgerow.erm.problem import Problem, prepared
 from hedgerow.erm.rows import Arrays, Norm
+from hedgerow.erm.spark_rows import SparkRows
 from hedgerow.erm.units import Whose, payer_of_units
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount, Payer
@@ -128,8 +130,8 @@ def solve(
 ) -> Result:
     """Minimise the average loss over rows, privately.
 
-    - X: an array, a frame or a sparse matrix. Its shape is public; what rows hold is never refused.
-    - y: one label for each row.
+    - X: an array, a frame or a sparse matrix. Its shape is public; what rows hold is never refused. Rows of a Spark frame stay on its cluster.
+    - y: one label for each row; of a Spark frame, the name of the column.
     - loss: one of `hedgerow.losses`.
     - over: the set in which θ is sought, such as L2Ball(1.0); None for no constraint.
     - budget: a Budget, all of which pays for this call; or an Accountant or a session of the same people, to pay from.
@@ -137,7 +139,7 @@ def solve(
     - norm: which norm that is, "l2" or "linf".
     - label_bound: targets of a regression are clipped to [−label_bound, label_bound]; 1 unless given.
     - rows: a public guess of the number of rows, needed where neighbours add or remove one.
-    - unit: whose each row is, where a person may have several; the promise is then a person's (docs/people.md).
+    - unit: whose each row is, where a person may have several (of a Spark frame, the name of the column); the promise is then a person's.
     - rows_per_unit: how many rows of each person are kept.
     - spend: how much of an Accountant's or a session's currency to use; all that is left unless given.
     - seed: makes the noise repeatable, and so not private.
@@ -146,19 +148,24 @@ def solve(
     """
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
-    source_of_rows = Arrays(X, y)
+    frame = spark_frame(X)
+    here = Arrays(X, y) if frame is None else None
+    most = 0
     if unit is not None:
         budget, most = payer_of_units(budget, rows_per_unit)
-        source_of_rows = source_of_rows.of_units(unit, most)
     elif rows_per_unit is not None:
         raise InvalidInput("rows_per_unit must come with unit. Found it alone. Say whose each row is.")
     allowance = Allowance.of(budget, spend)
-    problem = prepared(
-        source_of_rows, loss=loss, over=Unconstrained() if over is None else over, budget=allowance.budget,
-        row_bound=row_bound, norm=norm, label_bound=label_bound, rows=rows,
-    )  # fmt: skip
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)
-    return carried_out(planner, problem, allowance, source, progress)
+    facts: dict[str, Any] = {
+        "loss": loss, "over": Unconstrained() if over is None else over, "budget": allowance.budget,
+        "row_bound": row_bound, "norm": norm, "label_bound": label_bound, "rows": rows,
+    }  # fmt: skip
+    if here is not None:
+        problem = prepared(here if unit is None else here.of_units(unit, most), **facts)
+        return carried_out(planner, problem, allowance, source, progress)
+    with contextlib.closing(SparkRows(frame, y, unit, most)) as there:
+        return carried_out(planner, there.problem(prepared(there, **facts)), allowance, source, progress)
 
 
 def carried_out(

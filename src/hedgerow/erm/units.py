@@ -43,7 +43,7 @@ def payer_of_units(payer: Payer, rows_per_unit: int | None) -> tuple[Payer, int]
 
 def kept(X: Matrix, y: Array, unit: Whose, most: int) -> NDArray[np.intp]:
     """The numbers of the rows that stay, in order."""
-    owners = _persons(unit)
+    owners = persons(unit)
     if len(owners) != y.size:
         raise InvalidInput("unit must have one value for each row of X. Found another number of them. Match them.")
     seen: Counter[bytes] = Counter()
@@ -61,7 +61,7 @@ def kept(X: Matrix, y: Array, unit: Whose, most: int) -> NDArray[np.intp]:
     return np.array(sorted(stay), np.intp)
 
 
-def _persons(unit: Whose) -> list[bytes]:
+def persons(unit: Whose) -> list[bytes]:
     """The text of each value, which no other value changes: a whole number has the same as a float, and what is missing none."""
     given = unit.to_numpy() if hasattr(unit, "to_numpy") else unit
     if not isinstance(given, np.ndarray):

@@ -22,6 +22,7 @@ the vertices. Proof: docs/proofs/erm_frank_wolfe.md.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -29,7 +30,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from hedgerow._types import Array
+from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets import L1Ball, Simplex
 from hedgerow.convex.sets.convex_set import SparsePoint, VertexSet
@@ -143,22 +144,64 @@ def descended(problem: Problem, picks: Picks, draw: Draw) -> Array:
     over, T = vertices_of(problem), len(picks)
     p, n, ridge = problem.p, problem.n, problem.loss.ridge
     unit = score_sensitivity(problem) / picks[0].sensitivity
-    columns = sp.csc_array(problem.X) if sp.issparse(problem.X) else problem.X
     s = over.vertex(0, p)
     theta = s.dense(p)
-    z = _scores(columns, s, problem.unit)
+    walk = Walk(problem, s) if problem.is_here else Moves(problem, s)
     with draw.bar("Frank–Wolfe", T) as tick:
         for t in range(T):
-            g = problem.sum_of(problem.loss.derivative(z, problem.y), columns)
+            g = walk.gradient()
             if ridge:
                 g = g + n * ridge * theta
             s = over.vertex(draw.choose(-over.vertex_scores(g) / unit), p)
             mu = 2 / (t + 2)
             theta *= 1 - mu
             theta[s.indices] += mu * s.values
-            z = (1 - mu) * z + mu * _scores(columns, s, problem.unit)  # row by row: one row's z sees no other row
+            walk.move(mu, s)
             tick(t + 1)
     return theta
+
+
+class Walk:
+    """Rows' scores ⟨x, θ⟩, carried along as θ moves."""
+
+    def __init__(self, problem: Problem, start: SparsePoint) -> None:
+        self._problem = problem
+        self._columns = sp.csc_array(problem.X) if sp.issparse(problem.X) else problem.X
+        self._z = _scores(self._columns, start, problem.unit)
+
+    def move(self, mu: float, s: SparsePoint) -> None:
+        """Row by row: one row's z sees no other row."""
+        self._z = (1 - mu) * self._z + mu * _scores(self._columns, s, self._problem.unit)
+
+    def slopes(self) -> Array:
+        return self._problem.loss.derivative(self._z, self._problem.y)
+
+    def gradient(self) -> Array:
+        return self._problem.sum_of(self.slopes(), self._columns)
+
+
+class Moves:
+    """The same of rows that are elsewhere: all moves so far go there, and are gone through again at every step."""
+
+    def __init__(self, problem: Problem, start: SparsePoint) -> None:
+        self._problem, self._start = problem, start
+        self._moves: list[tuple[float, SparsePoint]] = []
+
+    def move(self, mu: float, s: SparsePoint) -> None:
+        self._moves.append((mu, s))
+
+    def gradient(self) -> Array:
+        problem = self._problem
+        rule = functools.partial(_after, start=self._start, moves=tuple(self._moves))
+        return problem.held_sum(problem.sums(rule, problem.bits, problem.slope_bits), problem.held_rows)
+
+
+@np.errstate(all="ignore")
+def _after(problem: Problem, start: SparsePoint, moves: tuple[tuple[float, SparsePoint], ...]) -> tuple[Matrix, Matrix]:
+    walk = Walk(problem, start)
+    for mu, s in moves:
+        walk.move(mu, s)
+    return problem.X, problem.slopes_in_units(walk.slopes())
 
 
 def _scores(X: Any, s: SparsePoint, unit: float) -> Array:

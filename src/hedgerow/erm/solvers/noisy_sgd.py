@@ -25,7 +25,7 @@ from typing import ClassVar
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.erm.problem import Problem, require_count
+from hedgerow.erm.problem import Problem, require_count, require_here
 from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.descent import Schedule, descend, schedule
 from hedgerow.erm.solvers.mirror_descent import potential_of, terms_of
@@ -53,6 +53,7 @@ class NoisySgd:
     name: ClassVar[str] = "noisy_sgd"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Sampled]:
+        require_here(problem, self.name)
         Ψ, n, L = potential_of(problem), problem.n, problem.lipschitz
         size = require_count("batch", _USUAL_BATCH if self.batch is None else self.batch)
         heads = min(COIN, math.ceil(min(1.0, size / n) * COIN))

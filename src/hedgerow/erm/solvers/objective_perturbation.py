@@ -29,7 +29,7 @@ import numpy as np
 from hedgerow._checks import positive
 from hedgerow._types import Array
 from hedgerow.convex.sets import Unconstrained
-from hedgerow.erm.problem import Problem, usual_radius
+from hedgerow.erm.problem import Problem, require_here, usual_radius
 from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.minimum import Target, minimum, require_smooth, rounding
 from hedgerow.privacy.allowance import Amount
@@ -50,6 +50,7 @@ class ObjectivePerturbation:
     name: ClassVar[str] = "objective_perturbation"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+        require_here(problem, self.name)
         require_smooth(problem, self.name)
         ε, δ = amount.approximate()
         reach = positive("radius", usual_radius(problem) if self.radius is None else self.radius)

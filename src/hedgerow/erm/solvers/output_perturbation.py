@@ -31,7 +31,7 @@ from scipy.optimize import minimize_scalar
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.erm.problem import Problem, usual_radius
+from hedgerow.erm.problem import Problem, require_here, usual_radius
 from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.minimum import Target, minimum, require_smooth, rounding
 from hedgerow.errors import InvalidInput
@@ -50,6 +50,7 @@ class OutputPerturbation:
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
         loss = problem.loss
+        require_here(problem, self.name)
         require_smooth(problem, self.name)
         if loss.strong_convexity <= 0:
             raise InvalidInput(
@@ -76,6 +77,7 @@ class RegularisedOutputPerturbation:
     name: ClassVar[str] = "regularised_output_perturbation"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
+        require_here(problem, self.name)
         if problem.over.is_bounded:
             raise InvalidInput(
                 "over must be left out for regularised_output_perturbation, whose risk is free of dimension only where θ "

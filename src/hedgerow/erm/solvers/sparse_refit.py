@@ -68,9 +68,7 @@ def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
     count = min(max(int(np.count_nonzero(chosen)), 1), plan.most)  # steps to and fro along one feature may cancel
     S = np.argsort(-np.abs(chosen), kind="stable")[:count]
     width = min(2 * size.large, problem.slope_bound)
-    X = problem.X[:, S]
-    X = np.ascontiguousarray(X) if isinstance(X, np.ndarray) else X  # rows one after the other, as `row_products` wants
-    on_S = dataclasses.replace(held_residuals(problem, width), X=X, p=count)
+    on_S = held_residuals(problem, width).with_features(S)
     found, metric = whitened_steps(on_S, dataclasses.replace(plan.coefficients, spread=size.usual), draw)
     theta = np.zeros_like(chosen)
     theta[S] = nearest(found, metric.moments, problem.over.radius_l1(problem.p))

@@ -28,6 +28,7 @@ T were 1; η = 1/φ″ if it can be. Proofs: docs/proofs/erm_whitened_descent.md
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import ClassVar, NamedTuple
 
@@ -36,10 +37,9 @@ import scipy.sparse as sp
 from scipy.optimize import brentq
 
 from hedgerow._checks import positive
-from hedgerow._types import Array
+from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import BoundedLogistic, Hinge, Huber, Logistic, Loss, SmoothedHinge, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
-from hedgerow.erm.exact_sums import exact_sum
 from hedgerow.erm.problem import Problem, require_count
 from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.minimum import require_smooth
@@ -201,7 +201,7 @@ def _held(problem: Problem, total: Array) -> Array:
 def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> Metric:
     """From the noisy second moments, so a function of what is released."""
     p, size = problem.p, problem.row_l2
-    gram = exact_sum(problem.X, problem.X, problem.bits, problem.bits) * (problem.unit / size) ** 2
+    gram = problem.sums(_features_twice, problem.bits, problem.bits) * (problem.unit / size) ** 2
     gram = np.clip(gram, -float(problem.most_rows), problem.most_rows)
     upper = np.triu_indices(p)
     scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))  # both halves of a pair count in ‖·‖_F
@@ -211,6 +211,10 @@ def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> Metric:
     raised = np.maximum(values, _floor(event, p, problem.n))
     length = math.sqrt(max(float((values / raised).sum()), 1.0))
     return Metric((vectors / np.sqrt(raised)) @ vectors.T / size, (vectors * raised) @ vectors.T * size**2, length)
+
+
+def _features_twice(problem: Problem) -> tuple[Matrix, Matrix]:
+    return problem.X, problem.X
 
 
 class LabelSize(NamedTuple):
@@ -228,13 +232,19 @@ def label_event(problem: Problem, amount: Amount, share: float = 1.0) -> Gaussia
 @np.errstate(all="ignore")
 def label_size(problem: Problem, bound: float, event: Gaussian, draw: Draw) -> LabelSize:
     """From the two noisy sums, so a function of what is released; each is exact, of whole multiples of a power of two."""
-    sizes, bits = np.abs(problem.y / bound), problem.bits + problem.slope_bits
-    whole = np.trunc(np.column_stack([sizes**2, sizes**3]) * 2.0**bits)
-    sums = exact_sum(np.ones((whole.shape[0], 1)), whole, 0, bits)[0] * 2.0**-bits
+    bits = problem.bits + problem.slope_bits
+    sums = problem.sums(functools.partial(_powers_of_labels, bound=bound, bits=bits), 0, bits)[0] * 2.0**-bits
     noisy = draw.add(np.minimum(sums, problem.most_rows)) / problem.n
     second = min(max(float(noisy[0]), event.sigma / problem.n), 1.0)  # noise may hide as much
     third = min(max(float(noisy[1]), second**1.5), second)  # as it is for every label within the bound
     return LabelSize(bound * math.sqrt(second), bound * third / second)
+
+
+@np.errstate(all="ignore")
+def _powers_of_labels(problem: Problem, bound: float, bits: int) -> tuple[Matrix, Matrix]:
+    sizes = np.abs(problem.y / bound)
+    whole = np.trunc(np.column_stack([sizes**2, sizes**3]) * 2.0**bits)
+    return np.ones((whole.shape[0], 1)), whole
 
 
 def held_residuals(problem: Problem, width: float) -> Problem:
@@ -242,9 +252,13 @@ def held_residuals(problem: Problem, width: float) -> Problem:
     return dataclasses.replace(problem, loss=Huber(width=width, ridge=problem.loss.ridge), held_at=width)
 
 
-@np.errstate(all="ignore")
 def row_weights(problem: Problem, metric: Metric) -> Array:
     """min(1, C/‖Ax‖) of every row. Private."""
+    return problem.of_each_row(functools.partial(_weights, metric=metric))
+
+
+@np.errstate(all="ignore")
+def _weights(problem: Problem, metric: Metric) -> Array:
     lengths, A = np.empty(problem.X.shape[0]), metric.A * problem.unit
     for i in range(0, lengths.size, _BLOCK):
         rows = problem.X[i : i + _BLOCK]

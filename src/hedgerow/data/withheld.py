@@ -1,0 +1,41 @@
+"""What must not be heard of: the messages of engines that read rows, and folders that hold them."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable
+from typing import TypeVar
+
+from hedgerow.errors import DataUnavailable, HedgerowError
+
+Result = TypeVar("Result")
+
+
+def folder_of(owner: object) -> str:
+    """A new folder that its owner alone can open, gone with the object; a fork that ends takes nothing away."""
+    made, here = tempfile.mkdtemp(prefix="hedgerow-cells-"), os.getpid()
+    weakref.finalize(owner, lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == here else None)
+    return made
+
+
+def without_messages(work: Callable[[], Result]) -> Result:
+    """What the work returns. Whatever an engine says about its failure is dropped whole, for it may quote a row.
+
+    The refusal is raised after the failure was handled, so that it does not carry the failure as its context.
+    """
+    refusal: HedgerowError | None = None
+    try:
+        return work()
+    except HedgerowError as own:
+        refusal = type(own)(*own.args)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # a panic of a compiled library is not an Exception
+        pass
+    raise refusal or DataUnavailable(
+        "The table must be readable by the engine. Found that it is not (the engine's message is withheld: it may "
+        "quote rows). Check the file's format, its types and the connection."
+    )

@@ -1,0 +1,306 @@
+"""Rows on a Spark cluster: every pass over them is an aggregation there, and this process holds public state and sums alone.
+
+The workers read each value by the rule of `values`, and write features and labels, once, to storage that all of them reach: a source that
+changes meanwhile changes nothing. A pass sends them a public rule; each clips and cuts its rows as `rows` does, runs the very code that runs on
+rows in memory, and gives the digits of its sums (`exact_sums`), which Spark adds up as whole numbers. So sums are those of the same rows in
+memory, to the last bit, in whatever parts and however often a worker died and was replaced.
+
+Each row must be computed alike whichever worker has it, or what one row holds could, by moving others to another worker, move their last
+bits. So all workers must have the same arithmetic (the same versions, and processors that round alike on a trial), which is looked at first and at every pass.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import hashlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._threads import one_thread
+from hedgerow._types import Array, Matrix
+from hedgerow.data.spark_frame import new_folder, selected
+from hedgerow.data.withheld import without_messages
+from hedgerow.erm import values
+from hedgerow.erm.exact_sums import Digits, exact_sum, row_products
+from hedgerow.erm.problem import Problem
+from hedgerow.erm.rows import Norm, in_whole_units
+from hedgerow.erm.units import kept, persons
+from hedgerow.errors import InvalidInput
+
+Rule = Callable[[Problem], tuple[Matrix, Matrix]]
+ROW = "x binary, y double"
+
+
+class SparkRows:
+    """The rows of a frame of Spark: a label in one column, perhaps whose they are in another, features in all the others."""
+
+    def __init__(self, frame: Any, label: Any, unit: Any = None, most: int = 0) -> None:
+        """``most``: how many rows of each person are kept, where ``unit`` names the column that tells persons."""
+        names = [field.name for field in frame.schema.fields]
+        last = [_place(names, "y", label), *([] if unit is None else [_place(names, "unit", unit)])]
+        first = [i for i in range(len(names)) if i not in last]
+        if not first:
+            raise InvalidInput("X must be a table of rows and columns. Found no columns but that of y. Add features.")
+        self.features = len(first)
+        self._held: list[Any] = []  # what is kept in the workers' memory as well
+        self._spark = frame.sparkSession
+        self._folder = new_folder(self, self._spark)
+        rows = selected(frame, [*first, *last]).mapInArrow(
+            functools.partial(_read, features=self.features), ROW if unit is None else f"{ROW}, person binary"
+        )
+        if unit is not None:
+            rows = rows.groupBy("person").applyInArrow(lambda person: _kept(person, most), ROW)
+        without_messages(lambda: rows.write.parquet(self._folder))
+        found = without_messages(self._counted)
+        if len(found) > 1:
+            raise InvalidInput(
+                "All workers must have the same versions of NumPy and SciPy, and processors that round alike. Found "
+                f"{len(found)} kinds of them. Make them alike, or bring the rows here: frame.toPandas()."
+            )
+        self.count, self.arithmetic = next(iter(found.values()), 0), next(iter(found), "")
+
+    def _counted(self) -> dict[str, int]:
+        """How many rows each kind of worker has seen: of no row, of none."""
+        counted = self._copy().mapInArrow(_numbered, "arithmetic string, rows bigint")
+        return {kind: int(rows) for kind, rows in counted.groupBy("arithmetic").sum("rows").collect()}
+
+    def _copy(self) -> Any:
+        return self._spark.read.schema(ROW).parquet(self._folder)
+
+    def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
+        """None of them is here."""
+        return np.zeros((0, self.features))
+
+    def labels(self) -> Array:
+        return np.zeros(0)
+
+    def problem(self, posed: Problem) -> Problem:
+        """The problem whose public facts these are, with the rows, clipped and in whole units, where they are."""
+        clipped = self.kept_there(self._copy().mapInArrow(functools.partial(_clipped, problem=posed), ROW))
+        fields = {field.name: getattr(posed, field.name) for field in dataclasses.fields(Problem)}
+        return OnCluster(**fields, rows=clipped, source=self)
+
+    def kept_there(self, frame: Any) -> Any:
+        """As long as this is not closed: in the workers' memory, and on their disks what that does not hold."""
+        self._held.append(frame.persist())
+        return self._held[-1]
+
+    def close(self) -> None:
+        """Frees what workers hold, and empties the copy. What a dead session cannot free any more is gone with it, or stays."""
+
+        def empty() -> None:
+            for frame in self._held:
+                frame.unpersist()
+            self._spark.createDataFrame([], ROW).write.mode("overwrite").parquet(self._folder)
+
+        try:
+            empty()
+        except Exception:  # the call itself has told what failed
+            return
+
+
+@dataclasses.dataclass(frozen=True, eq=False, repr=False)
+class OnCluster(Problem):
+    """A problem whose rows are a frame on the cluster, and of which `X` and `y` have none."""
+
+    rows: Any = None
+    source: Any = None
+    features: NDArray[np.intp] | None = None  # of those of the rows
+
+    @property
+    def is_here(self) -> bool:
+        return False
+
+    @property
+    def held_rows(self) -> int:
+        return int(self.source.count)
+
+    def with_features(self, kept: NDArray[np.intp]) -> Self:
+        rest = np.arange(self.p) if self.features is None else self.features
+        return dataclasses.replace(self, X=self.X[:, kept], p=int(kept.size), features=rest[kept])
+
+    def of_each_row(self, rule: Callable[[Problem], Array]) -> Any:
+        """A frame of the rows with their weights."""
+        weigh = functools.partial(_weighed, rows_of=self._rows_of, rule=rule)
+        return self.source.kept_there(self.rows.mapInArrow(weigh, f"{ROW}, weight double"))
+
+    def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Any = 1.0) -> Array:
+        assert keep is None  # `require_here` has refused what needs it
+        total = self._summed(
+            weights if hasattr(weights, "mapInArrow") else self.rows, functools.partial(_slopes, theta=theta),
+            self.bits, self.slope_bits, weighted=hasattr(weights, "mapInArrow"),
+        )  # fmt: skip
+        return self.held_sum(total, self.held_rows)
+
+    def sums(self, rule: Rule, bits: int, more_bits: int) -> Array:
+        return self._summed(self.rows, lambda problem, weights: rule(problem), bits, more_bits)
+
+    def _summed(self, rows: Any, rule: Any, bits: int, more_bits: int, weighted: bool = False) -> Array:
+        left, right = rule(self._here, np.ones(0))
+        shape = exact_sum(left, right, bits, more_bits).shape
+        digits = Digits(bits, more_bits)
+        flat = np.zeros((digits.lines, int(np.prod(shape))), np.int64)
+        work = functools.partial(
+            _digits,
+            rows_of=self._rows_of,
+            rule=rule,
+            digits=digits,
+            weighted=weighted,
+            arithmetic=self.source.arithmetic,
+        )
+
+        def add_up() -> None:
+            found = rows.mapInArrow(work, "place bigint, digit bigint").groupBy("place").sum("digit").toArrow()
+            flat.reshape(-1)[found.column(0).to_numpy()] = found.column(1).to_numpy()
+
+        without_messages(add_up)
+        return Digits(bits, more_bits, flat.reshape(-1, *shape)).total(self.held_rows)
+
+    @property
+    def _here(self) -> Problem:
+        """The public facts, with no row."""
+        return Problem(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Problem)})
+
+    @property
+    def _rows_of(self) -> Callable[[Any], Problem]:
+        return functools.partial(_problem_of, public=self._here, features=self.features)
+
+
+def _place(names: list[str], what: str, name: Any) -> int:
+    if not isinstance(name, str) or names.count(name) != 1:
+        raise InvalidInput(
+            f"{what} must be the name of one column where X is a frame of Spark. Found "
+            f"{repr(name) if isinstance(name, str) else 'a ' + type(name).__name__}. Give a name that the frame has once."
+        )
+    return names.index(name)
+
+
+# What follows runs on the workers.
+
+
+def _read(batches: Iterable[Any], features: int) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        columns = [values.labels(column.to_numpy(zero_copy_only=False)) for column in batch.columns[: features + 1]]
+        found = {"x": _packed(np.column_stack(columns[:-1])), "y": pa.array(columns[-1])}
+        if batch.num_columns > features + 1:
+            whose = persons(batch.column(features + 1).to_pylist())
+            found["person"] = pa.array(whose, pa.binary())
+        yield pa.record_batch(found)
+
+
+def _packed(X: Matrix) -> Any:
+    """A row's numbers as its bytes."""
+    import pyarrow as pa
+
+    rows = np.ascontiguousarray(X, np.float64)
+    fixed = pa.FixedSizeBinaryArray.from_buffers(pa.binary(8 * rows.shape[1]), len(rows), [None, pa.py_buffer(rows)])
+    return fixed.cast(pa.binary())
+
+
+def _unpacked(column: Any, features: int) -> Matrix:
+    import pyarrow as pa
+
+    whole = column.cast(pa.large_binary())
+    ends = np.frombuffer(whole.buffers()[1], np.int64)[whole.offset : whole.offset + len(whole) + 1]
+    held = np.frombuffer(whole.buffers()[2] or b"", np.uint8)[ends[0] : ends[-1]]
+    return np.frombuffer(held.tobytes(), np.float64).reshape(len(whole), features)
+
+
+def _kept(rows: Any, most: int) -> Any:
+    """Of one person."""
+    rows = rows.combine_chunks()
+    person = rows.column("person").to_pylist()
+    y = rows.column("y").to_numpy()
+    packed = rows.column("x").combine_chunks()
+    X = _unpacked(packed, len(packed[0].as_py()) // 8)
+    return rows.take(kept(X, y, person, most)).select(["x", "y"])
+
+
+def _numbered(batches: Iterable[Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    yield pa.record_batch({"arithmetic": [arithmetic()], "rows": [sum(batch.num_rows for batch in batches)]})
+
+
+@functools.cache
+def arithmetic() -> str:
+    """How this process computes: versions, and what it makes of a few thousand numbers."""
+    import scipy
+
+    x = np.sin(np.arange(1, 4097.0))
+    tried = [np.vecdot(x.reshape(-1, size), x[:size]) for size in (4, 8, 32, 64)]
+    tried += [np.exp(x), np.log1p(np.abs(x)), np.sqrt(np.abs(x)), scipy.special.expit(5 * x), x / 3, x**3]
+    digest = hashlib.sha256(b"".join(each.tobytes() for each in tried)).hexdigest()
+    return f"numpy {np.__version__}, scipy {scipy.__version__}, {digest}"
+
+
+@np.errstate(all="ignore")
+def _clipped(batches: Iterable[Any], problem: Problem) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        X = _unpacked(batch.column(0), problem.p)
+        rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)
+        labels = problem.labelled(batch.column(1).to_numpy())
+        yield pa.record_batch({"x": _packed(rows), "y": pa.array(np.asarray(labels, np.float64))})
+
+
+def _problem_of(batch: Any, public: Problem, features: NDArray[np.intp] | None) -> Problem:
+    """The rows of a batch, as a problem."""
+    if features is None:
+        X = _unpacked(batch.column(0), public.p)
+    else:
+        width = len(batch.column(0)[0].as_py()) // 8 if batch.num_rows else int(features.max()) + 1
+        X = np.ascontiguousarray(_unpacked(batch.column(0), width)[:, features])
+    return dataclasses.replace(public, X=X, y=batch.column(1).to_numpy())
+
+
+def _weighed(
+    batches: Iterable[Any], rows_of: Callable[[Any], Problem], rule: Callable[[Problem], Array]
+) -> Iterator[Any]:
+    import pyarrow as pa
+
+    with one_thread:
+        for batch in batches:
+            weights = pa.array(rule(rows_of(batch)))
+            yield pa.record_batch({"x": batch.column(0), "y": batch.column(1), "weight": weights})
+
+
+@np.errstate(all="ignore")
+def _slopes(problem: Problem, weights: Array, theta: Array) -> tuple[Matrix, Matrix]:
+    slopes = problem.loss.derivative(row_products(problem.X, theta * problem.unit), problem.y) * weights
+    return problem.X, problem.slopes_in_units(slopes)
+
+
+def _digits(
+    batches: Iterable[Any],
+    rows_of: Callable[[Any], Problem],
+    rule: Any,
+    digits: Digits,
+    weighted: bool,
+    arithmetic: str,
+) -> Iterator[Any]:
+    """The digits of a partition's sums, each with its place."""
+    import pyarrow as pa
+
+    with one_thread:
+        for batch in batches:
+            problem = rows_of(batch)
+            weights = batch.column(2).to_numpy() if weighted else np.ones(batch.num_rows)
+            digits.add(*rule(problem, weights))
+    if digits.values is not None:
+        _require_arithmetic(arithmetic)
+        flat = digits.values.reshape(-1)
+        places = np.flatnonzero(flat)
+        yield pa.record_batch({"place": places, "digit": flat[places]})
+
+
+def _require_arithmetic(expected: str) -> None:
+    if arithmetic() != expected:
+        raise RuntimeError("a worker of another kind has joined")
