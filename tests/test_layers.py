@@ -29,8 +29,6 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"sql", "ledgers"},
     {"answer"},
     {"report"},
-    {"memory"},
-    {"block"},
     {"session"},
     {"opening"},
     {"estimators", "wire", "planning"},

@@ -13,7 +13,6 @@ from typing import Any, Literal
 from hedgerow._checks import number, positive
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
-from hedgerow.block import FIRST, LONGEST_NAME, Block
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource
@@ -29,7 +28,6 @@ from hedgerow.engines.practical.prefit import MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
-from hedgerow.memory import Memory
 from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
@@ -38,7 +36,7 @@ from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
-from hedgerow.session import Session
+from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
 
 
 @one_thread

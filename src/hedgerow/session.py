@@ -11,8 +11,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,9 +20,11 @@ import numpy as np
 from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._progress import counting_bar
+from hedgerow._shelf import Shelf
 from hedgerow._threads import one_thread
+from hedgerow._types import Array
 from hedgerow.answer import Answer
-from hedgerow.block import FIRST, LONGEST_NAME, Appending, Block
+from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
@@ -33,7 +35,6 @@ from hedgerow.engines.together import Part, Together
 from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
-from hedgerow.memory import Memory
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
@@ -42,7 +43,7 @@ from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
 from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import OverTime, Query, Resolution
+from hedgerow.questions.counts import BoundMarginal, OverTime, Query, Resolution
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.row_statistic import RowStatistic
@@ -58,6 +59,8 @@ if TYPE_CHECKING:
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
 REPORTED = 1000  # answers that a report has, the last ones
+FIRST = "1"  # what the block is called that a session is opened on
+LONGEST_NAME = 200  # characters
 REPORTED_CELLS = 1_000_000  # and these have in all, but for the last one
 
 
@@ -66,6 +69,158 @@ class Closes(Protocol):
     """A ledger that lasts."""
 
     def close(self) -> None: ...
+
+
+class Notes(Protocol):
+    """Where answers are written down: a ledger, or that of several blocks."""
+
+    def note(self, question: Any, answer: Any) -> None: ...
+
+    def recall(self, question: Any) -> Any | None: ...
+
+
+class Memory:
+    """An engine that is not asked twice: what was answered is answered again, unless a better bar is asked for."""
+
+    def __init__(self, engine: Engine, ledger: Notes) -> None:
+        self._engine, self._ledger = engine, ledger
+        self._known: dict[Hashable, Estimate] = {}
+        self._shelf = Shelf()
+        self._ready: dict[Hashable, Estimate] = {}
+
+    def __contains__(self, bound: Bound[Any]) -> bool:
+        return self._known_of(bound) is not None
+
+    def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
+        kept = _with_arrays(estimate, self._shelf.put)  # whoever gets the answer may change it
+        self._known[bound.key] = kept
+        self._ledger.note(bound, kept)
+        return estimate
+
+    def prepare(self, queries: Iterable[Linear]) -> None:
+        """Answers to these that need nothing private, computed together, for when they are asked."""
+        fresh = {query.key: query for query in queries if query not in self}
+        free = self._engine.free(list(fresh.values()))
+        self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
+        self._engine.expect(list(fresh.values()) if free is None else ())
+
+    def ready(self, query: Linear) -> Estimate | None:
+        """What was prepared of it, now answered."""
+        found = self._ready.pop(query.key, None)
+        return None if found is None else self.keep(query, found)
+
+    def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
+        """What is composed of others is remembered too."""
+        if not isinstance(bound, Composed):
+            return bound.ask(self, within)
+        known = self._kept(bound, within)
+        asked: Any = self if within is None else Current(self, self._engine)
+        return self.keep(bound, bound.ask(asked, within)) if known is None else known
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        known = self._kept(query, within)
+        if known is None and within is None:
+            known = self.ready(query)
+        return self.keep(query, self._engine.linear(query, within)) if known is None else known
+
+    def believed(self, query: Linear) -> float:
+        return self._engine.believed(query)
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Not by what is known of its parts, whose bars may be too wide for it; what is found is known from now on."""
+        top, bottom = self._engine.ratio(numerator, denominator, within)
+        return self.keep(numerator, top), self.keep(denominator, bottom)
+
+    def has(self, bound: Bound[Any], within: float) -> bool:
+        """Whether it was answered with such a bar."""
+        return self._kept(bound, within) is not None
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        known = self._kept(table, within)
+        return self.keep(table, self._engine.marginal(table, within)) if known is None else known
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        known = self._kept(question, within)
+        return self.keep(question, self._engine.minimise(question, within)) if known is None else known
+
+    def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
+        known = self._known_of(bound)
+        if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
+            return None
+        return replace(_with_arrays(known, self._shelf.taken), source="repeat")
+
+    def _known_of(self, bound: Bound[Any]) -> Estimate | None:
+        known = self._known.get(bound.key)
+        if known is None:
+            known = self._ledger.recall(bound)
+            if known is not None:
+                self._known[bound.key] = known
+        return known
+
+
+class Current:
+    """A memory for what is bought: of a part that was answered before, the better of that and what is known by now."""
+
+    def __init__(self, memory: Memory, engine: Engine) -> None:
+        self._memory, self._engine = memory, engine
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        said = self._memory.linear(query, within)
+        free = self._engine.free([query]) if said.source == "repeat" else None
+        if not free or free[0].error is None or (said.error is not None and said.error <= free[0].error):
+            return said
+        return free[0]
+
+    def believed(self, query: Linear) -> float:
+        return self._engine.believed(query)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        return self._memory.marginal(table, within)
+
+
+def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
+    arrays: dict[str, Any] = {
+        name: kept(value)
+        for name in ("value", "error", "resolution", "typical", "coefficients")
+        if isinstance(value := getattr(estimate, name), np.ndarray)
+    }
+    return replace(estimate, **arrays) if arrays else estimate
+
+
+@dataclass(frozen=True, eq=False)
+class Block:
+    """One table of a session: its rows, who pays for what is told of them, and what answers about them."""
+
+    name: str
+    data: DataSource = field(repr=False)
+    ledger: Ledger
+    engine: Engine = field(repr=False)
+    memory: Memory = field(repr=False)
+    beta: float
+    sampling: Sampling | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> float:
+        """n under replace-one, a private estimate of it under add/remove."""
+        return self.engine.rows
+
+    @property
+    def budget(self) -> Budget:
+        return self.ledger.budget
+
+    @property
+    def spent(self) -> float:
+        return self.ledger.spent
+
+    @property
+    def remaining(self) -> float:
+        return self.ledger.remaining
+
+
+class Appending(Protocol):
+    """How a block is made of more rows (``opening``)."""
+
+    def __call__(self, blocks: Sequence[Block], name: str, source: Any, **options: Any) -> Block: ...
 
 
 class Session(OneOnly):

@@ -58,10 +58,8 @@ def neighbours(budget: Budget, counts: np.ndarray) -> np.ndarray:
 
 def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any, list[hr.Accountant]]:
     """A session of four blocks, asked about all, some and one of them, with purchases and a series between them."""
-    from hedgerow.block import Block
     from hedgerow.engines.practical.engine import prefitted
-    from hedgerow.memory import Memory
-    from hedgerow.session import Session
+    from hedgerow.session import Block, Memory, Session
 
     ledgers = [Accountant(budget) for _ in counts]
     given: dict[str, Any] = {

@@ -772,7 +772,7 @@ session(
     SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
 )  # fmt: skip
 session(
-    "S01", "memory.py", "a repeat does not have the bar that is asked for now",
+    "S01", "session.py", "a repeat does not have the bar that is asked for now",
     "if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):", "if known is None:",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
@@ -818,7 +818,7 @@ session(
     RELEASE + "a_bar_in_rows_is_of_as_many_rows",
 )  # fmt: skip
 session(
-    "S05", "memory.py", "a session taken up pays again for what it answered",
+    "S05", "session.py", "a session taken up pays again for what it answered",
     "        self._ledger.note(bound, kept)\n", "",
     RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
 )  # fmt: skip
@@ -828,7 +828,7 @@ session(
     SEEDS + "a_seeded_session_says_so_wherever_it_is_shown",
 )  # fmt: skip
 session(
-    "S07", "memory.py", "a repeat is paid for again",
+    "S07", "session.py", "a repeat is paid for again",
     "        known = self._known_of(bound)\n", "        known = None\n",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip
