@@ -308,14 +308,14 @@ class Session(OneOnly):
                 "Rows must be appended to a session that was opened on a table. Found "
                 f"{'a release, which is over' if self._is_whole else 'some of its blocks'}. Use hr.open(…).append(…)."
             )
-        name = str(len(self._blocks) + 1) if block is None else block
-        if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
-            raise InvalidInput(
-                f"block must be a name of up to {LONGEST_NAME} printable characters. Found {name!r}. Give a short text."
-            )
-        if name in self.blocks:
-            raise InvalidInput(f"block must be a new name. Found {name!r}, which the session has. Choose another.")
-        with self._alone():
+        with self._alone():  # from here on no other thread appends one of the same name
+            name = str(len(self._blocks) + 1) if block is None else block
+            if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+                raise InvalidInput(
+                    f"block must be a name of up to {LONGEST_NAME} printable characters. Found {name!r}. Give a short text."
+                )
+            if name in self.blocks:
+                raise InvalidInput(f"block must be a new name. Found {name!r}, which the session has. Choose another.")
             options = {"budget": budget, "table": table, "csv": csv, "ledger": ledger}
             self._blocks.append(self._appending(self._blocks, name, source, **options))
             self._settle()

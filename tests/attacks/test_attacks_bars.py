@@ -10,8 +10,12 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.engines.practical import ahead
+from hedgerow.engines.practical.error_bars import ErrorBars
 from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
+from hedgerow.engines.practical.measurement import Measurement, Rows
 from hedgerow.engines.practical.residuals import Evidence
+from hedgerow.privacy.events import Gaussian
+from hedgerow.questions.linear import Linear
 
 FLAGS = hr.Universe({name: hr.Flag() for name in "abcd"})
 RARE = hr.conjunction(*"abcd")
@@ -110,3 +114,22 @@ def test_a_question_about_very_many_attributes_needs_no_list_of_all_their_sets()
     assert universe.names not in evidence
     assert tracemalloc.get_traced_memory()[1] < 1_000_000
     tracemalloc.stop()
+
+
+@pytest.mark.parametrize("others", [1, 3])
+def test_weights_that_differ_by_next_to_nothing_are_no_line(others) -> None:
+    """Who knows the noise chooses all differences by its signs: together they are far beyond what noise does along a line."""
+    universe = hr.Universe(a=hr.Integers(0, 999), b=hr.Integers(0, others - 1))
+    names = ("a", "b") if others > 1 else ("a",)
+    shape = universe.sizes(names)
+    counts = np.full(shape, 100.0)
+    noise = np.rint(np.random.default_rng(1).normal(scale=50.0, size=shape))
+    bars, n = ErrorBars(universe, 0.05), float(counts.sum())
+    bars.add(Measurement(names, counts + noise, Gaussian(1.0, 50.0)))
+    for size in (4e-10, 1e-13):
+        query = Linear.from_table(universe, names, 0.5 + size * np.sign(noise))
+        low, high = bars.intervals([query], Rows(n, n, n))
+        assert low[0] <= query.table.mean() <= high[0]  # all cells have as many rows
+    line = Linear.from_table(universe, ("a",), np.linspace(0.1, 0.9, 1000))
+    low, high = bars.intervals([line], Rows(n, n, n))
+    assert (high - low)[0] * n < 2 * 50 * np.sqrt(others * 1000 / 12) * 8  # and a line still is one

@@ -130,5 +130,10 @@ blocks(
     "return np.where(off > STANDS_OUT**2 * variance, 1.0, 1 / τ2)", "return np.full(counts.shape, 1 / NEAREST)",
     BLOCKS + "a_block_that_is_not_like_the_one_before_it_is_believed_itself",
 )  # fmt: skip
+blocks(
+    "BL25", "ledgers/durable.py", "every block begins a question again because of what another has not heard",
+    "if behind.args[0] is not self:", "if False:",
+    "attacks/test_attacks_blocks.py::test_what_another_process_did_to_one_block_is_learned_once",
+)  # fmt: skip
 
 BLOCK_MUTANTS = blocks.mutants

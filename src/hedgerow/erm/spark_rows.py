@@ -80,7 +80,8 @@ class SparkRows:
 
     def problem(self, posed: Problem) -> Problem:
         """The problem whose public facts these are, with the rows, clipped and in whole units, where they are."""
-        clipped = self.kept_there(self._copy().mapInArrow(functools.partial(_clipped, problem=posed), ROW))
+        clip = functools.partial(_clipped, problem=posed, arithmetic=self.arithmetic)
+        clipped = self.kept_there(self._copy().mapInArrow(clip, ROW))
         fields = {field.name: getattr(posed, field.name) for field in dataclasses.fields(Problem)}
         return OnCluster(**fields, rows=clipped, source=self)
 
@@ -125,7 +126,7 @@ class OnCluster(Problem):
 
     def of_each_row(self, rule: Callable[[Problem], Array]) -> Any:
         """A frame of the rows with their weights."""
-        weigh = functools.partial(_weighed, rows_of=self._rows_of, rule=rule)
+        weigh = functools.partial(_weighed, rows_of=self._rows_of, rule=rule, arithmetic=self.source.arithmetic)
         return self.source.kept_there(self.rows.mapInArrow(weigh, f"{ROW}, weight double"))
 
     def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Any = 1.0) -> Array:
@@ -186,12 +187,30 @@ def _read(batches: Iterable[Any], features: int) -> Iterator[Any]:
     import pyarrow as pa
 
     for batch in batches:
-        columns = [values.labels(column.to_numpy(zero_copy_only=False)) for column in batch.columns[: features + 1]]
+        columns = [
+            values.labels(_texts(column) if _is_text(column) else column.to_numpy(zero_copy_only=False))
+            for column in batch.columns[: features + 1]
+        ]
         found = {"x": _packed(np.column_stack(columns[:-1])), "y": pa.array(columns[-1])}
         if batch.num_columns > features + 1:
-            whose = persons(batch.column(features + 1).to_pylist())
+            whose = batch.column(features + 1)
+            whose = persons(_texts(whose) if _is_text(whose) else whose.to_pylist())
             found["person"] = pa.array(whose, pa.binary())
         yield pa.record_batch(found)
+
+
+def _is_text(column: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+
+
+def _texts(column: Any) -> list[str | None]:
+    """Texts of Spark may hold any bytes: what is no UTF-8 is read all the same, or one row could fail the call."""
+    import pyarrow as pa
+
+    held = column.cast(pa.large_binary()).to_pylist()
+    return [None if text is None else text.decode("utf-8", "replace") for text in held]
 
 
 def _packed(X: Matrix) -> Any:
@@ -241,10 +260,11 @@ def arithmetic() -> str:
 
 
 @np.errstate(all="ignore")
-def _clipped(batches: Iterable[Any], problem: Problem) -> Iterator[Any]:
+def _clipped(batches: Iterable[Any], problem: Problem, arithmetic: str) -> Iterator[Any]:
     import pyarrow as pa
 
     for batch in batches:
+        _require_arithmetic(arithmetic)  # here too: what is kept may be summed by another worker
         X = _unpacked(batch.column(0), problem.p)
         rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)
         labels = problem.labelled(batch.column(1).to_numpy())
@@ -262,12 +282,13 @@ def _problem_of(batch: Any, public: Problem, features: NDArray[np.intp] | None) 
 
 
 def _weighed(
-    batches: Iterable[Any], rows_of: Callable[[Any], Problem], rule: Callable[[Problem], Array]
+    batches: Iterable[Any], rows_of: Callable[[Any], Problem], rule: Callable[[Problem], Array], arithmetic: str
 ) -> Iterator[Any]:
     import pyarrow as pa
 
     with one_thread:
         for batch in batches:
+            _require_arithmetic(arithmetic)
             weights = pa.array(rule(rows_of(batch)))
             yield pa.record_batch({"x": batch.column(0), "y": batch.column(1), "weight": weights})
 

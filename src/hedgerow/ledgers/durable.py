@@ -243,14 +243,15 @@ class Durable(Ledger):
     def _learn_first(self) -> None:
         self._catch_up()
         if self._news and self._can_learn:
-            raise Behind
+            raise Behind(self)
 
     def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], T]) -> T:
         self._can_learn = True
         try:
             return ask()
-        except Behind:
-            pass
+        except Behind as behind:
+            if behind.args[0] is not self:  # another block's, whose own ``following`` is around this one
+                raise
         finally:
             self._can_learn = False
         with self._store.turn():

@@ -38,7 +38,11 @@ PRODUCTS, LINES, TABLES = (
 )  # two sides of each class, by its share of β_j
 OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along each attribute
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
-ROUNDED = 1e-9  # of a weight: what is so near to a line is taken for one
+ROUNDED, OF_ALL = (
+    1e-9,
+    1e-6,
+)  # of the weights' range, each and of all cells together: what is so near to a line is taken for one
+CANCELLED = 1e-6  # of Σ q²: where less is left without the mean, it is summed without it
 FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
 
 
@@ -108,7 +112,7 @@ class ErrorBars:
             return _one_tail(event, math.log(2) + doubt)
         total, squares = _sums([query])
         cells = math.prod(query.shape)
-        norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0)) if query.attributes else np.ones(1)
+        norm = _norms([query], squares, total**2 / cells) if query.attributes else np.ones(1)
         imagined = Measurement(query.attributes, np.empty(0), event)
         return float(self._width(imagined, doubt, [query], norm, cells)[0])
 
@@ -157,7 +161,7 @@ class ErrorBars:
         if support:
             cells = self._universe.cells(names)
             total, squares = _sums(queries)
-            norm = np.sqrt(np.maximum(squares - total**2 / cells, 0.0))
+            norm = _norms(queries, squares, total**2 / cells)
             for measurement, _ in support:
                 merged = self._universe.cells(measurement.attributes) / cells
                 found = np.minimum(found, math.sqrt(measurement.variance * merged) * norm)
@@ -241,7 +245,7 @@ class ErrorBars:
         cells = self._universe.cells(names)
         total, squares = _sums(asked)
         c = total / cells
-        norm = np.sqrt(np.maximum(squares - total * c, 0.0))
+        norm = _norms(asked, squares, total * c)
         low, high = np.zeros(len(asked)), np.ones(len(asked))
         if overview is not None:
             y = overview.onto(names)
@@ -368,6 +372,16 @@ def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
     return totals, squares
 
 
+def _norms(queries: Sequence[Linear], squares: Array, of_means: Array) -> Array:
+    """‖q − c‖₂, c the mean of q. Of weights that hardly differ the difference of sums is all rounding."""
+    left = np.maximum(squares - of_means, 0.0)
+    for i in np.flatnonzero(left < CANCELLED * squares).tolist():
+        if not queries[i].is_count:
+            left[i] = np.square(queries[i].table - queries[i].table.mean()).sum()
+    norms: Array = np.sqrt(left)
+    return norms
+
+
 @functools.lru_cache(maxsize=64)
 def _sets_of_a_size(m: int) -> Array:
     """ln((m + 1)·C(m, k)) for k = 0 … m: exact where that is quick, else not below it."""
@@ -393,7 +407,7 @@ def _code(queries: Sequence[Linear]) -> Array:
             masks = np.stack([queries[i].vectors[axis] for i in products]).astype(np.int8)  # type: ignore[index]
             size = masks.sum(axis=1)
             part = OF_KINDS["set"] * np.exp(-_sets_of_a_size(m)[size])
-            part += ((size == 1) | (size == m - 1)) * OF_KINDS["value"] / (2 * m if m > 2 else m)
+            part += ((size == 1) | (size == m - 1)) * OF_KINDS["value"] / (m if m == 2 else 2 * m)
             part += (np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2) * OF_KINDS["run"] / (m * (m + 1))
             nats -= np.log(part)
         code[products] = nats
@@ -401,20 +415,21 @@ def _code(queries: Sequence[Linear]) -> Array:
 
 
 def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
-    """As ``_code`` for a line: along which ordered attribute, and within which product of the others. Infinite for what is none."""
+    """As ``_code`` for a line: along which ordered attribute, and within which product of the others. Infinite for what is none.
+
+    What is as near as floats come to a line is one. Noise that knows the rest, at most (m + 1)·near in each cell, moves it by less than
+    what ``_plane_tail`` adds to x.
+    """
     table = query.table
     for axis in np.flatnonzero(ordered):
         lines = np.moveaxis(table, axis, -1)
+        near = float(np.ptp(table)) * max(1e-15, min(ROUNDED, OF_ALL / (table.size * lines.shape[-1])))
         steps = np.diff(lines, axis=-1)
-        if steps.size and np.abs(steps - steps[..., :1]).max() > ROUNDED:
+        if steps.size and np.abs(steps - steps[..., :1]).max() > near:
             continue  # not straight
-        for inside in (np.ones(lines.shape[:-1], bool), *_unlike_most(lines)):
+        for inside in (np.ones(lines.shape[:-1], bool), *_unlike_most(lines, near)):
             within, without = lines[inside], lines[~inside]
-            if (
-                not inside.any()
-                or np.ptp(within, axis=0).max() > ROUNDED
-                or (without.size and np.ptp(without) > ROUNDED)
-            ):
+            if not inside.any() or np.ptp(within, axis=0).max() > near or (without.size and np.ptp(without) > near):
                 continue
             every = range(inside.ndim)
             sides = [np.asarray(inside.any(axis=tuple(i for i in every if i != k))) for k in every]
@@ -425,11 +440,11 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
     return math.inf
 
 
-def _unlike_most(lines: Array) -> Iterator[NDArray[np.bool_]]:
+def _unlike_most(lines: Array, near: float) -> Iterator[NDArray[np.bool_]]:
     """Where lines are not flat at the value that most of them begin with, or at another that as many do."""
     values, counts = np.unique(lines[..., 0], return_counts=True)
     for value in values[counts == counts.max()]:
-        yield np.abs(lines - value).max(axis=-1) > ROUNDED
+        yield np.abs(lines - value).max(axis=-1) > near
 
 
 def _plane_tail(x: float, step: float) -> float:

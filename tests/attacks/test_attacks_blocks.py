@@ -1,0 +1,104 @@
+"""Blocks, and rows on a cluster, in the hands of somebody who times, kills and shares them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+
+import numpy as np
+import pytest
+
+import hedgerow as hr
+from hedgerow.data import Histogram
+from hedgerow.engines.practical.error_bars import _code
+from hedgerow.erm import spark_rows
+from hedgerow.privacy.accounts import Accounts
+from hedgerow.privacy.events import Gaussian
+from hedgerow.questions.linear import Linear
+
+UNIVERSE = hr.Universe(a=hr.Integers(0, 1), b=hr.Integers(0, 1))
+BUDGET = hr.Budget(1.0, 1e-6)
+pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.errors.PublicWarning")
+
+
+def block(k: int) -> Histogram:
+    return Histogram(UNIVERSE, np.array([[1000 + k, 2000], [500, 700]]))
+
+
+def opened(blocks: int, **options: object) -> hr.Session:
+    session = hr.open(block(0), universe=UNIVERSE, budget=BUDGET, workload=hr.marginals(1), guard=0.0, **options)  # type: ignore[arg-type]
+    for k in range(1, blocks):
+        session.append(block(k))
+    return session
+
+
+def test_what_another_process_did_to_one_block_is_learned_once(tmp_path) -> None:
+    """Each block that is not behind would otherwise double the times that a question is begun again."""
+    url = f"sqlite:///{tmp_path}/ledger.db"
+    here, there = opened(5, ledger=url), opened(5, ledger=url)
+    there.blocks["5"].ledger.charge(Gaussian(1.0, 1000.0), why="elsewhere")
+    blocks = list(here.blocks.values())
+    learned: list[str] = []
+    accounts = Accounts(
+        [b.name for b in blocks], [b.ledger for b in blocks], [lambda news, name=b.name: learned.append(name) for b in blocks]
+    )  # fmt: skip
+    begun = []
+
+    def ask() -> None:
+        begun.append(len(learned))
+        for each in blocks:
+            each.ledger.look()
+
+    with accounts.asking(hr.count(a=1)):
+        accounts.following(None, ask)
+    assert learned == ["5"] and begun == [0, 1]
+    here.close()
+    there.close()
+
+
+def test_threads_that_append_at_once_append_different_blocks() -> None:
+    session = opened(1)
+    begun = [threading.Thread(target=session.append, args=(block(k),)) for k in (1, 2)]
+    with session.blocks["1"].ledger.exclusively():  # both have begun before either has its turn
+        for thread in begun:
+            thread.start()
+        for thread in begun:
+            thread.join(0.2)
+    for thread in begun:
+        thread.join()
+    assert list(session.blocks) == ["1", "2", "3"]
+    assert session.rows == sum(view.rows for view in map(session.over, session.blocks))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3])
+def test_parts_of_a_class_add_up_to_at_most_one(m) -> None:
+    """Of every set of cells there is, the empty and the full one among them."""
+    masks = [np.array(mask) for mask in itertools.product([False, True], repeat=m)]
+    sets = [Linear(("a",), (m,), (mask,), None, True) for mask in masks]
+    assert np.exp(-_code(sets)).sum() <= 1 + 1e-12
+
+
+# Rows on a cluster: what a worker does with a batch
+
+
+def test_a_text_that_is_no_text_fails_nothing() -> None:
+    """Spark casts any bytes to a text: one such row would tell of itself by the call that fails."""
+    pa = pytest.importorskip("pyarrow")
+    held = pa.array([b"1.5", b"\xff\xfe", None, "٢".encode()], pa.binary())
+    texts = pa.Array.from_buffers(pa.string(), 4, held.buffers(), null_count=1)
+    (read,) = spark_rows._read([pa.record_batch([texts, texts, texts], names=["c0", "c1", "c2"])], features=1)
+    assert spark_rows._unpacked(read.column("x"), 1).ravel().tolist() == [1.5, 0.0, 0.0, 2.0]
+    assert read.column("y").to_pylist() == [1.5, 0.0, 0.0, 2.0]
+    whose = read.column("person").to_pylist()
+    assert whose[0] == b"1.5" and whose[2] == b"" and len(set(whose)) == 4
+
+
+def test_a_worker_of_another_kind_keeps_nothing_that_others_sum() -> None:
+    pa = pytest.importorskip("pyarrow")
+    batch = pa.record_batch({"x": spark_rows._packed(np.ones((2, 1))), "y": [0.0, 1.0]})
+    for work in (
+        spark_rows._clipped([batch], problem=None, arithmetic="another"),  # type: ignore[arg-type]
+        spark_rows._weighed([batch], rows_of=lambda _: None, rule=lambda _: np.ones(2), arithmetic="another"),  # type: ignore[arg-type, return-value]
+    ):
+        with pytest.raises(RuntimeError, match="another kind"):
+            next(work)
