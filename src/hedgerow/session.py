@@ -91,6 +91,11 @@ class Memory:
     def __contains__(self, bound: Bound[Any]) -> bool:
         return self._known_of(bound) is not None
 
+    def said(self, bound: Bound[Any], value: Any) -> bool:
+        """Whether that is what was answered last."""
+        known = self._known_of(bound)
+        return known is not None and np.array_equal(known.value, value)
+
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
         kept = _with_arrays(estimate, self._shelf.put)  # whoever gets the answer may change it
         self._known[bound.key] = kept
@@ -416,14 +421,21 @@ class Session(OneOnly):
 
     @property
     def generalisation(self) -> Generalisation:
-        """What holds of the population that the rows are independent draws from, for all answers so far, and by which theorem."""
+        """What holds of the population that the rows are independent draws from, for all answers so far, and by which theorem.
+
+        Of several blocks, for all that was answered about all of them.
+        """
         asked = sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
         rows = self.rows if self.budget.neighbours == "replace" else None
         return stated(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
 
     def population_error(self, answer: Answer) -> float | None:
-        """The bar for the population of an answer given as a fraction; None where no theorem bounds it (``generalisation``)."""
-        if not bound_to(answer.query, self.universe).is_fraction:
+        """The bar for the population of an answer given as a fraction; None where no theorem bounds it (``generalisation``).
+
+        Of several blocks, for what was answered about all of them: an answer from before one was appended is about fewer rows.
+        """
+        bound = bound_to(answer.query, self.universe)
+        if not bound.is_fraction or (len(self._blocks) > 1 and not self._memory.said(bound, answer.value)):
             return None
         return self.generalisation.error(None if answer.error is None else float(np.max(answer.error)))
 

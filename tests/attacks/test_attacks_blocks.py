@@ -70,6 +70,18 @@ def test_threads_that_append_at_once_append_different_blocks() -> None:
     assert session.rows == sum(view.rows for view in map(session.over, session.blocks))
 
 
+def test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more() -> None:
+    large = Histogram(UNIVERSE, np.array([[4, 3], [2, 1]]) * 10**8)
+    session = hr.open(large, universe=UNIVERSE, budget=hr.Budget(0.02, 1e-9), workload=hr.marginals(1), guard=0.0)
+    before = session.ask(hr.count(a=1))
+    alone = session.population_error(before)
+    session.append(Histogram(UNIVERSE, np.array([[1, 2], [3, 4]]) * 10**8))
+    both = session.ask(hr.count(a=1))
+    assert alone is not None and session.population_error(both) is not None
+    assert session.population_error(before) is None
+    assert session.over("1").population_error(before) == alone
+
+
 @pytest.mark.parametrize("m", [1, 2, 3])
 def test_parts_of_a_class_add_up_to_at_most_one(m) -> None:
     """Of every set of cells there is, the empty and the full one among them."""
