@@ -6,12 +6,14 @@ import itertools
 import threading
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.engines.practical.error_bars import _code
 from hedgerow.erm import spark_rows
+from hedgerow.errors import TooLarge
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.events import Gaussian
 from hedgerow.questions.linear import Linear
@@ -68,6 +70,17 @@ def test_threads_that_append_at_once_append_different_blocks() -> None:
         thread.join()
     assert list(session.blocks) == ["1", "2", "3"]
     assert session.rows == sum(view.rows for view in map(session.over, session.blocks))
+
+
+def test_a_series_that_cannot_be_counted_is_refused_before_any_block_pays() -> None:
+    wide = hr.Universe({f"f{i}": hr.Flag() for i in range(30)})
+    rows = pd.DataFrame({name: [True, False] * 50 for name in wide.names})
+    session = hr.open(rows, universe=wide, budget=BUDGET, workload=[hr.count(f0=True)], guard=0.0)
+    spent, series = session.spent, hr.count(dict.fromkeys(wide.names, True)).over_time(share=0.01)
+    for ask in (session.ask, session.price):
+        with pytest.raises(TooLarge):
+            ask(series)
+    assert session.spent == spent
 
 
 def test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more() -> None:

@@ -135,5 +135,15 @@ blocks(
     "if behind.args[0] is not self:", "if False:",
     "attacks/test_attacks_blocks.py::test_what_another_process_did_to_one_block_is_learned_once",
 )  # fmt: skip
+blocks(
+    "BL26", "questions/counts.py", "a series that cannot be counted is paid for each time that it is refused",
+    "        require_table(found.attributes, found.shape)  # of which each block", "        pass  # of which each block",
+    "attacks/test_attacks_blocks.py::test_a_series_that_cannot_be_counted_is_refused_before_any_block_pays",
+)  # fmt: skip
+blocks(
+    "BL27", "session.py", "an answer about the first block has the population's bar of all",
+    "(len(self._blocks) > 1 and not self._memory.said(bound, answer.value))", "False",
+    "attacks/test_attacks_blocks.py::test_an_answer_about_fewer_rows_has_not_the_populations_bar_of_more",
+)  # fmt: skip
 
 BLOCK_MUTANTS = blocks.mutants

@@ -235,6 +235,7 @@ class OverTime(Query):
                 f"A count over time must count rows, by whole bins. Found {self.counted!r}, which does not. "
                 'Ask with resolution="bins", or about whole bins.'
             )
+        require_table(found.attributes, found.shape)  # of which each block is counted: refused before any pays
         return found
 
     def _identity(self) -> Any:
