@@ -33,15 +33,10 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
-PRODUCTS, LINES, TABLES = (
-    math.log(2 / share) for share in (0.5, 0.4, 0.1)
-)  # two sides of each class, by its share of β_j
+PRODUCTS, LINES, TABLES = (math.log(2 / share) for share in (0.5, 0.4, 0.1))  # two sides of each, by its share of β_j
 OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along each attribute
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
-ROUNDED, OF_ALL = (
-    1e-9,
-    1e-6,
-)  # of the weights' range, each and of all cells together: what is so near to a line is taken for one
+ROUNDED, OF_ALL = 1e-9, 1e-7  # of the weights' range, each and all together: what is so near to a line is taken for one
 CANCELLED = 1e-6  # of Σ q²: where less is left without the mean, it is summed without it
 FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
 
