@@ -840,7 +840,7 @@ session(
 )  # fmt: skip
 session(
     "S07", "session.py", "a repeat is paid for again",
-    "        known = self._known_of(bound)\n", "        known = None\n",
+    "        known = self._known_of(bound)\n        if known is None or (", "        known = None\n        if known is None or (",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip
 session(
