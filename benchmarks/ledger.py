@@ -119,8 +119,8 @@ def slower(
             times[name].append((time.perf_counter() - began) / CHUNK)
     usual = times[""][2:]
     ratios = {name: [t / u for t, u in zip(times[name][2:], usual, strict=True)] for name in urls}
-    return {name: (1e6 * statistics.mean(times[name][2:]), sum(times[name][2:]) / sum(usual)) for name in ratios} | {
-        "": (1e6 * statistics.mean(usual), 1.0)
+    return {name: (1e6 * statistics.median(times[name][2:]), statistics.median(ratios[name])) for name in ratios} | {
+        "": (1e6 * statistics.median(usual), 1.0)
     }
 
 

@@ -10,11 +10,13 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from math import isfinite
 from typing import Any
 
 import numpy as np
 
+from hedgerow._types import Names
 from hedgerow.engines.wire import bound_question, question_of
 from hedgerow.privacy.accounts import OfBlocks
 from hedgerow.questions.bound import Bound, Estimate
@@ -85,11 +87,19 @@ def _estimate(estimate: Estimate) -> str:
 
 def _count(query: Linear) -> str:
     """As ``inner`` writes it."""
-    vectors = ",".join(
-        f'{{"kind":"array","dtype":"bool","shape":[{v.size}],"data":"{base64.b64encode(np.packbits(v).tobytes()).decode()}"}}'
-        for v in query.vectors or ()
-    )
-    return f'{{"kind":"bound","attributes":{json.dumps(query.attributes)},"vectors":[{vectors}],"table":null}}'
+    vectors = ",".join([_mask(v.tobytes()) for v in query.vectors or ()])
+    return f'{{"kind":"bound","attributes":{_attributes(query.attributes)},"vectors":[{vectors}],"table":null}}'
+
+
+@lru_cache(maxsize=4096)  # the same few come again and again
+def _mask(truths: bytes) -> str:
+    packed = base64.b64encode(np.packbits(np.frombuffer(truths, bool)).tobytes()).decode()
+    return f'{{"kind":"array","dtype":"bool","shape":[{len(truths)}],"data":"{packed}"}}'
+
+
+@lru_cache(maxsize=4096)
+def _attributes(names: Names) -> str:
+    return json.dumps(names)
 
 
 def names_in(body: str) -> list[str]:
