@@ -41,8 +41,13 @@ def measured(names: tuple[str, ...], event: Laplace | Gaussian, value: float = 7
 
 
 def doubt(j: int) -> float:
-    """ln(1/β_j), β_j = 6β/(π²j²)."""
-    return math.log(math.pi**2 * j**2 / (6 * BETA))
+    """ln(1/β_j): 0.3 of β for the first, and 24/((22 + j)(23 + j)) of the rest for each other."""
+    return -math.log(BETA * (0.3 if j == 1 else 0.7 * 24 / ((22 + j) * (23 + j))))
+
+
+def of_subset(measured: int, asked: int) -> float:
+    """Half of β_j is for all measured attributes, half for the subsets that are fewer."""
+    return math.log(2) if asked == measured else math.log(2 * (2**measured - 1))
 
 
 def normal(x: float, step: float) -> float:
@@ -78,7 +83,7 @@ def code(query: np.ndarray, runs: list[bool]) -> float:
 def width_of(kind: str, query: np.ndarray, event: Laplace | Gaussian, sizes: list[int], merged: int, j: int) -> float:
     """In rows, of a query on some cells of a table of attributes of these sizes, each of ``merged`` measured ones."""
     norm = math.sqrt(((query - query.mean()) ** 2).sum() * merged)
-    base = doubt(j) + math.log(2 ** len(sizes))
+    base = doubt(j) + of_subset(len(sizes), query.ndim)
     if kind in RUNS:
         return tail(event, norm, base + math.log(2 / 0.5) + code(query, RUNS[kind]))
     base += math.log(2 / 0.1)
@@ -158,7 +163,7 @@ def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
     event, universe = Gaussian(1.0, 20.0), hr.Universe(a=hr.Integers(0, 4), b=hr.Integers(0, 3))
     bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
     bars.add(Measurement(("a", "b"), np.full((5, 4), 1e6), event))
-    base = doubt(1) + math.log(4)
+    base = doubt(1) + of_subset(2, 2)
     for middle in (0.0, 1.3, 2.9):
         table = np.full((5, 4), 0.5)
         table[:, 2] += (np.arange(5) - middle) / 10
@@ -178,7 +183,7 @@ def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
 
 
 def test_all_measurements_together_fail_with_probability_beta() -> None:
-    """The j-th has 6β/(π²j²), whichever kind it is of: these add up to β, and no two have the same."""
+    """The j-th has β_j, whichever kind it is of: these add up to β, and no two have the same."""
     event, bars, shares = Gaussian(1.0, 20.0), ErrorBars(UNIVERSE, BETA), []
     query = QUESTIONS["runs"].on(UNIVERSE)
     kinds = ["table", "query", "number"] * 7
@@ -190,8 +195,13 @@ def test_all_measurements_together_fail_with_probability_beta() -> None:
             bars.add(Measurement(query.attributes, np.array(700.0), event, query))
         else:
             bars.add_number()
-    assert shares == pytest.approx([6 * BETA / (math.pi**2 * j**2) for j in range(1, len(kinds) + 1)])
+    assert shares == pytest.approx([math.exp(-doubt(j)) for j in range(1, len(kinds) + 1)])
     assert sum(shares) < BETA
+    of_many = sum(error_bars._share(j) for j in range(1, 100_001))
+    assert of_many < 1 and of_many == pytest.approx(1 - 0.7 * 24 / 100_023)
+    for size in range(1, 5):
+        parts = [math.exp(-error_bars._doubt_of_subset(size, k)) * math.comb(size, k) for k in range(size + 1)]
+        assert sum(parts) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("event", EVENTS)
@@ -257,7 +267,7 @@ def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
     event = Gaussian(1.0, 20.0)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add(measured(("a", "b"), event))
-    found, base = bars.rows(), doubt(1) + math.log(2 / 0.5 * 4)
+    found, base = bars.rows(), doubt(1) + math.log(2 / 0.5) + of_subset(2, 0)
     assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base), rel=4e-3)
     assert found.estimate == pytest.approx(12 * 700)
     whole = [Measurement((), np.array(8000.0), event, residual=True)]
@@ -275,7 +285,7 @@ def test_the_distance_of_a_hypothesis_is_the_one_of_the_proof(event) -> None:
     bars, rows = ErrorBars(UNIVERSE, BETA), Rows(N, 0.9 * N, 1.2 * N)
     bars.add(measured(("a", "b"), event))
     believed = np.array([0.5, 0.3, 0.2])
-    x = doubt(1) + math.log(2 / 0.1 * 4)
+    x = doubt(1) + math.log(2 / 0.1) + of_subset(2, 1)
     if isinstance(event, Gaussian):
         noise = event.sigma * math.sqrt(4) * (math.sqrt(3) + math.sqrt(2 * x))
     else:

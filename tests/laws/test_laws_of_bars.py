@@ -35,6 +35,7 @@ from hedgerow.textbook import sparse_vector as sv
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4})
 EXACT = Rows(1000, 1000, 1000)
 LITTLE = 1e-9  # a β for which Chernoff's bound is nearly the quantile
+FIRST = 0.3  # of β, of the first measurement
 
 
 # The tail of a sum of noises
@@ -134,10 +135,10 @@ def shares(steps: str) -> list[float]:
 
 @pytest.mark.parametrize("steps", ["t" * 60, "q" * 60, "n" * 60, "tqn" * 20, "ttqqnn" * 10, "nqt" * 20])
 def test_what_each_measurement_may_fail_with_adds_up_to_at_most_beta(steps) -> None:
-    """The j-th has 6β/(π²j²), whatever it is of: Σ 1/j² = π²/6, and all but 1/J of it is in the first J."""
+    """The j-th has 0.7·24/((22 + j)(23 + j)), the first 0.3, whatever it is of: all but 0.7·24/(J + 23) is in the first J."""
     found = shares(steps)
-    assert found == pytest.approx([6 * 0.05 / (math.pi * j) ** 2 for j in range(1, len(steps) + 1)])
-    assert 0.05 * (1 - 1 / len(steps)) < math.fsum(found) < 0.05
+    assert found == pytest.approx([0.05 * FIRST] + [0.05 * 0.7 * 24 / ((22 + j) * (23 + j)) for j in range(2, len(steps) + 1)])
+    assert math.fsum(found) == pytest.approx(0.05 * (1 - 0.7 * 24 / (len(steps) + 23)))
     used = ErrorBars(UNIVERSE, 0.05)
     used.add(small_table())
     assert used._tables[0][1] == pytest.approx(-math.log(found[0]))  # what it was given is what its bar uses
@@ -157,8 +158,8 @@ def overview(sigma: float = 10.0, noise: Seeded | None = None) -> Overview:
 def test_an_overview_takes_the_first_share_and_leaves_the_second() -> None:
     bars = ErrorBars(UNIVERSE, 0.05)
     bars.add_overview(overview())
-    assert math.exp(-bars._overview_doubt) == pytest.approx(6 * 0.05 / math.pi**2)
-    assert math.exp(-bars._doubt) == pytest.approx(6 * 0.05 / (2 * math.pi) ** 2)
+    assert math.exp(-bars._overview_doubt) == pytest.approx(0.05 * FIRST)
+    assert math.exp(-bars._doubt) == pytest.approx(0.05 * 0.7 / 25)
 
 
 # How many statements hold at once
@@ -187,12 +188,12 @@ def half_widths(bars: ErrorBars, asked: list[Linear]) -> np.ndarray:
 
 @pytest.mark.parametrize("what", ["table", "overview"])
 def test_the_chances_of_all_products_add_up_to_their_share(what) -> None:
-    """Σ over the class of Pr[|⟨q − c, Z⟩| > bar], exactly, is at most β₁/3; and with bars of 0.8 times the width it is not.
+    """Σ over the class of Pr[|⟨q − c, Z⟩| > bar], exactly, is at most β₁/2; and with bars of 0.8 times the width it is not.
 
     Each chance is 2Φ(−bar/deviation). A union bound that is left out takes a factor of 12 or more from inside the bar's
     logarithm; the last line says that it would be seen too.
     """
-    sigma, allowed = 0.5, 6 * LITTLE / math.pi**2 / 3
+    sigma, allowed = 0.5, FIRST * LITTLE * 0.5
     bars, sets = ErrorBars(UNIVERSE, LITTLE), subsets(("a", "b"), 1)
     asked = statements("products", sets)
     if what == "table":
@@ -216,7 +217,7 @@ def test_the_chances_of_all_products_add_up_to_their_share(what) -> None:
     assert chance(1.0) <= allowed
     assert chance(0.8) > allowed
     # the bar without its union: as if x were ln(2/β₁) alone
-    alone = math.sqrt(2 * math.log(2 * math.pi**2 / (6 * LITTLE)))
+    alone = math.sqrt(2 * math.log(2 / (FIRST * LITTLE)))
     assert float(2 * special.ndtr(-np.minimum(z, alone)).sum()) > allowed
 
 
@@ -224,7 +225,7 @@ def test_the_norm_of_a_tables_noise_is_bounded_for_its_share_and_a_fifth_less_wo
     """Any table: |⟨q, Z⟩| ≤ ‖q‖‖Z_A‖, and ‖Z_A‖²/σ_A² is a chi-square, whose tail is known."""
     bars = ErrorBars(UNIVERSE, LITTLE)
     bars.add(Measurement(("a", "b"), np.full((3, 4), 1000 / 12), Gaussian(1.0, 0.5)))
-    allowed = 6 * LITTLE / math.pi**2 / 3
+    allowed = FIRST * LITTLE * 0.1
     for names in subsets(("a", "b"), 1):
         sizes = UNIVERSE.sizes(names)
         weights = np.linspace(0.1, 0.9, math.prod(sizes)).reshape(sizes) ** 2
@@ -233,8 +234,9 @@ def test_the_norm_of_a_tables_noise_is_bounded_for_its_share_and_a_fifth_less_wo
         radius = half_widths(bars, [q])[0] / (centred * 0.5 * math.sqrt(12 / weights.size))
         distance = bars.distance(names, np.full(sizes, 1 / weights.size), EXACT) * 1000
         assert distance == pytest.approx(radius * 0.5 * math.sqrt(12 / weights.size))
-        assert stats.chi2.sf(radius**2, weights.size) * 4 <= allowed  # of every subset of two attributes
-        assert stats.chi2.sf((0.8 * radius) ** 2, weights.size) * 4 > allowed
+        subset = 1 / 2 if len(names) == 2 else 1 / 6  # half for both attributes, half for the three smaller sets
+        assert stats.chi2.sf(radius**2, weights.size) <= allowed * subset
+        assert stats.chi2.sf((0.8 * radius) ** 2, weights.size) > allowed * subset
 
 
 def test_the_norm_of_laplace_noise_is_bounded_for_its_share() -> None:
@@ -242,16 +244,16 @@ def test_the_norm_of_laplace_noise_is_bounded_for_its_share() -> None:
     bars, b = ErrorBars(UNIVERSE, LITTLE), 0.5
     bars.add(Measurement(("a", "b"), np.full((3, 4), 1000 / 12), Laplace(2.0, b, 2.0**-10)))
     distance = bars.distance(("a", "b"), np.full((3, 4), 1 / 12), EXACT) * 1000
-    allowed = 6 * LITTLE / math.pi**2 * 0.1
-    assert 4 * stats.gamma.sf((distance - 12 * 2.0**-10) / b, 12) <= allowed
-    assert 4 * stats.gamma.sf(0.8 * distance / b, 12) > allowed
+    allowed = FIRST * LITTLE * 0.1
+    assert 2 * stats.gamma.sf((distance - 12 * 2.0**-10) / b, 12) <= allowed
+    assert 2 * stats.gamma.sf(0.8 * distance / b, 12) > allowed
 
 
 # Single queries, numbers and n
 
 
 def test_a_single_query_and_a_number_have_their_quantile_and_a_fifth_less_is_too_little() -> None:
-    share = 6 * LITTLE / math.pi**2
+    share = FIRST * LITTLE
     bars, event = ErrorBars(UNIVERSE, LITTLE), Gaussian(1.0, 3.0)
     number = bars.number(event)
     assert bars.width(query(0), event, alone=True) == number
@@ -278,15 +280,15 @@ def test_the_interval_of_n_has_the_quantile_of_a_sum_of_all_cells() -> None:
         bars = ErrorBars(UNIVERSE, LITTLE)
         bars.add(Measurement(("a", "b"), np.full((3, 4), 1e6), event))
         rows = bars.rows()
-        width, allowed = rows.high - 12e6, 6 * LITTLE / math.pi**2 * 0.5
+        width, allowed = rows.high - 12e6, FIRST * LITTLE * 0.5
         assert rows.low == pytest.approx(12e6 - width) and rows.off == pytest.approx(width)
-        x = math.log(2 * 4 / allowed)  # it is the one product on one of the 4 subsets
+        x = math.log(2 * 6 / allowed)  # it is the one product on one of the 3 smaller subsets, which have half
         if law == "laplace":
             assert least_width(3.0, math.sqrt(12), x) <= width <= 1.05 * least_width(3.0, math.sqrt(12), x)
         else:
             z = width / (3 * math.sqrt(12))
             assert z == pytest.approx(math.sqrt(2 * x))  # on so coarse a grid
-            assert 2 * special.ndtr(-z) <= allowed / 4 < special.ndtr(-0.8 * z) * 2
+            assert 2 * special.ndtr(-z) <= allowed / 6 < special.ndtr(-0.8 * z) * 2
 
 
 # Together, on draws

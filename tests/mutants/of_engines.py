@@ -483,7 +483,7 @@ bars(
 )  # fmt: skip
 bars(
     "B04", "error_bars.py", "all measurements have the whole β each",
-    "return math.log(math.pi**2 * j**2 / (6 * self._beta))", "return math.log(1 / self._beta)",
+    "return -math.log(_share(j) * self._beta)", "return -math.log(self._beta)",
     BARS + "all_measurements_together_fail_with_probability_beta",
 )  # fmt: skip
 bars(
@@ -514,7 +514,7 @@ bars(
 )  # fmt: skip
 bars(
     "B10", "error_bars.py", "an analyst picks among subsets of the attributes, sides and classes, and the bar is for one",
-    "base = doubt + len(measurement.attributes) * math.log(2)", "base = doubt - math.log(2)",
+    "base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))", "base = doubt - math.log(2)",
     BARS + "a_bar_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
@@ -599,7 +599,7 @@ bars(
 )  # fmt: skip
 bars(
     "B21", "error_bars.py", "parts of a conjunction are taken to leave more than they do",
-    "room -= 1 - below", "room -= (1 - below) / 2",
+    "np.where(brings, 1 - below, 0.0)", "np.where(brings, 1 - below, 0.0) / 2",
     BARS + "parts_of_a_conjunction_bound_it_as_frechet_says",
 )  # fmt: skip
 bars(

@@ -5,8 +5,8 @@ bounds any query q on attributes A inside its own: the true count of q is ⟨q, 
 noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n is known). The best c is the mean of q.
 
 The bars hold together, for every question an adaptive analyst may choose after seeing everything. Measurement j has
-the share β_j = 6β/(π²j²) of the failure probability, fixed before its noise is drawn; a union bound over the three
-classes below, each taken over every subset A of the measured attributes, makes its noise small for all q of a
+the share β_j of the failure probability (``_share``), fixed before its noise is drawn; a union bound over the three
+classes below, each taken over every subset A of the measured attributes (``_doubt_of_subset``), makes its noise small for all q of a
 class at once (docs/proofs/error_bars.md):
 
     products  a set of cells of each attribute; a set that is one of few of its kind has more of the class's share (``_code``)
@@ -34,6 +34,9 @@ from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
 PRODUCTS, LINES, TABLES = (math.log(2 / share) for share in (0.5, 0.4, 0.1))  # two sides of each, by its share of β_j
+OF_FIRST = 0.3  # of β, for the first measurement: with an overview most answers have its bar
+EARLY = 24  # measurements that have nearly equal shares of what is left
+OF_ALL_ATTRIBUTES = 0.5  # of β_j, for questions about all attributes of a table; its proper subsets share the rest
 OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along each attribute
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
 ROUNDED, OF_ALL = 1e-9, 1e-7  # of the weights' range, each and all together: what is so near to a line is taken for one
@@ -65,6 +68,7 @@ class ErrorBars:
         self._with: dict[str, list[tuple[Measurement, float]]] = {}  # those tables, by attribute
         self._queries: dict[object, list[tuple[Measurement, float]]] = {}
         self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
+        self._largest_parts: dict[Names, list[Names]] = {}
         self._numbers = 0
         self.shares: list[int] = []  # how many numbers had theirs of β before each measurement
         self._overview: JointEstimate | None = None
@@ -78,7 +82,7 @@ class ErrorBars:
     def _doubt_after(self, others: int) -> float:
         """The same once so many others were made."""
         j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers + others
-        return math.log(math.pi**2 * j**2 / (6 * self._beta))
+        return -math.log(_share(j) * self._beta)
 
     def add_overview(self, overview: JointEstimate) -> None:
         """A whole family measured at once, with one share of β for all its tables. Before any other measurement."""
@@ -95,7 +99,7 @@ class ErrorBars:
             self._tables.append((measurement, doubt))
             for name in measurement.attributes:
                 self._with.setdefault(name, []).append((measurement, doubt))
-            self._supports = {}
+            self._supports, self._largest_parts = {}, {}
 
     def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool, after: int = 0) -> float:
         """The half-width in rows that a measurement would give a query, measured alone or by its marginal.
@@ -132,7 +136,7 @@ class ErrorBars:
             return 0.0
         cells = self._universe.cells(names)
         known = [
-            (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells))
+            (m.onto(names), _table_norm(m, doubt, self._universe.cells(m.attributes), cells, len(names)))
             for m, doubt in self._supporting(names)
         ]
         if self._overview is not None and self._overview.covers(names):
@@ -171,12 +175,16 @@ class ErrorBars:
         groups: dict[Names, list[int]] = {}
         for i, query in enumerate(queries):
             groups.setdefault(query.attributes, []).append(i)
+        unmeasured: dict[Names, list[int]] = {}
         for names, members in groups.items():
             asked = [queries[i] for i in members]
             if not names:
                 low[members] = high[members] = [float(q.table) for q in asked]
-                continue
-            low[members], high[members] = self._group(names, asked, rows)
+            elif self.covers(names):
+                low[members], high[members] = self._group(names, asked, rows)
+            elif counts := [i for i in members if queries[i].vectors and queries[i].is_count]:
+                unmeasured[names] = counts
+        self._bound_by_parts(queries, unmeasured, rows, low, high)
         for i, query in enumerate(queries) if self._queries else ():
             for measurement, doubt in self._queries.get(query.key, ()):
                 width = _one_tail(measurement.event, math.log(2) + doubt)
@@ -233,10 +241,9 @@ class ErrorBars:
         return low, np.maximum(low, high)
 
     def _group(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
+        """Of measured attributes."""
         support = self._supporting(names)
         overview = self._overview if self._overview is not None and self._overview.covers(names) else None
-        if not support and overview is None:
-            return self._from_parts(names, asked, rows)
         cells = self._universe.cells(names)
         total, squares = _sums(asked)
         c = total / cells
@@ -278,7 +285,7 @@ class ErrorBars:
     def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
         """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
         event, measured = measurement.event, self._universe.cells(measurement.attributes)
-        base = doubt + len(measurement.attributes) * math.log(2)  # every subset of the attributes
+        base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
         code = _code(asked)
         others = np.isinf(code)
         width = _tail(event, norm, base + PRODUCTS + np.where(others, 0.0, code))
@@ -308,41 +315,65 @@ class ErrorBars:
             self._supports[names] = inside[:3]
         return self._supports[names]
 
-    def _from_parts(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
-        """Fréchet's bounds for conjunctions: at most its least likely part, at least what the parts leave no room for."""
-        low, high = np.zeros(len(asked)), np.ones(len(asked))
-        parts = self._parts(names)
-        members = [i for i, q in enumerate(asked) if q.vectors and q.is_count]
-        if not members or not parts:
-            return low, high
-        room = np.ones(len(members))
-        covered: set[str] = set()
-        for part in parts:
-            pieces = [_piece(asked[i], part) for i in members]
-            below, above = self._group(part, pieces, rows)
-            high[members] = np.minimum(high[members], above)
-            new = tuple(name for name in part if name not in covered)
-            if new:
-                covered |= set(new)
-                room -= 1 - below
-        if covered == set(names):
-            low[members] = np.maximum(0.0, room)
-        return low, np.maximum(low, high)
+    def _bound_by_parts(
+        self, queries: Sequence[Linear], groups: dict[Names, list[int]], rows: Rows, low: Array, high: Array
+    ) -> None:
+        """Fréchet's bounds for conjunctions: at most its least likely part, at least what the parts leave no room for.
+
+        ``groups``: which queries are about attributes that were never measured together. A part is looked at once, for all of them.
+        """
+        room = np.ones(len(queries))
+        uses: dict[Names, list[tuple[int, bool]]] = {}  # of each part: by which query, and whether it brings an attribute
+        whole: list[int] = []  # queries whose parts have all their attributes
+        for names, members in groups.items():
+            covered: set[str] = set()
+            for part in self._parts(names):
+                uses.setdefault(part, []).extend((i, not covered.issuperset(part)) for i in members)
+                covered.update(part)
+            if covered == set(names):
+                whole += members
+        for part in sorted(uses, key=_larger_first):  # in one order, whoever else is asked
+            at, brings = (np.array(each) for each in zip(*uses[part], strict=True))
+            below, above = self._group(part, [_piece(queries[i], part) for i in at], rows)
+            high[at] = np.minimum(high[at], above)
+            room[at] -= np.where(brings, 1 - below, 0.0)
+        low[whole] = np.maximum(0.0, room[whole])
 
     def _parts(self, names: Names) -> list[Names]:
+        """Of these attributes the largest sets that were measured."""
+        if names in self._largest_parts:
+            return self._largest_parts[names]
         wanted = set(names)
         measured = {m.attributes for name in names for m, _ in self._with.get(name, [])}
         measured.update(s for s in (self._overview.sets if self._overview else ()) if not wanted.isdisjoint(s))
         parts = {self._universe.order(wanted & set(m)) for m in measured} - {()}
-        return sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=lambda p: (-len(p), p))
+        largest = sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=_larger_first)
+        return self._largest_parts.setdefault(names, largest)
 
 
-def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int) -> float:
-    """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells: as for the class of all tables."""
-    event, x = measurement.event, doubt + TABLES + len(measurement.attributes) * math.log(2)
+def _share(j: int) -> float:
+    """Of β, of the j-th measurement: the first's, and EARLY/(i(i+1)) of the rest for i = EARLY, EARLY + 1, …, which add up to 1."""
+    i = EARLY + j - 2
+    return OF_FIRST if j == 1 else (1 - OF_FIRST) * EARLY / (i * (i + 1))
+
+
+def _doubt_of_subset(measured: int, asked: int) -> float:
+    """ln(1/w) for the part w of β_j that so many of the measured attributes have: all of them, or one of the 2^measured − 1 subsets that are fewer."""
+    if asked == measured:
+        return -math.log(OF_ALL_ATTRIBUTES)
+    return math.log((2**measured - 1) / (1 - OF_ALL_ATTRIBUTES))
+
+
+def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int, asked: int) -> float:
+    """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells of so many attributes: as for the class of all tables."""
+    event, x = measurement.event, doubt + TABLES + _doubt_of_subset(len(measurement.attributes), asked)
     if isinstance(event, Gaussian):
         return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
     return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
+
+
+def _larger_first(names: Names) -> tuple[int, Names]:
+    return -len(names), names
 
 
 def _piece(query: Linear, names: Names) -> Linear:
