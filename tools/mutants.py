@@ -5,8 +5,8 @@
     python tools/mutants.py --only L03 B11     some of them
     python tools/mutants.py --list             what there is
 
-A mutant is applied to a copy of src of its own, never in place. First all named tests must pass on an unchanged copy. What is
-compiled is compiled anew for a changed file: its caches are left out of the copy.
+A mutant is applied to a copy of src of its own, never in place. First all named tests must pass on an unchanged copy, the one that mutants
+are copies of: so all that was compiled for it is there, but what is made of a changed file.
 
     caught        a named test fails
     survived      all named tests pass: harm that nobody would hear of, and status 1
@@ -18,6 +18,8 @@ Seeded results (tests/transcripts.py) notice nearly every change and do not say 
 from __future__ import annotations
 
 import argparse
+import compileall
+import gc
 import multiprocessing
 import os
 import re
@@ -43,7 +45,10 @@ from catalogue import MUTANTS, NOT_WRITTEN  # noqa: E402
 from mutant import Mutant  # noqa: E402
 
 SERVER = multiprocessing.get_context("forkserver")
-HEAVY = "numpy scipy.special scipy.optimize scipy.sparse scipy.stats pandas pyarrow duckdb numba hypothesis pytest"
+HEAVY = (
+    "numpy scipy.special scipy.optimize scipy.sparse scipy.stats pandas pyarrow duckdb numba hypothesis pytest opendp.prelude dp_accounting "
+    "sqlalchemy sqlglot ibis sklearn.linear_model rich.progress typer threadpoolctl"
+)
 SERVER.set_forkserver_preload(HEAVY.split())
 CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
 OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
@@ -58,11 +63,13 @@ class Verdict:
 
 
 @contextmanager
-def copied(mutant: Mutant | None = None) -> Iterator[Path]:
-    """A copy of src, changed. Times of files are kept, and with them all caches but those of what is changed."""
+def copied(base: Path, mutant: Mutant | None = None) -> Iterator[Path]:
+    """A copy of such a folder as src, changed. Times of files are kept, and with them all caches but those of what is changed."""
     with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        src = Path(shutil.copytree(SOURCE, Path(folder) / "src"))
-        if mutant is not None:
+        src = Path(shutil.copytree(base, Path(folder) / "src"))
+        if mutant is None:
+            compileall.compile_dir(src, quiet=1)
+        else:
             file = src / "hedgerow" / mutant.file
             text = file.read_text()
             file.write_text(changed(mutant, text))
@@ -110,14 +117,27 @@ def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str) -> None:
     os.chdir(ROOT)
     import pytest
 
-    quick = ["-x", "-q", "-p", "no:cacheprovider", "--hypothesis-seed=0", "--tb=no", "-m", ""]
+    gc.freeze()  # what was there before the tests is not looked through again and again
+    quick = [
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:unraisableexception",
+        "--hypothesis-seed=0",
+        "--tb=no",
+        "--assert=plain",
+        "-m",
+        "",
+    ]
     shared = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else ["-p", "no:xdist"]
     sys.exit(pytest.main([*quick, *shared, *(f"tests/{test}" for test in tests)]))
 
 
-def judged(mutant: Mutant, limit: float) -> Verdict:
+def judged(mutant: Mutant, limit: float, base: Path) -> Verdict:
     began = time.monotonic()
-    with copied(mutant) as src:
+    with copied(base, mutant) as src:
         status, printed = pytest(src, mutant.tests, limit)
     outcome = NOT_SETTLED if status is None else OUTCOMES.get(status, NOT_SETTLED)
     failed = re.search(r"^FAILED tests/(\S+)|^ERROR tests/(\S+)", printed, re.MULTILINE)
@@ -125,18 +145,17 @@ def judged(mutant: Mutant, limit: float) -> Verdict:
     return Verdict(mutant, outcome, by, time.monotonic() - began)
 
 
-def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int) -> None:
+def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int, src: Path) -> None:
     """All named tests must pass without a mutant, and on the copy, or nothing that follows would mean anything."""
-    with copied() as src:
-        where = subprocess.run(
-            [sys.executable, "-c", "import hedgerow; print(hedgerow.__file__)"],
-            env={**os.environ, "PYTHONPATH": str(src)}, capture_output=True, text=True, check=True,
-        )  # fmt: skip
-        if not where.stdout.startswith(str(src)):
-            raise SystemExit(f"The copy must be what is imported. Found {where.stdout.strip()}. Is another in the way?")
-        tests = sorted({test for mutant in mutants for test in mutant.tests})
-        print(f"{len(mutants)} mutants, {len(tests)} tests: these must pass without a mutant …", flush=True)
-        status, printed = pytest(src, tests, limit, jobs)
+    where = subprocess.run(
+        [sys.executable, "-c", "import hedgerow; print(hedgerow.__file__)"],
+        env={**os.environ, "PYTHONPATH": str(src)}, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    if not where.stdout.startswith(str(src)):
+        raise SystemExit(f"The copy must be what is imported. Found {where.stdout.strip()}. Is another in the way?")
+    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    print(f"{len(mutants)} mutants, {len(tests)} tests: these must pass without a mutant …", flush=True)
+    status, printed = pytest(src, tests, limit, jobs)
     if status != 0:
         raise SystemExit(f"All named tests must pass without a mutant. Found that they do not:\n{printed[-3000:]}")
 
@@ -200,19 +219,20 @@ def main() -> int:
         return 0
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches are beside the sources, so in the copy
     running = [m for m in chosen if not m.equivalent]
-    require_sound(running, 10 * given.limit, given.jobs)
     verdicts: dict[str, Verdict] = {m.id: Verdict(m, "equivalent", "", 0.0) for m in chosen if m.equivalent}
     columns = (TextColumn("mutants"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with ThreadPoolExecutor(given.jobs) as pool, Progress(*columns) as display:
-        task = display.add_task("mutants", total=len(running))
-        for done in as_completed([pool.submit(judged, m, given.limit) for m in running]):
-            v = done.result()
-            verdicts[v.mutant.id] = v
-            display.advance(task)
-            if given.verbose or v.outcome != CAUGHT:
-                display.console.print(
-                    f"{v.mutant.id} {v.outcome} in {v.seconds:.0f} s  {v.by}", markup=False, soft_wrap=True
-                )
+    with copied(SOURCE) as base:
+        require_sound(running, 10 * given.limit, given.jobs, base)
+        with ThreadPoolExecutor(given.jobs) as pool, Progress(*columns) as display:
+            task = display.add_task("mutants", total=len(running))
+            for done in as_completed([pool.submit(judged, m, given.limit, base) for m in running]):
+                v = done.result()
+                verdicts[v.mutant.id] = v
+                display.advance(task)
+                if given.verbose or v.outcome != CAUGHT:
+                    display.console.print(
+                        f"{v.mutant.id} {v.outcome} in {v.seconds:.1f} s  {v.by}", markup=False, soft_wrap=True
+                    )
     ordered = [verdicts[m.id] for m in chosen]
     print(report(ordered))
     if len(chosen) == len(MUTANTS):

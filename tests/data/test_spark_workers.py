@@ -39,7 +39,9 @@ def test_batches_are_coded_and_counted_as_the_table_in_memory(merge) -> None:
     group = np.arange(300) // 100
     here = Table(given, UNIVERSE)
     if merge:
-        here = here.merged(hr.Universe(age=UNIVERSE["age"], sex=UNIVERSE["sex"], x=hr.Range(0, 1, bins=3)), {"x": group})
+        here = here.merged(
+            hr.Universe(age=UNIVERSE["age"], sex=UNIVERSE["sex"], x=hr.Range(0, 1, bins=3)), {"x": group}
+        )
     axes = [[UNIVERSE.index(name) for name in names] for names in SETS]
     shapes = [here.universe.sizes(names) for names in SETS]
     flat = np.zeros(sum(here.universe.cells(names) for names in SETS), np.int64)

@@ -41,8 +41,8 @@ def measured(names: tuple[str, ...], event: Laplace | Gaussian, value: float = 7
 
 
 def doubt(j: int) -> float:
-    """ln(1/β_j): 0.3 of β for the first, and 24/((22 + j)(23 + j)) of the rest for each other."""
-    return -math.log(BETA * (0.3 if j == 1 else 0.7 * 24 / ((22 + j) * (23 + j))))
+    """ln(1/β_j): 0.6 of β for the first, and 8/((6 + j)(7 + j)) of the rest for each other."""
+    return -math.log(BETA * (0.6 if j == 1 else 0.4 * 8 / ((6 + j) * (7 + j))))
 
 
 def of_subset(measured: int, asked: int) -> float:
@@ -198,7 +198,7 @@ def test_all_measurements_together_fail_with_probability_beta() -> None:
     assert shares == pytest.approx([math.exp(-doubt(j)) for j in range(1, len(kinds) + 1)])
     assert sum(shares) < BETA
     of_many = sum(error_bars._share(j) for j in range(1, 100_001))
-    assert of_many < 1 and of_many == pytest.approx(1 - 0.7 * 24 / 100_023)
+    assert of_many < 1 and of_many == pytest.approx(1 - 0.4 * 8 / 100_007)
     for size in range(1, 5):
         parts = [math.exp(-error_bars._doubt_of_subset(size, k)) * math.comb(size, k) for k in range(size + 1)]
         assert sum(parts) == pytest.approx(1)

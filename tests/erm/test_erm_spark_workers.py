@@ -81,7 +81,9 @@ def test_rows_of_a_person_are_kept_as_in_memory() -> None:
     for person in set(read_there["person"].to_pylist()):
         of_one = read_there.filter(pa.compute.equal(read_there["person"], pa.scalar(person, pa.binary())))
         left = spark_rows._kept(of_one, 4)
-        there += map(tuple, np.column_stack([spark_rows._unpacked(left["x"].combine_chunks(), 3), left["y"].to_numpy()]))
+        there += map(
+            tuple, np.column_stack([spark_rows._unpacked(left["x"].combine_chunks(), 3), left["y"].to_numpy()])
+        )
     assert sorted(there) == here and len(here) < 90
 
 

@@ -35,7 +35,7 @@ from hedgerow.textbook import sparse_vector as sv
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4})
 EXACT = Rows(1000, 1000, 1000)
 LITTLE = 1e-9  # a β for which Chernoff's bound is nearly the quantile
-FIRST = 0.3  # of β, of the first measurement
+FIRST = 0.6  # of β, of the first measurement
 
 
 # The tail of a sum of noises
@@ -135,10 +135,12 @@ def shares(steps: str) -> list[float]:
 
 @pytest.mark.parametrize("steps", ["t" * 60, "q" * 60, "n" * 60, "tqn" * 20, "ttqqnn" * 10, "nqt" * 20])
 def test_what_each_measurement_may_fail_with_adds_up_to_at_most_beta(steps) -> None:
-    """The j-th has 0.7·24/((22 + j)(23 + j)), the first 0.3, whatever it is of: all but 0.7·24/(J + 23) is in the first J."""
+    """The j-th has 0.4·8/((6 + j)(7 + j)), the first 0.6, whatever it is of: all but 0.4·8/(J + 7) is in the first J."""
     found = shares(steps)
-    assert found == pytest.approx([0.05 * FIRST] + [0.05 * 0.7 * 24 / ((22 + j) * (23 + j)) for j in range(2, len(steps) + 1)])
-    assert math.fsum(found) == pytest.approx(0.05 * (1 - 0.7 * 24 / (len(steps) + 23)))
+    assert found == pytest.approx(
+        [0.05 * FIRST] + [0.05 * 0.4 * 8 / ((6 + j) * (7 + j)) for j in range(2, len(steps) + 1)]
+    )
+    assert math.fsum(found) == pytest.approx(0.05 * (1 - 0.4 * 8 / (len(steps) + 7)))
     used = ErrorBars(UNIVERSE, 0.05)
     used.add(small_table())
     assert used._tables[0][1] == pytest.approx(-math.log(found[0]))  # what it was given is what its bar uses
@@ -159,7 +161,7 @@ def test_an_overview_takes_the_first_share_and_leaves_the_second() -> None:
     bars = ErrorBars(UNIVERSE, 0.05)
     bars.add_overview(overview())
     assert math.exp(-bars._overview_doubt) == pytest.approx(0.05 * FIRST)
-    assert math.exp(-bars._doubt) == pytest.approx(0.05 * 0.7 / 25)
+    assert math.exp(-bars._doubt) == pytest.approx(0.05 * 0.4 / 9)
 
 
 # How many statements hold at once

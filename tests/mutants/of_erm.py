@@ -17,6 +17,7 @@ AUTO = "erm/test_erm_auto.py::test_"
 ESTIMATORS = "erm/test_erm_estimators.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
 PROMISES = "erm/test_erm_promises.py::test_"
+WORKERS = "erm/test_erm_spark_workers.py::test_"
 SPARK = "erm/test_erm_spark.py::test_"
 
 erm = Writer("erm", "erm/")
@@ -321,17 +322,17 @@ erm(
 erm(
     "E72", "spark_rows.py", "rows on a cluster are not clipped to their bound",
     "rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)", "rows = np.trunc(X / problem.unit)",
-    SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
+    WORKERS + "sums_of_parts_are_those_of_all_rows",
 )  # fmt: skip
 erm(
     "E73", "spark_rows.py", "one row more of each person stays on a cluster than is paid for",
     "return rows.take(kept(X, y, person, most))", "return rows.take(kept(X, y, person, most + 1))",
-    SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
+    WORKERS + "rows_of_a_person_are_kept_as_in_memory",
 )  # fmt: skip
 erm(
     "E74", "spark_rows.py", "a worker that rounds otherwise joins, and rows that move to it are heard of",
     "if arithmetic() != expected:", "if False:",
-    SPARK + "workers_that_compute_otherwise_are_refused",
+    WORKERS + "rows_are_numbered_by_how_their_worker_computes_and_others_are_refused",
 )  # fmt: skip
 erm(
     "E75", "problem.py", "a solver that needs rows here fits a table without rows",

@@ -6,6 +6,7 @@ from mutant import Writer
 
 DATABASES = "data/test_databases.py::test_"
 SOURCES = "data/test_sources.py::test_"
+WORKERS = "data/test_spark_workers.py::test_"
 SPARK = "data/test_spark.py::test_"
 PEOPLE = "data/test_people.py::test_"
 UNITS = "erm/test_erm_units.py::test_"
@@ -81,6 +82,16 @@ sources(
     "SR13", "spark_table.py", "what two workers counted of a cell is not added up",
     '.groupBy("place").sum("times")', '.groupBy("place").max("times")',
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
+)  # fmt: skip
+sources(
+    "SR22", "spark_table.py", "on a cluster values that were merged are counted apart",
+    "c if group is None else group[c]", "c",
+    WORKERS + "batches_are_coded_and_counted_as_the_table_in_memory",
+)  # fmt: skip
+sources(
+    "SR23", "spark_table.py", "on a cluster a person is known by another column",
+    "persons(batch.column(len(coders)))", "persons(batch.column(0))",
+    WORKERS + "persons_come_with_their_rows",
 )  # fmt: skip
 sources(
     "SR15", "spark_frame.py", "a column is read in place of another",

@@ -34,8 +34,8 @@ from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
 PRODUCTS, LINES, TABLES = (math.log(2 / share) for share in (0.5, 0.4, 0.1))  # two sides of each, by its share of β_j
-OF_FIRST = 0.3  # of β, for the first measurement: with an overview most answers have its bar
-EARLY = 24  # measurements that have nearly equal shares of what is left
+OF_FIRST = 0.6  # of β, for the first measurement: with an overview most answers have its bar
+EARLY = 8  # measurements that have nearly equal shares of what is left
 OF_ALL_ATTRIBUTES = 0.5  # of β_j, for questions about all attributes of a table; its proper subsets share the rest
 OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along each attribute
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
@@ -323,7 +323,9 @@ class ErrorBars:
         ``groups``: which queries are about attributes that were never measured together. A part is looked at once, for all of them.
         """
         room = np.ones(len(queries))
-        uses: dict[Names, list[tuple[int, bool]]] = {}  # of each part: by which query, and whether it brings an attribute
+        uses: dict[
+            Names, list[tuple[int, bool]]
+        ] = {}  # of each part: by which query, and whether it brings an attribute
         whole: list[int] = []  # queries whose parts have all their attributes
         for names, members in groups.items():
             covered: set[str] = set()
