@@ -26,7 +26,7 @@ def table(rows: int) -> pa.Table:
         "x": pa.array(rng.normal(0.5, 0.4, rows)),
         "who": pa.array(rng.choice(["Ann", " ann", "", "é"], rows)),
     }
-    return pa.table({name: pa.array(column.to_pylist()[:-1] + [None]) for name, column in columns.items()})
+    return pa.table({name: pa.array([*column.to_pylist()[:-1], None]) for name, column in columns.items()})
 
 
 @pytest.mark.parametrize("merge", [False, True])
