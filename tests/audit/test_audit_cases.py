@@ -58,6 +58,11 @@ def test_a_release_spends_its_budget_on_what_a_row_moves() -> None:
     assert 0.94 < (first - second) / (2 * APPROXIMATE.total) <= 1
 
 
+def test_a_row_from_one_end_of_a_number_to_the_other_moves_the_certificate_of_means_by_its_sensitivity() -> None:
+    first, second = (row_cases.certificate_of_means(row_cases.PURE)(table, Seeded(3)) for table in row_cases.OF_MEANS)
+    assert abs(first - second) == pytest.approx(1.0)
+
+
 def test_a_turned_row_moves_the_certificate_of_losses_by_its_sensitivity() -> None:
     run = row_cases.certificate_of_losses(row_cases.PURE)
     first, second = (run(table, Seeded(3)) for table in session_cases.CORRELATED)

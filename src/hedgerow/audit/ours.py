@@ -309,6 +309,7 @@ RUNS = (
     _sampled("a count over time", APPROXIMATE, session_cases.over_time(APPROXIMATE, REPLACED), REPLACED, 6000, 0.28),
     _sampled("a certificate", PURE, row_cases.certificate(PURE), row_cases.CERTIFIED, 1500, 0.2),
     _sampled("a certificate, δ", APPROXIMATE, row_cases.certificate(APPROXIMATE), row_cases.CERTIFIED, 1500, 0.1),
+    _sampled("a certificate of means", PURE, row_cases.certificate_of_means(PURE), row_cases.OF_MEANS, 1500, 0.15),
     _sampled("a certificate of losses", PURE, row_cases.certificate_of_losses(PURE), session_cases.CORRELATED, 600, 0.3),
     _sampled("a release", APPROXIMATE, session_cases.released(APPROXIMATE, REPLACED), REPLACED, 6000, 0.33),
     _one_run(PURE),

@@ -25,11 +25,19 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import COIN, Gaussian
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.attributes import Flag, Integers
 from hedgerow.questions.row_statistic import statistic
+from hedgerow.questions.universe import Universe
 from hedgerow.textbook import scq, subsampled
 
 PURE = Budget(4.0, 0.0)
 CERTIFIED = (Histogram(ONE, np.array([3000, 1000])), Histogram(ONE, np.array([3001, 999])))
+NUMBERED = Universe(number=Integers(0, 4), flag=Flag())
+ENDS = np.zeros((5, 2), np.int64)  # all rows at the two ends of a number, within one value: far from what is believed
+ENDS[[0, -1], 1] = 1000, 3000
+OTHER_END = ENDS.copy()
+OTHER_END[[0, -1], 1] = 999, 3001
+OF_MEANS = (Histogram(NUMBERED, ENDS), Histogram(NUMBERED, OTHER_END))
 FEW_ROWS = (np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(4))
 LABELS = np.zeros(10)
 RIGHT, WRONG = (np.zeros((10, 1)), LABELS), (np.eye(10)[:, :1], LABELS)  # one of ten rows is right or wrong
@@ -44,6 +52,18 @@ def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
         made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
         assert made is not None
         return made.flat(data.universe.names)
+
+    return run
+
+
+def certificate_of_means(budget: Budget) -> Callable[[Histogram, Noise], float]:
+    """The same, heard by the number that means are made of: the others hardly move, so that a claim of theirs is left over."""
+
+    def run(data: Histogram, noise: Noise) -> float:
+        known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
+        made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
+        assert made is not None
+        return made.means
 
     return run
 
