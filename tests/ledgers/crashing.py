@@ -38,7 +38,10 @@ SHARES = (
 TABLE = Histogram(UNIVERSE, np.round(1e6 * SHARES).astype(np.int64))
 BUDGET = hr.Budget(1.0, 1e-6)
 FREE = [hr.count(a=a, b=True, c={"w", "x"}, d=(0, 1)) for a in range(6)] + [hr.count(a=(1, a)) for a in range(2, 6)]
-BOUGHT = [hr.count(a=a, c="x", d=d) for a in range(3) for d in (1, 2)]
+BOUGHT = [  # of attributes that differ, or what is bought for one would do for the next
+    hr.count(a=0, c="x", d=1), hr.count(a=1, b=True, d=2), hr.count(a=2, b=False, c="x"), hr.count(b=True, c="x", d=1),
+    hr.count(a=0, b=True, c="x", d=2), hr.count(a=1, d=1),
+]  # fmt: skip
 MANY = [hr.count(a=(0, a), b=False, c={"w", "y"}, d=d) for a in range(5) for d in range(3)]
 TABLES = [hr.marginal("a", "c"), hr.marginal("b", "d")]
 WITHIN = 0.0015
