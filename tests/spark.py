@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,8 +60,18 @@ def executors(session: Any) -> list[int]:
     return [int(line.split()[0]) for line in every if "CoarseGrainedExecutorBackend" in line and mine in line]
 
 
+def losing_an_executor(session: Any, work: Callable[[], Any], after: int = 0) -> Any:
+    """What the work comes to where an executor is killed in its midst; on a busy machine that may take a few trials."""
+    for _ in range(5):
+        with _killing(session, after) as killed:
+            found = work()
+        if killed:
+            return found
+    raise AssertionError("no stage was caught in its midst: give it more partitions")
+
+
 @contextlib.contextmanager
-def losing_an_executor(session: Any, after: int = 0) -> Iterator[None]:
+def _killing(session: Any, after: int) -> Iterator[list[Any]]:
     """One is killed once some, but not all, tasks of a stage are done; that of the stage after so many have been seen."""
     victim, over, killed = executors(session)[0], threading.Event(), []
 
@@ -79,12 +89,11 @@ def losing_an_executor(session: Any, after: int = 0) -> Iterator[None]:
     thread = threading.Thread(target=kill)
     thread.start()
     try:
-        yield
+        yield killed
     finally:
         over.set()
         thread.join()
-    assert killed, "no stage was caught in its midst: give it more partitions"
-    assert victim not in executors(session)
+    assert not killed or victim not in executors(session)
 
 
 @functools.cache

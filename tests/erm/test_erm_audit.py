@@ -359,8 +359,12 @@ def check_neighbours(call: tuple[str, bool, bool, list[Rows], dict[str, Any]]) -
         return
     assert first[1].events == second[1].events
     assert np.array_equal(first[1].theta, second[1].theta)  # a function of what is released
-    billed = 2 if replaced and solver == "noisy SGD" else 1
-    assert farthest(first[0], second[0]) <= billed * (1 + 1e-6 * (billed - 1))
+    billed = 1.0
+    if (
+        solver == "noisy SGD"
+    ):  # of a row that comes or goes; its noise multiplier has room for rounding (amplification._FINE)
+        billed = (2 if replaced else 1) * (1 + 5e-7)
+    assert farthest(first[0], second[0]) <= billed
 
 
 @settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
