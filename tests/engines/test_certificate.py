@@ -25,7 +25,14 @@ from hedgerow.engines.practical.certifying import (
 )
 from hedgerow.engines.practical.engine import CERTIFICATE
 from hedgerow.engines.practical.expected_errors import PIECES, allowed
-from hedgerow.engines.practical.largest_errors import boxes_with, half_distance, largest_error, sum_of_errors
+from hedgerow.engines.practical.largest_errors import (
+    PLACES,
+    boxes_with,
+    half_distance,
+    largest_error,
+    largest_of_means,
+    sum_of_errors,
+)
 from hedgerow.engines.practical.measurement import Rows
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
@@ -116,6 +123,36 @@ def test_a_row_moves_the_number_by_one_whatever_is_allowed_and_no_more(neighbour
             near.flat[other] -= 1
         moves.append(abs(released(near) - released(counts)))
     assert max(moves) == 1
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_row_moves_what_means_are_made_of_by_one_and_no_more(neighbours) -> None:
+    """In whole steps, rounded down; a row that goes from one end of a number to the other within a value moves it by a whole one."""
+    rng, bits, moves = np.random.default_rng(7), 3, []
+    for _ in range(60):
+        shape = (int(rng.integers(2, 6)), int(rng.integers(1, 4)))
+        axis, places = int(rng.integers(0, 2)), None
+        table = rng.integers(-40, 41, shape) << bits
+        table += rng.integers(0, 1 << bits, shape)
+        if shape[axis] == 1:
+            continue
+        places = rng.integers(0, PLACES + 1, shape[1 - axis])
+        u = np.linspace(0, 1, shape[axis])
+        near = table.copy()
+        k = int(rng.integers(0, shape[1 - axis]))
+        first, last = ((0, k), (-1, k)) if axis == 0 else ((k, 0), (k, -1))
+        near[last] += 1 << bits
+        if neighbours == "replace":
+            near[first] -= 1 << bits
+        found = [largest_of_means(each, axis, places) for each in (table, near)]
+        for each, largest in zip((table, near), found, strict=True):
+            lines = np.moveaxis(each, axis, -1)
+            by_hand = max(abs(float((u - c / PLACES) @ line)) for c, line in zip(places, lines, strict=True))
+            assert by_hand - 1 - 1e-6 <= largest <= by_hand + 1e-6
+        moves.append(abs(found[0] - found[1]))
+    assert max(moves) <= 1 << bits and max(moves) >= (1 << bits) * (1 if neighbours == "replace" else 0.9) - 1
+    huge = np.array([[2**60, -(2**60)], [-(2**60), 2**60]])
+    assert largest_of_means(huge, 0, np.array([0, PLACES])) == 2**60
 
 
 def test_what_is_expected_grows_with_the_cells_that_matter_and_a_question_has_the_least_of_its_lines() -> None:
@@ -230,7 +267,8 @@ def test_every_product_of_up_to_three_attributes_is_within_its_bar(budget) -> No
             assert all(abs(e.value - t) <= (e.error or 0) + 1e-12 for e, t in zip(found, truth, strict=True))
     made = session._engine.knowledge.certified
     assert {(limit.kind, limit.size) for limit in made.certificate.limits} == {
-        (k, s) for k in ("products", "any") for s in (1, 2, 3)
+        ("means", 2),
+        *((k, s) for k in ("products", "any") for s in (1, 2, 3)),
     }
 
 
@@ -270,6 +308,42 @@ def test_any_weights_are_within_what_is_certified() -> None:
     assert made.reach(one.attributes, [one])[0] <= flat * rising.max() + made.rounding[one.attributes] + 1e-9
 
 
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+def test_means_within_one_value_have_the_bar_of_what_they_are_made_of(budget) -> None:
+    """At the place that was certified by M, elsewhere by what the value's own count may be off besides; what is no such line has none of it."""
+    data = table()
+    made = opened(data, budget)._engine.knowledge.certified
+    high, low, narrower = made.rows.high, made.rows.estimate, 0
+    for number, other in itertools.permutations(UNIVERSE.names, 2):
+        if not UNIVERSE[number].ordered:
+            continue
+        names = UNIVERSE.order({number, other})
+        axis = names.index(number)
+        u = np.linspace(0, 1, UNIVERSE[number].size)
+        for k in range(UNIVERSE[other].size):
+            place = made.places(names, axis)[k] / 64
+            for c, gamma, slope in ((place, 0.5, 0.5), (place, 0.3, -0.3), (0.9 * place + 0.05, 0.5, 0.4)):
+                lines = np.full((UNIVERSE[other].size, u.size), gamma)
+                lines[k] += slope * (u - c)
+                query = Linear.from_table(UNIVERSE, names, np.moveaxis(lines, -1, axis))
+                one = Linear.product(UNIVERSE, {other: np.arange(UNIVERSE[other].size) == k})
+                away = abs(c - place) * made.reach((other,), [one])[0]
+                stated = abs(slope) * (made.means + away) + gamma * made.rows.off
+                assert made._of_mean(names, query) == pytest.approx(stated, abs=1e-9 * (high + low))
+                reach = made.reach(names, [query])[0]
+                narrower += reach < stated + made.rounding[names] + 1e-6
+                off = query.dot(data.marginal(names)) - made.rows.estimate * query.dot(made.believed(names))
+                assert abs(off) <= reach
+                lines[k, 0] += 1e-3
+                bent = Linear.from_table(UNIVERSE, names, np.moveaxis(lines, -1, axis))
+                assert made._of_mean(names, bent) == math.inf or u.size == 2
+    assert narrower
+    two = np.full((5, 3), 0.5)
+    two[:, :2] += 0.1 * np.arange(5)[:, None] / 4  # within two values
+    assert made._of_mean(("age", "visits"), Linear.from_table(UNIVERSE, ("age", "visits"), two)) == math.inf
+    assert made._of_mean(("age", "visits"), hr.count(age=1, visits=1).on(UNIVERSE)) == math.inf
+
+
 def test_an_alternating_count_is_as_many_intervals_as_it_has() -> None:
     made = opened(table())._engine.knowledge.certified
     query = hr.count(age={0, 2, 4}, visits=1).on(UNIVERSE)
@@ -297,7 +371,7 @@ def test_what_is_said_of_fractions_has_room_for_all_that_the_numbers_of_rows_lea
         rounded = max(off for names, off in made.rounding.items() if len(names) == limit.size)
         flat = max(made.flat(names) for names in made.family if len(names) == limit.size)
         B = made.anything[limit.size] + rounded
-        B = B if limit.kind == "any" else min(B, flat)
+        B = {"any": B, "products": min(B, flat), "means": made.means + rounded}[limit.kind]
         for v in (0.0, 0.3, 1.0):
             assert (ñ * v + B) / low - v <= limit.bar + 1e-12
             assert v - (ñ * v - B) / high <= limit.bar + 1e-12
@@ -338,6 +412,16 @@ def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(monkeypatch) -
                 worst = max(worst, abs(float((q * off).sum())) - given)
         share = next(limit.beta for limit in made.certificate.limits if (limit.kind, limit.size) == ("any", size))
         assert made.anything[size] == pytest.approx(farthest + quantile(events[1 + size], share), abs=0.01)
+    of_means = 0.0
+    for number, other in itertools.permutations(UNIVERSE.names, 2):
+        if UNIVERSE[number].ordered:
+            names = UNIVERSE.order({number, other})
+            off = np.moveaxis(data.marginal(names) - 40_000 * made.believed(names), names.index(number), -1)
+            u = np.linspace(0, 1, UNIVERSE[number].size)
+            places = made.places(names, names.index(number)) / 64
+            of_means = max(of_means, *np.abs([(u - c) @ line for c, line in zip(places, off, strict=True)]))
+    share = made.certificate.limits[-1].beta
+    assert made.means == pytest.approx(of_means + quantile(events[-1], share), abs=0.01)
     share = made.certificate.limits[0].beta
     assert made.margin == pytest.approx(worst + quantile(events[1], share), abs=0.01)
 

@@ -98,7 +98,7 @@ def certificate(budget: Budget, rows: int = 10**5) -> Case:
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         session = opened(counts, ledger, noise, workload=SINGLE[:1], certify=True)
         assert session.certificate is not None and session.certificate.typical is not None
-        return told(session, str(session.certificate))
+        return told(session, repr(session.certificate))
 
     sites = {MEASURE if budget.pure else OVERVIEW, CERTIFY}
     return Case(

@@ -109,6 +109,31 @@ certificate(
     CERTIFICATE + "the_largest_error_is_that_of_the_worst_question",
 )  # fmt: skip
 certificate(
+    "CE26", "certifying.py", "the largest error of means is drawn without noise",
+    "float(noise.add(math.ldexp(min(of_means, MOST_STEPS), -plan.bits), receipt))", "(noise.add(0.0, receipt), math.ldexp(of_means, -plan.bits))[1]",
+    EXACTLY + "[certificate, replace, approximate]",
+)  # fmt: skip
+certificate(
+    "CE27", "certifying.py", "means leave out how far the certificate's noise reaches",
+    'below = quantile(plan.means, plan.doubts["means"])', "below = 0 * quantile(plan.means, plan.doubts['means'])",
+    CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
+)  # fmt: skip
+certificate(
+    "CE28", "certificate.py", "a mean at another place has the bar of the certified one",
+    "abs(slope) * (self.means + away * of_value)", "abs(slope) * self.means",
+    CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
+)  # fmt: skip
+certificate(
+    "CE29", "largest_errors.py", "what means are made of is taken at the start of the number: a row moves it as it does a mean's numerator alone",
+    "PLACES * along - last * places.astype(object) * totals", "PLACES * along",
+    CERTIFICATE + "a_row_moves_what_means_are_made_of_by_one_and_no_more",
+)  # fmt: skip
+certificate(
+    "CE30", "certificate.py", "the number of rows counts as known where it is not",
+    "+ abs(gamma) * self.rows.off", "",
+    CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
+)  # fmt: skip
+certificate(
     "CE05", "certifying.py", "the quantile of Gaussian noise is a fifth short",
     "return event.sigma * max(0.0, -NormalDist().inv_cdf(left))", "return 0.8 * event.sigma * max(0.0, -NormalDist().inv_cdf(left))",
     CERTIFICATE + "noise_is_below_its_quantile_as_often_as_stated_and_a_shorter_one_would_fail",

@@ -4,10 +4,11 @@ Proof: docs/proofs/certificate.md. Symbols: H the hypothesis' tables when it was
 
     T    = max over sets t of up to three attributes in a public family, over products q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q)
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
+    M    = max over the sums q that are 0 where a mean of an ordered attribute within one value of another is what H has, of the same
 
 G_t is ñ·H_t rounded to whole steps of a public power of two, and a_t(q) what is expected of q by public quantities (``expected_errors``): one
-number so gives each question a bar of its own size. One row moves every term by at most 1, and so their maximum: T and
-the A are drawn once each with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
+number so gives each question a bar of its own size. One row moves every term by at most 1, and so their maximum: T, the A and M
+are drawn once each with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
 errs by at most what it is allowed, that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
 
 *Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or on all where each is
@@ -27,7 +28,7 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.engines.practical.expected_errors import MOST_SUM, Allowed, allowed, usual
-from hedgerow.engines.practical.largest_errors import Steps, work
+from hedgerow.engines.practical.largest_errors import PLACES, Steps, work
 from hedgerow.engines.practical.measurement import Rows, varying
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.questions.linear import Linear, answer_all
@@ -37,8 +38,9 @@ from hedgerow.questions.wire_values import Json
 LARGEST = 3  # attributes of a set
 MOST_WORK = 3e8  # additions for all sets of one size: less than a second
 MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # of one size
+NEARLY = 1e-9  # how far weights may be from a line to be taken for it, and what is left
 MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # all pairs of 100 attributes
-Class = Literal["products", "any"]
+Class = Literal["products", "any", "means"]
 
 
 class Known(Protocol):
@@ -63,8 +65,9 @@ class Limit:
     """All questions of a class on ``sets`` of the ``of`` sets of so many attributes err by at most ``bar``, of the rows.
 
     ``kind``: "products" are of an interval of each ordered attribute and a set of values of each other one, or of a number that
-    rises or falls along one of them, and most of them have narrower bars; "any" are of any weights. ``beta``: with what probability it may
-    fail, those of products all at once.
+    rises or falls along one of them, and most of them have narrower bars; "any" are of any weights; "means" are Σ (x − c) of a number
+    within one value of another attribute, over its range, c being about its mean. ``beta``: with what probability it may fail, those of products
+    all at once.
     """
 
     kind: Class
@@ -92,7 +95,7 @@ class Certificate:
     def beta(self) -> float:
         """The probability that any of it fails."""
         products = max((limit.beta for limit in self.limits if limit.kind == "products"), default=0.0)
-        others = math.fsum(limit.beta for limit in self.limits if limit.kind == "any")
+        others = math.fsum(limit.beta for limit in self.limits if limit.kind != "products")
         return products + others + self.beta_of_rows
 
     def __str__(self) -> str:
@@ -114,13 +117,14 @@ class Certified:
     """The released numbers at work: how far a question's true count may be from what was certified."""
 
     def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
-        self.hypothesis, self.rows, self._universe = known.hypothesis, known.rows, known.universe
+        self.hypothesis, self.rows, self.universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
         self.rounding: dict[Names, float] = {}  # how far the steps are from what they stand for, in rows
         self.bits = 0  # of a step
         self.typical: float | None = None  # in rows
         self.margin = math.inf  # by how many rows an error may exceed what is allowed
         self.anything: dict[int, float] = {}  # how many rows any weights may be off, by the number of attributes
+        self.means = math.inf  # how many rows the sums of which means are made may be off
         self._allowed: dict[Names, list[Allowed]] = {}
         self.certificate: Certificate | None = None
 
@@ -131,7 +135,7 @@ class Certified:
         made.margin, made.bits = record["margin"], record["bits"]
         made.anything = {size: rows for size, rows in record["anything"]}
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
-        made.typical = record["typical"]
+        made.typical, made.means = record["typical"], record["means"]
         stated = tuple(Limit(*fields) for fields in record["stated"])
         usual = None if made.typical is None else made.typical / known.rows.estimate
         made.certificate = Certificate(stated, usual, record["beta_of_rows"])
@@ -146,6 +150,7 @@ class Certified:
             "anything": [[size, rows] for size, rows in self.anything.items()],
             "rounding": [self.rounding[names] for names in sorted(self.family)],
             "typical": self.typical,
+            "means": self.means,
             "stated": [list(astuple(limit)) for limit in self.certificate.limits],
             "beta_of_rows": self.certificate.beta_of_rows,
         }
@@ -180,6 +185,8 @@ class Certified:
             steps = each.table
             on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
             reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)
+        if len(names) == 2 and math.isfinite(self.means):
+            reach = np.minimum(reach, [self._of_mean(names, query) for query in queries])
         anything = self.anything[len(names)]
         if (reach > anything).any():
             public = self.rows.low == self.rows.high  # then what is added to all weights changes nothing
@@ -188,9 +195,49 @@ class Certified:
         reach += self.rounding[names]
         return reach
 
+    def places(self, names: Names, axis: int) -> Steps:
+        """Where the means of an attribute are within the values of another, in PLACES of its range: of the table that was certified, and public."""
+        lines = np.moveaxis(np.maximum(self.believed(names), 0.0), axis, -1)
+        along, totals = lines @ np.linspace(0.0, 1.0, lines.shape[-1]), lines.sum(axis=-1)
+        means = np.divide(along, totals, out=np.full(totals.shape, 0.5), where=totals > 0)
+        places: Steps = np.clip(np.rint(means * PLACES), 0, PLACES).astype(np.int64)
+        return places
+
+    def _of_mean(self, names: Names, query: Linear) -> float:
+        """How many rows γ + β(u − c) within one value of an attribute, and γ at its others, may be off: |β|(M + |c − c₀|·that value's own error),
+        c₀ being the place that was certified, and γ times what is not known of n. Infinite for what is no such line.
+        """
+        if query.vectors:
+            return math.inf
+        for axis, other in ((0, names[1]), (1, names[0])):
+            if not self.universe[names[axis]].ordered:
+                continue
+            lines = np.moveaxis(query.table, axis, -1)
+            bent = np.flatnonzero(np.ptp(lines, axis=-1) > 0)
+            if bent.size != 1:
+                continue
+            k, rest = int(bent[0]), np.delete(lines, bent[0], axis=0)
+            slope, gamma = float(lines[k, -1] - lines[k, 0]), float(rest[0, 0])
+            if slope == 0:
+                continue
+            c = (gamma - float(lines[k, 0])) / slope
+            line = gamma + slope * (np.linspace(0.0, 1.0, lines.shape[-1]) - c)
+            off = max(float(np.abs(lines[k] - line).max()), float(np.abs(rest - gamma).max()))
+            if off > NEARLY:
+                continue
+            away = abs(c - int(self.places(names, axis)[k]) / PLACES)
+            value = {other: np.arange(self.universe[other].size) == k}
+            of_value = float(self.reach((other,), [Linear.product(self.universe, value)])[0]) if away else 0.0
+            return (
+                abs(slope) * (self.means + away * of_value)
+                + abs(gamma) * self.rows.off
+                + off * (self.rows.high + self.rows.estimate)
+            )
+        return math.inf
+
     def cells(self, names: Names) -> Array:
         """The same of each cell of a table."""
-        reach: Array = np.full(self._universe.sizes(names), math.inf)
+        reach: Array = np.full(self.universe.sizes(names), math.inf)
         if names not in self.family:
             return reach
         for each in self.allowed(names):
@@ -225,7 +272,7 @@ class Certified:
     def usual_cells(self, names: Names) -> Array:
         """The same of each cell of a table."""
         roots = self._roots(names)
-        return self._usual(names, np.full(self._universe.sizes(names), math.nan) if roots is None else roots)
+        return self._usual(names, np.full(self.universe.sizes(names), math.nan) if roots is None else roots)
 
     def _roots(self, names: Names) -> Array | None:
         if self.typical is None or names not in self.family:
@@ -236,7 +283,7 @@ class Certified:
     def _usual(self, names: Names, parts: Array) -> Array:
         if self.typical is None or names not in self.family:
             return parts
-        rows: Array = self.typical * usual(self.believed(names), ordered_axes(self._universe, names), parts)
+        rows: Array = self.typical * usual(self.believed(names), ordered_axes(self.universe, names), parts)
         return rows
 
     def distance(self, names: Names) -> float:
@@ -256,13 +303,13 @@ class Certified:
         pieces = np.ones(len(queries))
         for axis, name in enumerate(names):
             vectors = np.stack([q.vectors[axis] for q in queries if q.vectors]).astype(float)
-            pieces *= _rises(vectors) if self._universe[name].ordered else vectors.max(axis=1)
+            pieces *= _rises(vectors) if self.universe[name].ordered else vectors.max(axis=1)
         return pieces
 
     def _of_one(self, names: Names, query: Linear) -> float:
         if query.vectors:
             return float(self._products(names, [query])[0])
-        axes = [axis for axis, name in enumerate(names) if self._universe[name].ordered]
+        axes = [axis for axis, name in enumerate(names) if self.universe[name].ordered]
         lines = [float(_rises(np.moveaxis(query.table, axis, -1)).sum()) for axis in axes]
         return min(lines, default=math.inf)
 

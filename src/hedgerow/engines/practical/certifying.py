@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
+import numpy as np
+
 from hedgerow._types import Names
 from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.certificate import (
@@ -29,6 +31,7 @@ from hedgerow.engines.practical.largest_errors import (
     boxes_with,
     half_distance,
     largest_error,
+    largest_of_means,
     sum_of_errors,
 )
 from hedgerow.engines.practical.measurement import Rows, varying
@@ -41,8 +44,8 @@ from hedgerow.questions.universe import Universe
 
 AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
 HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
-SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013}  # of what is spent, for each number
-DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # of β
+SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013, "means": 0.5}  # of what is spent, for each number
+DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0, "means": 10.0}  # of β
 TYPICAL = 0.2  # of what is spent, as SHARES
 FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows
 WEIGHT_BITS = 40  # of the weight of a box in the typical error
@@ -71,7 +74,7 @@ def certified(
     except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
         return None
     differences = _scanned(data, found, family)
-    total, farthest = _of_all(data.universe, differences(), family, plan.weights)
+    total, farthest, of_means = _of_all(found, differences(), family, plan)
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, plan.mean.grid)
         found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
@@ -82,6 +85,11 @@ def certified(
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
         found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
+    if plan.means is not None:
+        below = quantile(plan.means, plan.doubts["means"]) + math.ldexp(
+            1.0, -plan.bits
+        )  # a step, for it was rounded down
+        found.means = max(0.0, float(noise.add(math.ldexp(min(of_means, MOST_STEPS), -plan.bits), receipt))) + below
     found.certificate = _stated(known, found, family, plan, beta_of_rows)
     return found
 
@@ -96,6 +104,10 @@ def _stated(
         rows = min(of_any, max(found.flat(names) for names in sets)) if kind == "products" else of_any
         bar = (rows + known.rows.off) / known.rows.low
         limits.append(Limit(kind, size, bar, len(sets), math.comb(attributes, size), plan.doubts[kind]))
+    if plan.means is not None:
+        rows = found.means + max(found.rounding[names] for names in plan.numbers)
+        bar = (rows + known.rows.off) / known.rows.low
+        limits.append(Limit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["means"]))
     return Certificate(
         tuple(limits),
         None if found.typical is None else found.typical / known.rows.estimate,
@@ -108,11 +120,16 @@ def _stated(
 
 @dataclass(frozen=True)
 class _Plan:
-    """The noise of the numbers to be drawn: of the mean of boxes, if there is one, of T, and of A by the number of attributes."""
+    """The noise of the numbers to be drawn: of the mean of boxes, if there is one, of T, of A by the number of attributes, and of M.
+
+    ``numbers``: the pairs with an ordered attribute, of which M is.
+    """
 
     mean: Laplace | Gaussian | None
     margin: Laplace | Gaussian
     anything: dict[int, Laplace | Gaussian]
+    means: Laplace | Gaussian | None
+    numbers: set[Names]
     weights: dict[Names, int]
     doubts: dict[Class, float]
     bits: int
@@ -120,24 +137,29 @@ class _Plan:
     @property
     def events(self) -> list[Laplace | Gaussian]:
         """In the order in which they are drawn."""
-        return [*([] if self.mean is None else [self.mean]), self.margin, *self.anything.values()]
+        drawn = [self.mean, self.margin, *self.anything.values(), self.means]
+        return [event for event in drawn if event is not None]
 
 
 def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta: float) -> _Plan:
     sets = [t for sets in family.values() for t in sets]
     weights = mean_weights(known.universe, [t for t in sets if not known.measures(t)] or sets)
-    whole = SHARES["products"] + len(family) * SHARES["any"] + (TYPICAL if weights else 0.0)
-    of_mean, of_margin, of_any = (
-        amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, SHARES["products"], SHARES["any"])
+    numbers = {t for t in family.get(2, []) if any(ordered_axes(known.universe, t))}
+    parts: dict[Class, float] = {"products": 1, "any": len(family), "means": 1 if numbers else 0}
+    whole = sum(part * SHARES[kind] for kind, part in parts.items()) + (TYPICAL if weights else 0.0)
+    of_mean, of_margin, of_any, of_means = (
+        amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, *SHARES.values())
     )
     one = amount.budget.linear()
     bits = step_bits(known.rows, _scale(of_any.noise(one, one)))
     mean = _mean_noise(of_mean, mean_sensitivity(known.universe, weights, amount.budget)) if weights else None
-    doubt = beta / (DOUBTS["products"] + len(family) * DOUBTS["any"])
+    doubt = beta / sum(part * DOUBTS[kind] for kind, part in parts.items())
     return _Plan(
         mean,
         of_margin.noise(one, one, 2.0**-bits),
         {size: of_any.noise(one, one, 2.0**-bits) for size in family},
+        of_means.noise(one, one, 2.0**-bits) if numbers else None,
+        numbers,
         weights,
         {kind: doubt * part for kind, part in DOUBTS.items()},
         bits,
@@ -231,18 +253,18 @@ def _scanned(
 
 
 def _of_all(
-    universe: Universe,
-    differences: Iterable[tuple[Names, Steps]],
-    family: dict[int, list[Names]],
-    weights: dict[Names, int],
-) -> tuple[int, dict[int, int]]:
-    """The weighted sum of the errors of all boxes, and the largest error of any weights on so many attributes."""
-    total, farthest = 0, dict.fromkeys(family, 0)
+    found: Certified, differences: Iterable[tuple[Names, Steps]], family: dict[int, list[Names]], plan: _Plan
+) -> tuple[int, dict[int, int], int]:
+    """The weighted sum of the errors of all boxes, the largest error of any weights on so many attributes, and that of what means are made of."""
+    total, farthest, of_means = 0, dict.fromkeys(family, 0), 0
     for names, difference in differences:
+        ordered = ordered_axes(found.universe, names)
         farthest[len(names)] = max(farthest[len(names)], half_distance(difference))
-        if names in weights:
-            total += weights[names] * sum_of_errors(difference, ordered_axes(universe, names))
-    return total, farthest
+        if names in plan.weights:
+            total += plan.weights[names] * sum_of_errors(difference, ordered)
+        for axis in np.flatnonzero(ordered) if names in plan.numbers else ():
+            of_means = max(of_means, largest_of_means(difference, int(axis), found.places(names, int(axis))))
+    return total, farthest, of_means
 
 
 def _exceeding(universe: Universe, found: Certified, differences: Iterable[tuple[Names, Steps]]) -> int:

@@ -1,9 +1,10 @@
 """The largest error of any question of a class on one small table, in whole steps: exact, for integers add up without error.
 
-The table is of differences, data minus hypothesis. Two classes, one within the other:
+The table is of differences, data minus hypothesis. Two classes, one within the other, and the lines of which means are made:
 
     products  an interval of each ordered attribute, times a set of cells of each other one
     any       any set of cells, and so any weights in [0, 1]: a sum is largest where the weights are 0 or 1
+    means     i/(m − 1) − c on the i-th of the m cells of an ordered attribute within one cell of another, 0 elsewhere
 
 What a public table allows a product can be taken off its error: |⟨q, D⟩| − ⟨q, A⟩ is the larger of ⟨q, D − A⟩ and ⟨q, −D − A⟩, each a sum
 over the cells of q. Along the last ordered axis the interval with the largest sum is found in one pass; along the others all
@@ -23,6 +24,7 @@ from hedgerow._compiled import compiled
 
 Steps = NDArray[np.int64]
 MOST_SETS = 1 << 12  # of cells of all unordered attributes but the largest
+PLACES = 64  # of c between 0 and 1
 LIMB = 31  # bits of a sum that are added up by themselves, so that the total of many sums cannot overflow
 
 
@@ -39,6 +41,17 @@ def largest_error(table: Steps, ordered: Sequence[bool], allowed: Steps | None =
 def half_distance(table: Steps) -> int:
     """The largest |Σ_x q(x)·table(x)| over all weights q in [0, 1]."""
     return int(max(table[table > 0].sum(), -table[table < 0].sum()))
+
+
+def largest_of_means(table: Steps, axis: int, places: NDArray[np.int64]) -> int:
+    """The largest |Σ_i (i/(m − 1) − c_k)·table(i, k)| over the cells k of the other axis, c_k = places[k]/PLACES, rounded down.
+
+    In whole numbers of any size: what a row moves by whole steps it moves by as many when rounded down.
+    """
+    lines = np.moveaxis(table, axis, -1).astype(object)
+    last = lines.shape[-1] - 1
+    along, totals = lines @ np.arange(last + 1).astype(object), lines.sum(axis=-1)
+    return int(max(abs(PLACES * along - last * places.astype(object) * totals)) // (PLACES * last))
 
 
 def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
