@@ -305,6 +305,47 @@ def test_parts_of_a_conjunction_bound_it_as_frechet_says() -> None:
     assert high[0] == pytest.approx(min(part[1][0] for part in parts))
 
 
+def test_conjunctions_asked_together_have_each_the_bounds_of_its_own_parts() -> None:
+    """Parts that share an attribute; fewer attributes, whose parts are others; and one of which nothing is known, so that all may be without it."""
+    universe, rng = hr.Universe.from_sizes({"a": 3, "b": 4, "c": 2, "d": 3}), np.random.default_rng(0)
+    bars, asked, bounds = ErrorBars(universe, BETA), [], []
+    for names in (("a", "b"), ("b", "c")):
+        counts = N * rng.dirichlet(np.full(math.prod(universe.sizes(names)), 0.2)).reshape(universe.sizes(names))
+        bars.add(Measurement(names, counts, Gaussian(1.0, 2.0)))
+    sets = {("a", "b", "c"): ["ab", "bc"], ("a", "c"): ["a", "c"], ("a", "b", "d"): ["ab"], ("a", "c", "d"): ["a", "c"]}
+    for _ in range(20):
+        for names, parts in sets.items():
+            masks = {name: rng.permutation(universe[name].size) > 0 for name in names}
+            asked.append(Linear.product(universe, masks))
+            ends = [
+                bars.intervals([Linear.product(universe, {name: masks[name] for name in part})], KNOWN)
+                for part in parts
+            ]
+            room = max(0.0, 1 - sum(1 - low[0] for low, _ in ends))
+            bounds.append((0.0 if "d" in names else room, min(high[0] for _, high in ends)))
+    low, high = bars.intervals(asked, KNOWN)
+    assert low == pytest.approx([least for least, _ in bounds], abs=1e-12) and low.max() > 0
+    assert high == pytest.approx([most for _, most in bounds], abs=1e-12) and high.min() < 1
+
+
+def test_parts_are_those_of_all_that_was_measured_until_now() -> None:
+    query, residuals = hr.count(a=0, b=0, c=0).on(UNIVERSE), []
+    for names in subsets(("a", "b"), 1):
+        residuals.append(
+            Measurement(names, np.zeros(UNIVERSE.sizes(names)), Gaussian(1.0, 2.0, 2.0**-6), residual=True)
+        )
+    early, late = ErrorBars(UNIVERSE, BETA), ErrorBars(UNIVERSE, BETA)
+    for bars in (early, late):
+        if bars is early:
+            assert bars.intervals([query], KNOWN) == (0, 1)
+        bars.add_overview(Overview(UNIVERSE, residuals, N))
+    (_, before), (_, after) = early.intervals([query], KNOWN), late.intervals([query], KNOWN)
+    assert before == after < 0.1
+    for bars in (early, late):
+        bars.add(Measurement(("c",), np.array([10.0, N - 10.0]), Gaussian(1.0, 2.0)))
+    assert early.intervals([query], KNOWN)[1] == late.intervals([query], KNOWN)[1] < 0.01
+
+
 def test_a_bar_reaches_both_ends_of_what_is_known() -> None:
     low, high = np.array([0.2, 0.2, 0.2]), np.array([0.6, 0.6, 0.6])
     values, errors = knowledge._placed(np.array([0.3, 0.1, 0.9]), low, high, None)

@@ -134,6 +134,11 @@ certificate(
     CERTIFICATE + "means_within_one_value_have_the_bar_of_what_they_are_made_of",
 )  # fmt: skip
 certificate(
+    "CE31", "certificate.py", "a value is taken to have one count in all tables of a hypothesis that is corrected",
+    "of_value += self._apart(names, axis, k)", "pass",
+    CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
+)  # fmt: skip
+certificate(
     "CE05", "certifying.py", "the quantile of Gaussian noise is a fifth short",
     "return event.sigma * max(0.0, -NormalDist().inv_cdf(left))", "return 0.8 * event.sigma * max(0.0, -NormalDist().inv_cdf(left))",
     CERTIFICATE + "noise_is_below_its_quantile_as_often_as_stated_and_a_shorter_one_would_fail",
@@ -731,6 +736,16 @@ bars(
     "B41", "excess_bounds.py", "the bar of a free convex answer is a tenth of what is proved",
     "found_bound = min(bounds, default=math.inf)", "found_bound = 0.1 * min(bounds)",
     RELEASE + "the_worst_table_at_a_distance_has_no_more_excess_risk_than_is_stated",
+)  # fmt: skip
+bars(
+    "B43", "error_bars.py", "attributes of which nothing is known are taken not to matter to a conjunction",
+    "if covered == set(names):", "if covered:",
+    BARS + "conjunctions_asked_together_have_each_the_bounds_of_its_own_parts",
+)  # fmt: skip
+bars(
+    "B44", "error_bars.py", "parts of a conjunction that bring an attribute are taken to leave all room",
+    "not covered.issuperset(part)", "covered.issuperset(part)",
+    BARS + "conjunctions_asked_together_have_each_the_bounds_of_its_own_parts",
 )  # fmt: skip
 bars(
     "B42", "error_bars.py", "n from an overview leaves out its noise",

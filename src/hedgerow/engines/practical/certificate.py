@@ -135,7 +135,8 @@ class Certified:
         made.margin, made.bits = record["margin"], record["bits"]
         made.anything = {size: rows for size, rows in record["anything"]}
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
-        made.typical, made.means = record["typical"], record["means"]
+        made.typical, means = record["typical"], record.get("means")  # not in snapshots from before it was drawn
+        made.means = math.inf if means is None else means
         stated = tuple(Limit(*fields) for fields in record["stated"])
         usual = None if made.typical is None else made.typical / known.rows.estimate
         made.certificate = Certificate(stated, usual, record["beta_of_rows"])
@@ -150,7 +151,7 @@ class Certified:
             "anything": [[size, rows] for size, rows in self.anything.items()],
             "rounding": [self.rounding[names] for names in sorted(self.family)],
             "typical": self.typical,
-            "means": self.means,
+            "means": self.means if math.isfinite(self.means) else None,
             "stated": [list(astuple(limit)) for limit in self.certificate.limits],
             "beta_of_rows": self.certificate.beta_of_rows,
         }
@@ -205,7 +206,8 @@ class Certified:
 
     def _of_mean(self, names: Names, query: Linear) -> float:
         """How many rows γ + β(u − c) within one value of an attribute, and γ at its others, may be off: |β|(M + |c − c₀|·that value's own error),
-        c₀ being the place that was certified, and γ times what is not known of n. Infinite for what is no such line.
+        c₀ being the place that was certified, and γ times what is not known of n. Infinite for what is no such line. A value's own error is that
+        of its count by this table: what is certified of it, and how far the two tables are apart.
         """
         if query.vectors:
             return math.inf
@@ -227,13 +229,21 @@ class Certified:
                 continue
             away = abs(c - int(self.places(names, axis)[k]) / PLACES)
             value = {other: np.arange(self.universe[other].size) == k}
-            of_value = float(self.reach((other,), [Linear.product(self.universe, value)])[0]) if away else 0.0
+            of_value = 0.0
+            if away:
+                of_value = float(self.reach((other,), [Linear.product(self.universe, value)])[0])
+                of_value += self._apart(names, axis, k)
             return (
                 abs(slope) * (self.means + away * of_value)
                 + abs(gamma) * self.rows.off
                 + off * (self.rows.high + self.rows.estimate)
             )
         return math.inf
+
+    def _apart(self, names: Names, axis: int, k: int) -> float:
+        """How many rows the count of a value is, by this table, from what it is by the value's own: corrected tables need not agree."""
+        by_pair, by_itself = self.believed(names).sum(axis=axis), self.believed((names[1 - axis],))
+        return self.rows.estimate * abs(float(by_pair[k] - by_itself[k]))
 
     def cells(self, names: Names) -> Array:
         """The same of each cell of a table."""
