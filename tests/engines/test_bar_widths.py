@@ -6,6 +6,7 @@ tests that draw noise; here a term that is left out of one is seen without drawi
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -326,6 +327,19 @@ def test_conjunctions_asked_together_have_each_the_bounds_of_its_own_parts() -> 
     low, high = bars.intervals(asked, KNOWN)
     assert low == pytest.approx([least for least, _ in bounds], abs=1e-12) and low.max() > 0
     assert high == pytest.approx([most for _, most in bounds], abs=1e-12) and high.min() < 1
+
+
+def test_parts_of_only_so_many_sets_are_kept(monkeypatch) -> None:
+    monkeypatch.setattr(error_bars, "KEPT_PARTS", 2)
+    universe = hr.Universe.from_sizes(dict.fromkeys("abcde", 3))
+    bars, alone = ErrorBars(universe, BETA), ErrorBars(universe, BETA)
+    for each, name in itertools.product((bars, alone), "abcde"):
+        each.add(Measurement((name,), np.array([8000.0, 1000.0, 1000.0]), Gaussian(1.0, 2.0)))
+    for names in itertools.combinations("abcde", 3):
+        query = hr.count(**dict.fromkeys(names, 0)).on(universe)
+        alone._largest_parts = {}
+        assert bars.intervals([query], KNOWN) == alone.intervals([query], KNOWN) != (0, 1)
+        assert 0 < len(bars._largest_parts) <= 2
 
 
 def test_parts_are_those_of_all_that_was_measured_until_now() -> None:

@@ -41,6 +41,9 @@ OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
 ROUNDED, OF_ALL = 1e-9, 1e-7  # of the weights' range, each and all together: what is so near to a line is taken for one
 CANCELLED = 1e-6  # of Σ q²: where less is left without the mean, it is summed without it
+KEPT_PARTS = (
+    2_000  # sets of attributes whose parts are kept: whoever asks about ever new ones takes no more memory for it
+)
 FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
 
 
@@ -350,6 +353,8 @@ class ErrorBars:
         measured.update(s for s in (self._overview.sets if self._overview else ()) if not wanted.isdisjoint(s))
         parts = {self._universe.order(wanted & set(m)) for m in measured} - {()}
         largest = sorted((p for p in parts if not any(set(p) < set(o) for o in parts)), key=_larger_first)
+        if len(self._largest_parts) >= KEPT_PARTS:
+            self._largest_parts = {}
         return self._largest_parts.setdefault(names, largest)
 
 
