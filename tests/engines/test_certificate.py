@@ -380,6 +380,12 @@ def test_a_mean_has_room_for_tables_that_do_not_agree() -> None:
             if query.attributes == pair:
                 missed = query.dot(counts) - data.rows * query.dot(made.believed(pair))
                 assert abs(missed) <= made.reach(pair, [query])[0] < math.inf
+    for k in range(3):  # as near to a line as is taken for one, and far from it for how little it rises
+        weights = np.full((5, 3), 0.5)
+        weights[:, k] += 1e-12 * np.linspace(0, 1, 5)
+        weights[2, k] += 9e-10
+        missed = float(((weights - 0.5) * off[pair]).sum()) / 1024
+        assert abs(missed) <= made._of_mean(pair, Linear.from_table(universe, pair, weights)) < math.inf
 
 
 def test_a_certificate_from_before_there_was_a_number_of_means_is_restored_without_it() -> None:

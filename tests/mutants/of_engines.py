@@ -139,6 +139,11 @@ certificate(
     CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
 )  # fmt: skip
 certificate(
+    "CE32", "certificate.py", "what is nearly a line is taken for one, and how nearly is left out",
+    "+ off * (self.rows.high + self.rows.estimate)", "",
+    CERTIFICATE + "a_mean_has_room_for_tables_that_do_not_agree",
+)  # fmt: skip
+certificate(
     "CE05", "certifying.py", "the quantile of Gaussian noise is a fifth short",
     "return event.sigma * max(0.0, -NormalDist().inv_cdf(left))", "return 0.8 * event.sigma * max(0.0, -NormalDist().inv_cdf(left))",
     CERTIFICATE + "noise_is_below_its_quantile_as_often_as_stated_and_a_shorter_one_would_fail",
@@ -746,6 +751,21 @@ bars(
     "B44", "error_bars.py", "parts of a conjunction that bring an attribute are taken to leave all room",
     "not covered.issuperset(part)", "covered.issuperset(part)",
     BARS + "conjunctions_asked_together_have_each_the_bounds_of_its_own_parts",
+)  # fmt: skip
+bars(
+    "B45", "error_bars.py", "each smaller set of a table's attributes has all of what they share",
+    "math.log((2**measured - 1) / (1 - OF_ALL_ATTRIBUTES))", "-math.log(1 - OF_ALL_ATTRIBUTES)",
+    BARS + "all_measurements_together_fail_with_probability_beta",
+)  # fmt: skip
+bars(
+    "B46", "error_bars.py", "what is left of β is shared out twice",
+    "(1 - OF_FIRST) * EARLY / (i * (i + 1))", "EARLY / (i * (i + 1))",
+    BARS + "all_measurements_together_fail_with_probability_beta",
+)  # fmt: skip
+bars(
+    "B47", "error_bars.py", "the distance of a hypothesis is for one set of attributes, and any may be asked about",
+    "doubt + TABLES + _doubt_of_subset(len(measurement.attributes), asked)", "doubt + TABLES",
+    BARS + "the_distance_of_a_hypothesis_is_the_one_of_the_proof",
 )  # fmt: skip
 bars(
     "B42", "error_bars.py", "n from an overview leaves out its noise",
