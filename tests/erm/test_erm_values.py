@@ -254,6 +254,7 @@ ESTIMATORS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.UnaccountedWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_an_estimator_fits_a_table_with_any_row_or_none_like_its_neighbour(name) -> None:
     pytest.importorskip("sklearn")
