@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -73,6 +74,10 @@ def losing_an_executor(session: Any, work: Callable[[], Any], after: int = 0) ->
 @contextlib.contextmanager
 def _killing(session: Any, after: int) -> Iterator[list[Any]]:
     """One is killed once some, but not all, tasks of a stage are done; that of the stage after so many have been seen."""
+    for _ in range(600):  # until one is there: on a busy machine they start late
+        if executors(session):
+            break
+        time.sleep(0.1)
     victim, over, killed = executors(session)[0], threading.Event(), []
 
     def kill() -> None:

@@ -155,7 +155,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE07", "certificate.py", "a count of many intervals has the bar of one",
-    "pieces *= _rises(vectors) if self._universe[name].ordered else vectors.max(axis=1)", "pieces *= vectors.max(axis=1)",
+    "pieces *= _rises(vectors) if self.universe[name].ordered else vectors.max(axis=1)", "pieces *= vectors.max(axis=1)",
     CERTIFICATE + "an_alternating_count_is_as_many_intervals_as_it_has",
 )  # fmt: skip
 certificate(

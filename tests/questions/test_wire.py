@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hostile_json import json_values, read_or_refused, tampered
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import hedgerow as hr
@@ -575,6 +575,7 @@ def test_what_would_not_be_read_is_not_written() -> None:
 
 
 @given(labels)
+@example(np.str_("a\0"))
 def test_a_label_is_read_as_it_was_written(label) -> None:
     found = read_label(write_label(label))
     assert found == label

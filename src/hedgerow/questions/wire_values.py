@@ -143,7 +143,9 @@ def read_label(record: Json) -> Any:
 
 def _own(value: Any) -> Any:
     """numpy's scalars as Python's, where that changes neither what they equal nor how they are spelled."""
-    return value.item() if type(value) in (np.bool_, np.str_, np.float64) or isinstance(value, np.integer) else value
+    if type(value) is np.str_:
+        return "".join([value])  # its item() would lose a NUL at the end
+    return value.item() if type(value) in (np.bool_, np.float64) or isinstance(value, np.integer) else value
 
 
 def _is_nan(value: Any) -> bool:

@@ -49,7 +49,7 @@ from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
-CERTIFICATE = {"rho": 0.058, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
+CERTIFICATE = {"rho": 0.056, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
 
