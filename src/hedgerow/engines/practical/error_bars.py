@@ -89,8 +89,9 @@ class ErrorBars:
 
     def add_overview(self, overview: JointEstimate) -> None:
         """A whole family measured at once, with one share of β for all its tables. Before any other measurement."""
-        self._overview, self._overview_doubt, self._largest_parts = overview, self._doubt, {}
+        self._overview, self._overview_doubt = overview, self._doubt
         self._numbers += 1
+        self._largest_parts = {}
 
     def add(self, measurement: Measurement) -> None:
         """One more table or query. Residuals are part of an overview and are not added here."""
