@@ -11,6 +11,7 @@ SCRIPTS = (
     "speed.py",
     "threads.py",
     "data.py",
+    "scale.py",
     "accuracy.py",
     "bars.py",
     "convex.py",
