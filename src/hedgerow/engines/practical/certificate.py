@@ -191,8 +191,7 @@ class Certified:
         anything = self.anything[len(names)]
         if (reach > anything).any():
             public = self.rows.low == self.rows.high  # then what is added to all weights changes nothing
-            spread = [float(q.table.max() - (q.table.min() if public else 0.0)) for q in queries]
-            reach = np.minimum(reach, anything * np.array(spread))
+            reach = np.minimum(reach, anything * np.array([_spread(q, public) for q in queries]))
         reach += self.rounding[names]
         return reach
 
@@ -322,6 +321,13 @@ class Certified:
         axes = [axis for axis, name in enumerate(names) if self.universe[name].ordered]
         lines = [float(_rises(np.moveaxis(query.table, axis, -1)).sum()) for axis in axes]
         return min(lines, default=math.inf)
+
+
+def _spread(query: Linear, public: bool) -> float:
+    """The largest weight, less the smallest where n is public; of a count of some but not all cells 1."""
+    if query.vectors and query.is_count:
+        return 1.0
+    return float(query.table.max() - (query.table.min() if public else 0.0))
 
 
 def _rises(vectors: Array) -> Array:

@@ -12,6 +12,7 @@ much any question exceeds it, so that a bad guess costs width and nothing else.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,6 +68,7 @@ def part_of_boxes(shape: Sequence[int], ordered: Sequence[bool]) -> float:
     return math.prod(_mean_part(m, o) for m, o in zip(shape, ordered, strict=True))
 
 
+@functools.cache
 def _mean_part(size: int, is_ordered: bool) -> float:
     """Of the cells of an attribute, in the mean over its boxes: one value, or an interval that is not all of it."""
     if not is_ordered or size == 1:
