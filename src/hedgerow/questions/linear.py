@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -175,20 +176,55 @@ def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
     ]
 
 
+@dataclass(frozen=True, eq=False)
+class Products(Sequence[Linear]):
+    """Counts on the same attributes, each of a set of cells of every one of them: kept as masks, a line for each count."""
+
+    attributes: Names
+    masks: tuple[NDArray[np.bool_], ...]
+
+    @classmethod
+    def of(cls, queries: Sequence[Linear]) -> Products:
+        vectors = [q.vectors or () for q in queries]
+        stacked = (np.stack([v[axis] for v in vectors]) for axis in range(len(queries[0].attributes)))
+        return cls(queries[0].attributes, tuple(mask.astype(bool, copy=False) for mask in stacked))
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many cells of each attribute, a line for each count."""
+        return np.stack([np.count_nonzero(mask, axis=1) for mask in self.masks], axis=1).astype(np.int64, copy=False)
+
+    def __len__(self) -> int:
+        return len(self.masks[0])
+
+    def __getitem__(self, i: Any) -> Any:
+        shape = tuple(mask.shape[1] for mask in self.masks)
+        return Linear(self.attributes, shape, tuple(mask[i] for mask in self.masks), None, True)
+
+
 def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Array:
     """⟨q, marginal⟩ for many queries at once, grouped by attributes so that each marginal is read once."""
     values = np.empty(len(queries))
+    if isinstance(queries, Products):
+        marginal = marginal_of(queries.attributes)
+        for chunk in _chunks(len(queries), marginal.shape):
+            values[chunk] = _answer_products([mask[chunk] for mask in queries.masks], marginal)
+        return values
     groups: dict[tuple[str, ...], list[int]] = defaultdict(list)
     for i, query in enumerate(queries):
         groups[query.attributes].append(i)
     for attributes, members in groups.items():
         marginal = marginal_of(attributes)
-        folds = _folds(marginal.shape)
-        chunk = min(4096, max(1, AT_ONCE // max(folds, 1)))  # bounds the memory of what is stacked
-        for start in range(0, len(members), chunk):
-            some = members[start : start + chunk]
+        for chunk in _chunks(len(members), marginal.shape):
+            some = members[chunk]
             values[some] = _answer_group([queries[i] for i in some], marginal)
     return values
+
+
+def _chunks(count: int, shape: tuple[int, ...]) -> Iterator[slice]:
+    """So many at once that the memory of what is stacked is bounded."""
+    chunk = min(4096, max(1, AT_ONCE // max(_folds(shape), 1)))
+    return (slice(start, start + chunk) for start in range(0, count, chunk))
 
 
 def _folds(shape: tuple[int, ...]) -> int:
@@ -211,26 +247,29 @@ def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
     products = [q.vectors for q in queries if q.vectors]
     if len(products) < len(queries):
         return np.array([q.dot(marginal) for q in queries])
+    return _answer_products([np.stack([v[axis] for v in products]) for axis in range(marginal.ndim)], marginal)
+
+
+def _answer_products(vectors: Sequence[NDArray[Any]], marginal: NDArray[Any]) -> Array:
+    """``vectors``: of each axis a line for each query."""
+    along = [each.astype(float) for each in vectors]
     if marginal.size > WIDE:
         half = _middle(marginal.shape)
-        left, right = (_spelled([v[side] for v in products]) for side in (slice(half), slice(half, None)))
+        left, right = (_spelled(along[side]) for side in (slice(half), slice(half, None)))
         folded = right @ marginal.reshape(left.shape[1], -1).astype(float, copy=False).T
         return np.asarray(np.einsum("qr,qr->q", left, folded))
-    first = np.stack([v[0] for v in products]).astype(float)
-    partial = first @ marginal.reshape(marginal.shape[0], -1).astype(float, copy=False)
+    partial = along[0] @ marginal.reshape(marginal.shape[0], -1).astype(float, copy=False)
     for axis in range(1, marginal.ndim):
-        vectors = np.stack([v[axis] for v in products]).astype(float)
-        partial = np.einsum("qir,qi->qr", partial.reshape(len(queries), marginal.shape[axis], -1), vectors)
-    answers: Array = partial.reshape(len(queries))
+        partial = np.einsum("qir,qi->qr", partial.reshape(len(partial), marginal.shape[axis], -1), along[axis])
+    answers: Array = partial.reshape(len(partial))
     return answers
 
 
-def _spelled(vectors: Sequence[tuple[NDArray[Any], ...]]) -> Array:
+def _spelled(vectors: Sequence[Array]) -> Array:
     """Of each query the product of its vectors over all their cells, a line each."""
-    lines = np.ones((len(vectors), 1))
-    for axis in range(len(vectors[0])):
-        along = np.stack([v[axis] for v in vectors]).astype(float)
-        lines = (lines[:, :, None] * along[:, None, :]).reshape(len(vectors), -1)
+    lines = np.ones((len(vectors[0]) if vectors else 1, 1))
+    for along in vectors:
+        lines = (lines[:, :, None] * along[:, None, :]).reshape(len(along), -1)
     return lines
 
 

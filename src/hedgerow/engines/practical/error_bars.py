@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -30,7 +31,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Names
 from hedgerow.engines.practical.measurement import Measurement, Rows, varying
 from hedgerow.privacy.events import Gaussian, Laplace
-from hedgerow.questions.linear import Linear, answer_all
+from hedgerow.questions.linear import Linear, Products, answer_all
 from hedgerow.questions.universe import Universe
 
 PRODUCTS, LINES, TABLES = (math.log(2 / share) for share in (0.5, 0.4, 0.1))  # two sides of each, by its share of β_j
@@ -185,8 +186,9 @@ class ErrorBars:
             if not names:
                 low[members] = high[members] = [float(q.table) for q in asked]
             elif self.covers(names):
-                low[members], high[members] = self._group(names, asked, rows)
-            elif counts := [i for i in members if queries[i].vectors and queries[i].is_count]:
+                products = Products.of(asked) if all(map(_is_product, asked)) else asked
+                low[members], high[members] = self._group(names, products, rows)
+            elif counts := [i for i in members if _is_product(queries[i])]:
                 unmeasured[names] = counts
         self._bound_by_parts(queries, unmeasured, rows, low, high)
         for i, query in enumerate(queries) if self._queries else ():
@@ -244,7 +246,7 @@ class ErrorBars:
                 high = np.minimum(high, self.cell_intervals(part, rows)[1].reshape(wide))
         return low, np.maximum(low, high)
 
-    def _group(self, names: Names, asked: list[Linear], rows: Rows) -> tuple[Array, Array]:
+    def _group(self, names: Names, asked: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
         """Of measured attributes."""
         support = self._supporting(names)
         overview = self._overview if self._overview is not None and self._overview.covers(names) else None
@@ -268,7 +270,7 @@ class ErrorBars:
             high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
         return low, np.maximum(low, high)
 
-    def _joint_width(self, names: Names, asked: list[Linear]) -> Array:
+    def _joint_width(self, names: Names, asked: Sequence[Linear]) -> Array:
         """How far the overview's estimate may be off, by the smallest class the query belongs to.
 
         The centring by c changes only the component on no attributes, which the deviation counts in any case.
@@ -281,12 +283,12 @@ class ErrorBars:
         spread = np.where(
             np.isinf(code), table, _gaussian_tail(base + PRODUCTS + np.where(np.isinf(code), 0.0, code), 2 * rounding)
         )
-        for i in np.flatnonzero(np.isinf(code)):
+        for i in np.flatnonzero(np.isinf(code)).tolist():
             spread[i] = min(spread[i], _plane_tail(base + LINES + self._line_code(asked[i]), 2 * rounding))
         width: Array = self._overview.deviations(names, asked) * (spread + rounding)
         return width
 
-    def _width(self, measurement: Measurement, doubt: float, asked: list[Linear], norm: Array, cells: int) -> Array:
+    def _width(self, measurement: Measurement, doubt: float, asked: Sequence[Linear], norm: Array, cells: int) -> Array:
         """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
         event, measured = measurement.event, self._universe.cells(measurement.attributes)
         base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
@@ -296,7 +298,7 @@ class ErrorBars:
         if others.any():
             if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
                 table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * (base + TABLES))) * norm
-                for i in np.flatnonzero(others):
+                for i in np.flatnonzero(others).tolist():
                     planar = _plane_tail(base + LINES + self._line_code(asked[i]), event.grid / event.sigma)
                     table[i] = min(table[i], event.sigma * norm[i] * planar)
             else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
@@ -327,20 +329,22 @@ class ErrorBars:
         ``groups``: which queries are about attributes that were never measured together. A part is looked at once, for all of them.
         """
         room = np.ones(len(queries))
-        uses: dict[
-            Names, list[tuple[int, bool]]
-        ] = {}  # of each part: by which query, and whether it brings an attribute
+        uses: dict[Names, list[_Use]] = {}  # of each part
         whole: list[int] = []  # queries whose parts have all their attributes
         for names, members in groups.items():
+            masks = dict(zip(names, Products.of([queries[i] for i in members]).masks, strict=True))
             covered: set[str] = set()
             for part in self._parts(names):
-                uses.setdefault(part, []).extend((i, not covered.issuperset(part)) for i in members)
+                is_new = not covered.issuperset(part)
+                uses.setdefault(part, []).append(_Use(members, is_new, [masks[name] for name in part]))
                 covered.update(part)
             if covered == set(names):
                 whole += members
         for part in sorted(uses, key=_larger_first):  # in one order, whoever else is asked
-            at, brings = (np.array(each) for each in zip(*uses[part], strict=True))
-            below, above = self._group(part, [_piece(queries[i], part) for i in at], rows)
+            at = [i for use in uses[part] for i in use.members]
+            brings = np.concatenate([np.full(len(use.members), use.brings) for use in uses[part]])
+            along = zip(*(use.masks for use in uses[part]), strict=True)
+            below, above = self._group(part, Products(part, tuple(map(np.concatenate, along))), rows)
             high[at] = np.minimum(high[at], above)
             room[at] -= np.where(brings, 1 - below, 0.0)
         low[whole] = np.maximum(0.0, room[whole])
@@ -384,10 +388,17 @@ def _larger_first(names: Names) -> tuple[int, Names]:
     return -len(names), names
 
 
-def _piece(query: Linear, names: Names) -> Linear:
-    assert query.vectors is not None
-    chosen = [i for i, name in enumerate(query.attributes) if name in names]
-    return Linear(names, tuple(query.shape[i] for i in chosen), tuple(query.vectors[i] for i in chosen), None, True)
+@dataclass(frozen=True)
+class _Use:
+    """Of a part of conjunctions: by which queries, whether it brings an attribute that no part before it had, and their masks."""
+
+    members: list[int]
+    brings: bool
+    masks: list[NDArray[np.bool_]]
+
+
+def _is_product(query: Linear) -> bool:
+    return bool(query.vectors) and query.is_count
 
 
 def _over(value: Array, if_positive: float, if_negative: float) -> Array:
@@ -397,6 +408,9 @@ def _over(value: Array, if_positive: float, if_negative: float) -> Array:
 
 def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
     """Σ q and Σ q² over the cells of the query's own attributes."""
+    if isinstance(queries, Products):
+        cells = queries.sizes.prod(axis=1, dtype=float)
+        return cells, cells
     totals, squares = np.empty(len(queries)), np.empty(len(queries))
     for i, query in enumerate(queries):
         if query.vectors and query.is_count:
@@ -433,19 +447,25 @@ def _code(queries: Sequence[Linear]) -> Array:
     cells the third over (m+1)·C(m, k), as there are C(m, k) of each of m + 1 sizes. What is of several kinds has the sum. These add up to at
     most 1, and so do their products.
     """
+    if isinstance(queries, Products):
+        return _product_code(queries)
     code = np.full(len(queries), math.inf)
     products = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
     if products:
-        nats = np.zeros(len(products))
-        for axis, m in enumerate(queries[products[0]].shape):
-            masks = np.stack([queries[i].vectors[axis] for i in products]).astype(np.int8)  # type: ignore[index]
-            size = masks.sum(axis=1)
-            part = OF_KINDS["set"] * np.exp(-_sets_of_a_size(m)[size])
-            part += ((size == 1) | (size == m - 1)) * OF_KINDS["value"] / (m if m == 2 else 2 * m)
-            part += (np.abs(masks - np.roll(masks, 1, axis=1)).sum(axis=1) <= 2) * OF_KINDS["run"] / (m * (m + 1))
-            nats -= np.log(part)
-        code[products] = nats
+        chosen = [queries[i] for i in products]
+        code[products] = _product_code(Products.of(chosen)) if chosen[0].attributes else 0.0
     return code
+
+
+def _product_code(products: Products) -> Array:
+    nats = np.zeros(len(products))
+    for mask, size in zip(products.masks, products.sizes.T, strict=True):
+        m = mask.shape[1]
+        part = OF_KINDS["set"] * np.exp(-_sets_of_a_size(m)[size])
+        part += ((size == 1) | (size == m - 1)) * OF_KINDS["value"] / (m if m == 2 else 2 * m)
+        part += (np.count_nonzero(mask != np.roll(mask, 1, axis=1), axis=1) <= 2) * OF_KINDS["run"] / (m * (m + 1))
+        nats -= np.log(part)
+    return nats
 
 
 def _line_code(query: Linear, ordered: Sequence[bool]) -> float:

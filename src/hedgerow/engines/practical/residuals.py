@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Names
 from hedgerow.data.source import MOST_ROWS
 from hedgerow.engines.practical.measurement import Measurement
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import Linear, Products
 from hedgerow.questions.universe import Universe, subsets
 
 LARGEST = 2**53  # steps of a grid that float64 holds exactly
@@ -187,9 +187,10 @@ class Overview:
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
         """The standard deviation of the estimate of each query on ``names``, in rows."""
         sizes = self.universe.sizes(names)
-        products = [q for q in queries if q.vectors and q.is_count]
-        if len(products) == len(queries):
-            true = np.array([[np.count_nonzero(v) for v in q.vectors or ()] for q in queries], dtype=float)
+        if not isinstance(queries, Products) and names and all(q.vectors and q.is_count for q in queries):
+            queries = Products.of(queries)
+        if isinstance(queries, Products):
+            true = queries.sizes.astype(float)
             share = true / np.array(sizes)
             inside, outside = true * (1 - share), share**2  # ‖centred mask‖², and the squared mean of a mask
             variance = np.zeros(len(queries))
