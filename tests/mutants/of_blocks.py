@@ -52,7 +52,7 @@ blocks(
 blocks(
     "BL09", "engines/together.py", "an answer about several blocks is a mean of theirs, however many rows each has, with a bar around it",
     "low, high = 1 - greatest_mean(1 - lows, least, most), greatest_mean(highs, least, most)", "low, high = lows.mean(axis=0), highs.mean(axis=0)",
-    BLOCKS + "means_quantiles_and_ratios_are_of_all_rows_and_not_means_of_means",
+    BLOCKS + "bars_hold_for_all_blocks_and_ranges_together",
 )  # fmt: skip
 blocks(
     "BL10", "engines/together.py", "private numbers of rows are taken for known: bars over blocks do not hold",
