@@ -15,6 +15,7 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import Histogram
 from hedgerow.data.row_values import statistic_values
 from hedgerow.data.rows import in_memory
+from hedgerow.engines.practical.certificate import Certified
 from hedgerow.engines.practical.certifying import certified
 from hedgerow.engines.practical.convex_certificate import certified_losses
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
@@ -47,25 +48,20 @@ ONE_FLIP = scq.SCQ(4, COIN // 8)
 def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
     """The whole budget for a certificate of a hypothesis that knows nothing: the largest error of a count."""
 
-    def run(data: Histogram, noise: Noise) -> float:
-        known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
-        made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
-        assert made is not None
-        return made.flat(data.universe.names)
-
-    return run
+    return lambda data, noise: _certified(budget, data, noise).flat(data.universe.names)
 
 
 def certificate_of_means(budget: Budget) -> Callable[[Histogram, Noise], float]:
     """The same, heard by the number that means are made of: the others hardly move, so that a claim of theirs is left over."""
 
-    def run(data: Histogram, noise: Noise) -> float:
-        known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
-        made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
-        assert made is not None
-        return made.means
+    return lambda data, noise: _certified(budget, data, noise).means
 
-    return run
+
+def _certified(budget: Budget, data: Histogram, noise: Noise) -> Certified:
+    known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
+    made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
+    assert made is not None
+    return made
 
 
 def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]:
