@@ -201,6 +201,11 @@ class Analyst:
         question, within, scale = self.pick(LINEAR), self.pick(WITHIN), self.pick(["fraction", "rows"])
         return lambda: self.session.ask(question, within=within, scale=scale)
 
+    def bought(self) -> Callable[[], Any]:
+        """A purchase, whatever was seen before: the reserve must be most of the budget."""
+        question = self.pick([hr.count(a=0), hr.threshold("a", 1), hr.interval("a", 1, 3)])
+        return lambda: self.session.ask(question, within=0.8 * self.session.ask(question).error)
+
     def convex(self) -> Callable[[], Any]:
         question, scale = self.pick(CONVEX), self.pick(["fraction", "rows"])
         return lambda: self.session.ask(question, scale=scale)
@@ -607,8 +612,8 @@ LEAKS = [
 ]  # fmt: skip
 CONTROL = Case(
     neighbours="add-remove",
-    options=RESERVE,
-    acts=("counts", *("buying",) * 6, "look"),  # what is asked follows from all that was seen: some of it buys
+    options=(("reserve", 0.9), ("vouched", [OWN])),
+    acts=("counts", "bought", *("buying",) * 5, "look"),
 )
 
 
