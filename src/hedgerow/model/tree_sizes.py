@@ -1,6 +1,6 @@
 """How large a junction tree would become: of many sets that could be added, without building a tree for each.
 
-    cells_with   exactly, for each set: a greedy elimination as in ``triangulation``, compiled
+    cells_with   exactly, for each set: a greedy elimination as in ``triangulation``
     edge_cells   at most, for every pair of attributes at once, from the tree there is
 
 A tree that holds a and b apart can take the edge ab along the path between them. Let S_1 … S_k be the separators on that
@@ -14,28 +14,20 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hedgerow._compiled import compiled
 from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import JunctionTree
-
-Links = NDArray[np.bool_]
+from hedgerow.model.triangulation import cells_with_each, links, words
 
 
 def cells_with(tree: JunctionTree, sets: Sequence[Names], candidates: Sequence[Names]) -> Array:
     """The cells of the junction tree of ``sets`` (over the attributes of ``tree``) and each of the candidates."""
     sizes = np.array(list(tree.sizes.values()), float)
-    where = {name: i for i, name in enumerate(tree.sizes)}
-    linked = np.zeros((sizes.size, sizes.size), bool)
-    for names in sets:
-        places = [where[n] for n in names]
-        linked[np.ix_(places, places)] = True
-    members = np.zeros((len(candidates), sizes.size), bool)
-    for row, names in zip(members, candidates, strict=True):
-        row[[where[n] for n in names]] = True
+    bit = {name: 1 << i for i, name in enumerate(tree.sizes)}
+    near = links(sizes.size, (sum(bit[n] for n in names) for names in sets))
+    joined = words(sizes.size, [sum(bit[n] for n in names) for names in candidates])
     found = np.empty(len(candidates))
-    _all_cells(linked, np.array([math.log2(m) for m in sizes]), sizes, members, found)
+    cells_with_each(near, np.array([math.log2(m) for m in sizes]), sizes, joined, found)
     return found
 
 
@@ -79,88 +71,3 @@ def _ways(tree: JunctionTree) -> list[tuple[int, int]]:
 
 def _way(tree: JunctionTree, separator: int, into: int) -> int:
     return 2 * separator + (into != separator)
-
-
-@compiled()
-def _all_cells(linked: Links, weights: Array, sizes: Array, members: Links, found: Array) -> None:
-    for c in range(members.shape[0]):
-        near = linked.copy()
-        for u in range(sizes.size):
-            for v in range(sizes.size):
-                if members[c, u] and members[c, v]:
-                    near[u, v] = True
-        for v in range(sizes.size):
-            near[v, v] = False
-        found[c] = min(
-            _eliminated(near.copy(), weights, sizes, True),
-            _eliminated(near, weights, sizes, False),
-        )
-
-
-@compiled()
-def _score(near: Links, weights: Array, v: int) -> tuple[int, float]:
-    """The edges that eliminating v adds, and the logarithm of its clique's cells."""
-    fill, cells = 0, weights[v]
-    for u in range(weights.size):
-        if near[v, u]:
-            cells += weights[u]
-            for w in range(u):
-                if near[v, w] and not near[u, w]:
-                    fill += 1
-    return fill, cells
-
-
-@compiled()
-def _eliminated(near: Links, weights: Array, sizes: Array, fill_first: bool) -> float:
-    """The cells of the maximal cliques of a greedy elimination; ``near`` is used up."""
-    d = weights.size
-    fill, cells, left = np.zeros(d, np.int64), np.zeros(d), np.ones(d, np.bool_)
-    around, degree, childless = np.zeros((d, d), np.bool_), np.zeros(d, np.int64), np.ones(d, np.bool_)
-    touched = np.zeros(d, np.bool_)
-    for v in range(d):
-        fill[v], cells[v] = _score(near, weights, v)
-    total = 0.0
-    for _ in range(d):
-        best, first, second = -1, 0.0, 0.0
-        for v in range(d):
-            if left[v]:
-                one, two = float(fill[v]), cells[v]
-                if fill[v] == 0:
-                    one = -1.0
-                elif not fill_first:
-                    one, two = two, one
-                if best < 0 or one < first or (one == first and two < second):
-                    best, first, second = v, one, two
-        v, size = best, sizes[best]
-        left[v] = False
-        degree[v] = 0
-        for u in range(d):
-            touched[u] = False
-        for u in range(d):
-            around[v, u] = near[v, u]
-            if near[v, u]:
-                degree[v] += 1
-                size *= sizes[u]
-        maximal = True
-        for u in range(d):  # the cliques that come next to this one, and one of which may hold it
-            if not left[u] and u != v and childless[u] and around[u, v]:
-                childless[u] = False
-                maximal = maximal and degree[u] != degree[v] + 1
-        if maximal:
-            total += size
-        for u in range(d):
-            if around[v, u]:
-                near[u, v] = False
-                for w in range(d):
-                    if around[v, w] and w != u:
-                        near[u, w] = True
-        for u in range(d):
-            if around[v, u]:
-                touched[u] = True
-                for w in range(d):
-                    if near[u, w]:
-                        touched[w] = True
-        for u in range(d):
-            if touched[u] and left[u]:
-                fill[u], cells[u] = _score(near, weights, u)
-    return total

@@ -2,65 +2,178 @@
 
 Koller & Friedman, "Probabilistic Graphical Models", ch. 9.4.3 (greedy elimination orders) and 10.4 (clique trees).
 
-Attributes are positions, sets of attributes are bit masks: a forest for twenty cliques takes well below a millisecond.
+Attributes are positions, sets of attributes are bit masks, and the elimination is compiled: the forest of hundreds of attributes takes a few milliseconds.
 Everything is deterministic, and nothing depends on the order in which the sets are given.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._compiled import compiled
+from hedgerow._types import Array
+
+Words = NDArray[np.uint64]  # a row of 64 bits each: an attribute's neighbours
+BITS = 64
 
 
 @lru_cache(maxsize=65536)
 def cells(sizes: tuple[int, ...], sets: frozenset[int]) -> int:
-    return sum(math.prod(sizes[i] for i in bits(mask)) for mask, _ in forest(sizes, sets))
+    near = links(len(sizes), sets)
+    found = []
+    for fill_first in (True, False):
+        order, maximal = _eliminated(near, sizes, fill_first)
+        cliques = (around | 1 << v for (v, around), largest in zip(order, maximal, strict=True) if largest)
+        found.append(_cells(sizes, cliques))
+    return min(found)
 
 
 @lru_cache(maxsize=1024)
 def forest(sizes: tuple[int, ...], sets: frozenset[int]) -> list[tuple[int, int]]:
     """Maximal cliques with their parents' positions, children first: the smaller of the forests of two heuristics."""
-    best: list[tuple[int, int]] = []
-    fewest: int | None = None
-    for fill_first in (True, False):
-        joined = _joined(_elimination(sizes, sets, fill_first))
-        total = sum(math.prod(sizes[i] for i in bits(mask)) for mask, _ in joined)
-        if fewest is None or total < fewest:
-            best, fewest = joined, total
-    return best
+    near = links(len(sizes), sets)
+    both = [_joined(_eliminated(near, sizes, fill_first)[0]) for fill_first in (True, False)]
+    return min(both, key=lambda joined: _cells(sizes, (mask for mask, _ in joined)))
 
 
-def _elimination(sizes: tuple[int, ...], sets: frozenset[int], fill_first: bool) -> list[tuple[int, int]]:
-    """(attribute, its neighbours when eliminated): least fill-in first, or fewest cells first; ties by position."""
-    weight = [math.log2(s) for s in sizes]
-    near = [0] * len(sizes)
+def _cells(sizes: tuple[int, ...], masks: Iterable[int]) -> int:
+    return sum(math.prod(sizes[i] for i in bits(mask)) for mask in masks)
+
+
+def links(attributes: int, sets: Iterable[int]) -> Words:
+    """The attributes that share a set with each."""
+    near = [0] * attributes
     for mask in sets:
         for v in bits(mask):
-            near[v] |= mask & ~(1 << v)
+            near[v] |= mask
+    return words(attributes, [mask & ~(1 << v) for v, mask in enumerate(near)])
 
-    def score(v: int) -> tuple[float, float, int]:
-        around, fill, cells = near[v], 0, weight[v]
-        for u in bits(around):
-            fill += (around & ~near[u]).bit_count() - 1
-            cells += weight[u]
-        if fill == 0:
-            return (-1.0, cells, v)  # no edge is added: never a worse choice
-        return (fill, cells, v) if fill_first else (cells, fill, v)
 
-    scores = {v: score(v) for v in range(len(sizes))}
-    order = []
-    while scores:
-        v = min(scores, key=scores.__getitem__)
-        around, touched = near[v], near[v]
-        del scores[v]
-        order.append((v, around))
-        for u in bits(around):
-            near[u] = (near[u] | around) & ~(1 << u) & ~(1 << v)
-            touched |= near[u]
-        for u in bits(touched & ~(1 << v)):
-            scores[u] = score(u)
-    return order
+def words(attributes: int, masks: Sequence[int]) -> Words:
+    """Masks of so many attributes, a row each."""
+    width = max(1, -(-attributes // BITS))
+    rows = b"".join(mask.to_bytes(width * BITS // 8, "little") for mask in masks)
+    return np.frombuffer(rows, "<u8").reshape(-1, width)
+
+
+def _eliminated(near: Words, sizes: tuple[int, ...], fill_first: bool) -> tuple[list[tuple[int, int]], list[bool]]:
+    """(attribute, its neighbours when eliminated) in order, and whether the two are a maximal clique."""
+    around, order, maximal = near.copy(), np.empty(len(sizes), np.int64), np.empty(len(sizes), np.bool_)
+    eliminate(around, np.array([math.log2(s) for s in sizes]), fill_first, order, maximal)
+    return [(v, int.from_bytes(around[v].tobytes(), "little")) for v in order.tolist()], maximal.tolist()
+
+
+@compiled()
+def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal: Any) -> None:
+    """A greedy elimination: least fill-in first, or fewest cells first; ties by position. ``weights``: logarithms of sizes.
+
+    ``near`` becomes each attribute's neighbours when it is eliminated.
+    """
+    d, width = near.shape
+    fill, size, left = np.zeros(d, np.int64), np.zeros(d), np.ones(d, np.bool_)
+    degree, childless, touched = np.zeros(d, np.int64), np.ones(d, np.bool_), np.zeros(width, np.uint64)
+    for v in range(d):
+        fill[v], size[v] = fill_and_size(near, weights, v)
+    for step in range(d):
+        best, first, second = -1, 0.0, 0.0
+        for v in range(d):
+            if left[v]:
+                one, two = float(fill[v]), size[v]
+                if fill[v] == 0:
+                    one = -1.0  # no edge is added: never a worse choice
+                elif not fill_first:
+                    one, two = two, one
+                if best < 0 or one < first or (one == first and two < second):
+                    best, first, second = v, one, two
+        v = best
+        order[step], left[v] = v, False
+        for k in range(width):
+            touched[k] = near[v, k]
+            degree[v] += ones(near[v, k])
+        maximal[step] = True
+        for u in range(d):  # the cliques that come next to this one, and one of which may hold it
+            if not left[u] and u != v and childless[u] and has(near, u, v):
+                childless[u] = False
+                if degree[u] == degree[v] + 1:
+                    maximal[step] = False
+        for u in range(d):
+            if has(near, v, u):
+                for k in range(width):
+                    near[u, k] |= near[v, k]
+                drop(near, u, u)
+                drop(near, u, v)
+                for k in range(width):
+                    touched[k] |= near[u, k]
+        for u in range(d):
+            if left[u] and touched[u >> 6] >> np.uint64(u & 63) & np.uint64(1):
+                fill[u], size[u] = fill_and_size(near, weights, u)
+
+
+@compiled()
+def cells_with_each(near: Words, weights: Array, sizes: Array, joined: Words, found: Array) -> None:
+    """Of the smaller tree of the two heuristics, when the attributes of a row of ``joined`` are linked too."""
+    d, width = near.shape
+    order, maximal = np.empty(d, np.int64), np.empty(d, np.bool_)
+    for c in range(joined.shape[0]):
+        found[c] = np.inf
+        for fill_first in (True, False):
+            around, total = near.copy(), 0.0
+            for v in range(d):
+                if (joined[c, v >> 6] >> np.uint64(v & 63)) & np.uint64(1):
+                    for k in range(width):
+                        around[v, k] |= joined[c, k]
+                    drop(around, v, v)
+            eliminate(around, weights, fill_first, order, maximal)
+            for step in range(d):
+                if maximal[step]:
+                    size = sizes[order[step]]
+                    for u in range(d):
+                        if has(around, order[step], u):
+                            size *= sizes[u]
+                    total += size
+            found[c] = min(found[c], total)
+
+
+@compiled()
+def fill_and_size(near: Words, weights: Array, v: int) -> tuple[int, float]:
+    """Twice the edges that eliminating v adds, and the logarithm of its clique's cells."""
+    fill, size, width = 0, weights[v], near.shape[1]
+    for word in range(width):
+        rest = near[v, word]
+        while rest:
+            low = rest & (~rest + np.uint64(1))
+            rest ^= low
+            u = 64 * word + ones(low - np.uint64(1))
+            size += weights[u]
+            fill -= 1
+            for k in range(width):
+                fill += ones(near[v, k] & ~near[u, k])
+    return fill, size
+
+
+@compiled()
+def has(near: Words, u: int, v: int) -> bool:
+    return (near[u, v >> 6] >> np.uint64(v & 63)) & np.uint64(1) != np.uint64(0)
+
+
+@compiled()
+def drop(near: Words, u: int, v: int) -> None:
+    near[u, v >> 6] &= ~(np.uint64(1) << np.uint64(v & 63))
+
+
+@compiled()
+def ones(word: Any) -> int:
+    """How many bits are set: sums of neighbouring bits, of pairs of them, of bytes."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
 def _joined(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
