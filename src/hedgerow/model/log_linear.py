@@ -24,6 +24,7 @@ from hedgerow._types import Array, Names
 from hedgerow.model.flat_sums import FlatSums
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import JunctionTree
+from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
 
@@ -60,6 +61,7 @@ class LogLinear:
         self.theta = np.zeros(self._cuts[-1])
         self._beliefs: list[Array] | None = None  # of the parameters evaluated last
         self._settled = False  # whether those are ``theta``
+        self._small: SmallTables | None = None  # of those beliefs
 
     def _part(self, names: Names) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
         """The top set that holds these names, their shape along its axes, and its axes to sum away."""
@@ -89,7 +91,7 @@ class LogLinear:
 
     def evaluate(self, flat: Array) -> tuple[float, Array]:
         """log Z and the expected statistics (the marginals on every set, then the answers to every query)."""
-        self._settled = False
+        self._settled, self._small = False, None
         if self._beliefs is None:
             self._buffer = np.empty(self.tree.cells)  # reused: fresh memory of this size would cost more than the sums
             self._beliefs = self.tree.split(self._buffer)
@@ -138,7 +140,12 @@ class LogLinear:
 
     def marginal(self, names: Names) -> Array:
         """What the model believes, now."""
-        return self.tree.marginal(self.beliefs(), names)
+        beliefs = self.beliefs()
+        if self.tree.home(names) is not None or not fits(self.tree, names):
+            return self.tree.marginal(beliefs, names)
+        if self._small is None:
+            self._small = SmallTables(self.tree, beliefs)
+        return self._small.marginal(names)
 
     def hypothesis(self, memory_limit: int = 2**31) -> Hypothesis:
         made = Hypothesis(self.universe, memory_limit)

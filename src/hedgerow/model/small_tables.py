@@ -27,8 +27,9 @@ from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
 
 MOST = 3  # attributes of a table
 INSIDE, ELSEWHERE = -1, -2  # not the number of a separator: the clique has the attribute, or its tree has not
-MESSAGE_CELLS = 4_000_000  # of the values of all attributes times the largest separator
-KEPT_BYTES = 400_000_000  # of all messages
+MESSAGE_CELLS = 16_000_000  # of the values of all attributes times the largest separator
+KEPT_BYTES = 400_000_000  # of all messages, of which an attribute has one at each separator
+CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
 
 
 def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.inf) -> bool:
@@ -41,7 +42,7 @@ def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.in
 def _moderate(tree: JunctionTree, memory_limit: float) -> bool:
     values = sum(tree.sizes.values())
     messages = [values * math.prod(tree.sizes[n] for n in separator) for separator in tree.separators]
-    return max(messages) <= MESSAGE_CELLS and 2 * BYTES_PER_CELL * sum(messages) <= min(memory_limit, KEPT_BYTES)
+    return max(messages) <= MESSAGE_CELLS and 8 * sum(messages) <= min(memory_limit / 4, KEPT_BYTES)
 
 
 class SmallTables:
@@ -157,6 +158,7 @@ class CliqueTable:
         self._sizes = dict(zip(names, belief.shape, strict=True))
         self._sums: dict[Names, Array] = {}
         self._places: dict[tuple[Names, Names], NDArray[np.int64]] = {}
+        self._kept = 0  # cells of both
 
     def size(self, names: Names) -> int:
         return math.prod(self._sizes[n] for n in names)
@@ -169,7 +171,9 @@ class CliqueTable:
         """The probabilities on these attributes."""
         if names not in self._sums:
             away = tuple(i for i, n in enumerate(self.names) if n not in names)
-            self._sums[names] = np.ascontiguousarray(self._belief.sum(axis=away)) if away else self._belief
+            found = np.ascontiguousarray(self._belief.sum(axis=away)) if away else self._belief
+            self._make_room(found.size)
+            self._sums[names] = found
         return self._sums[names]
 
     def places(self, names: Names, part: Names) -> NDArray[np.int64]:
@@ -182,8 +186,15 @@ class CliqueTable:
                     line = stride * np.arange(shape[axis])
                     place = place + line.reshape([-1 if k == axis else 1 for k in range(len(shape))])
                     stride *= shape[axis]
-            self._places[names, part] = np.broadcast_to(place, shape).reshape(-1)
+            found = np.broadcast_to(place, shape).reshape(-1)
+            self._make_room(found.size)
+            self._places[names, part] = found
         return self._places[names, part]
+
+    def _make_room(self, cells: int) -> None:
+        self._kept += cells
+        if self._kept > CLIQUE_CELLS:
+            self._sums, self._places, self._kept = {}, {}, cells
 
     def onto(self, first: Names, second: Names) -> Array:
         """The probabilities of the cells of two sets of attributes, which may overlap, as a matrix."""

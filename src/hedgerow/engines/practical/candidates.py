@@ -15,7 +15,6 @@ from hedgerow.engines.practical.asked import MOST_LISTED, Asked
 from hedgerow.engines.practical.corrections import Corrections
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.model.pair_tables import PairTables
-from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.model.tree_sizes import cells_with, edge_cells
 from hedgerow.questions.universe import Universe
 
@@ -34,6 +33,7 @@ class Candidates:
         self._together = self._matrix.values <= MOST_VALUES
         self.pairs = asked.pairs()
         self._ends = np.array([[universe.index(n) for n in pair] for pair in self.pairs], np.int64).reshape(-1, 2)
+        self._cells = np.prod(np.array(universe.shape, np.int64)[self._ends], axis=1)
         self._counts: NDArray[np.int64] | None = None  # of all pairs: private
 
     def offered(self, model: LogLinear, limit: float, corrections: Corrections | None = None) -> Offered:
@@ -55,14 +55,20 @@ class Candidates:
             unsure = np.flatnonzero(sizes > limit)
             sizes[unsure] = cells_with(model.tree, model.tops, [sets[i] for i in unsure])
         if corrections is not None:
-            small = np.array([self._universe.cells(pair) <= limit for pair in self.pairs], bool)
-            outside = np.flatnonzero(small & (sizes[: len(self.pairs)] > limit))
+            outside = np.flatnonzero((self._cells <= limit) & (sizes[: len(self.pairs)] > limit))
             sizes[outside] = np.minimum(model.tree.cells, limit)
         kept = np.flatnonzero(sizes <= limit)
         if not kept.size:
             kept = np.array([np.argmin([self._universe.cells(s) for s in sets])])
-        pairs = int(np.count_nonzero(kept < len(self.pairs)))
-        return Offered(self, model, [sets[i] for i in kept], sizes[kept], pairs, corrections)
+        pairs = kept[kept < len(self.pairs)]
+        return Offered(self, model, [sets[i] for i in kept], sizes[kept], self._ends[pairs], corrections)
+
+    def members(self, sets: Sequence[Names]) -> NDArray[np.bool_]:
+        """Which attributes each set has: a column for each attribute."""
+        found = np.zeros((len(sets), len(self._universe.names)), bool, order="F")
+        rows = np.repeat(np.arange(len(sets)), [len(names) for names in sets])
+        found[rows, [self._universe.index(name) for names in sets for name in names]] = True
+        return found
 
     def _added(self, names: Names, edges: Array, model: LogLinear) -> float:
         """At most how many cells the model's tree would have more with a set of three or more attributes."""
@@ -88,11 +94,9 @@ class Candidates:
     def block(self, matrix: NDArray[np.int64] | Array, pair: Names) -> NDArray[np.int64] | Array:
         return self._matrix.block(matrix, pair)
 
-    def sums(self, matrix: NDArray[np.int64] | Array, pairs: Sequence[Names]) -> NDArray[np.int64] | Array:
-        """Of the blocks of these pairs, which are those of ``pairs`` or some of them in the same order."""
-        totals = self._matrix.sums(matrix)
-        places = np.array([[self._universe.index(n) for n in pair] for pair in pairs], np.int64).reshape(-1, 2)
-        return np.asarray(totals[places[:, 0], places[:, 1]])
+    def sums(self, matrix: NDArray[np.int64] | Array, ends: NDArray[np.int64]) -> NDArray[np.int64] | Array:
+        """Of the blocks of the pairs with these attributes."""
+        return np.asarray(self._matrix.sums(matrix)[ends[:, 0], ends[:, 1]])
 
 
 class Offered:
@@ -104,16 +108,15 @@ class Offered:
         model: LogLinear,
         sets: list[Names],
         sizes: Array,
-        pairs: int,
+        ends: NDArray[np.int64],
         corrections: Corrections | None = None,
     ) -> None:
-        """``sizes``: of the model's tree with each. The first ``pairs`` sets are pairs."""
+        """``sizes``: of the model's tree with each. ``ends``: the attributes of those that are pairs, which come first."""
         self.sets, self.sizes = sets, sizes
-        self._home, self._pairs = home, pairs
+        self._home, self._ends = home, ends
         self._matrix = home.believed(model)
-        alone = sets if self._matrix is None else sets[pairs:]
-        small = SmallTables(model.tree, model.beliefs())
-        self._tables = {s: small.marginal(s) if fits(model.tree, s) else model.marginal(s) for s in alone}
+        alone = sets if self._matrix is None else sets[len(ends) :]
+        self._tables = {s: model.marginal(s) for s in alone}
         for s in sets if corrections is not None and corrections.outside else ():
             table = None if corrections is None else corrections.table(s)
             if table is not None and s in self._tables:
@@ -135,7 +138,7 @@ class Offered:
         ]
         if self._matrix is None:
             return np.array(alone)
-        together = self._home.sums(np.minimum(noise, shrinks * rows * self._matrix), self.sets[: self._pairs])
+        together = self._home.sums(np.minimum(noise, shrinks * rows * self._matrix), self._ends)
         return np.concatenate([together, alone])
 
     def distances(self, counting: Counting, rows: float, noise: int = 0) -> list[int]:
@@ -150,7 +153,7 @@ class Offered:
         counts = self._home.counted(counting)
         off = np.abs(counts - whole(rows * self._matrix, counts.size))
         off = np.maximum(off - noise, 0)
-        return [*self._home.sums(off, self.sets[: self._pairs]).tolist(), *found]
+        return [*self._home.sums(off, self._ends).tolist(), *found]
 
 
 def distance(counts: NDArray[np.int64], expected: Array, noise: int = 0) -> int:

@@ -26,7 +26,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.log_linear import Local, Target, minimise
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.questions.universe import Universe, subsets
 
 LOCAL_CELLS = 4_000_000  # of a table that is corrected
 KEPT_CELLS = 16_000_000  # of all that are kept
@@ -79,12 +79,13 @@ class Corrections:
         sets, self._tops = model
         known = set(sets)
         self.outside = [s for s in evidence.sets if len(s) > 1 and s not in known]
+        self._place = {s: i for i, s in enumerate(self.outside)}
         self._everywhere = everywhere
         self._kept: dict[Names, Array] = {}
 
     def table(self, names: Names) -> Array | None:
         """B_A, where it is not the model's own."""
-        inside = [s for s in self.outside if set(s) <= set(names)]
+        inside = self._inside(names)
         if not inside or self._universe.cells(names) > LOCAL_CELLS:
             return None
         if not (self._everywhere or names in inside):
@@ -95,6 +96,12 @@ class Corrections:
                 self._kept = {}
             self._kept[names] = found
         return self._kept[names]
+
+    def _inside(self, names: Names) -> list[Names]:
+        """What was measured outside the model on some of these attributes, in that order."""
+        if 2 ** len(names) > len(self.outside):
+            return [s for s in self.outside if set(s) <= set(names)]
+        return sorted((s for s in subsets(names, 2) if s in self._place), key=self._place.__getitem__)
 
     def _corrected(self, names: Names, inside: list[Names]) -> Array:
         table = self._marginal(names)

@@ -307,7 +307,7 @@ class Prefit:
         noise = _mean_absolute(Amount(self._budget, measured).marginal())
         discounts = offered.discounts(noise, SHRINKS, learned.rows)
         demand = np.array(self._asked.weights(offered.sets))
-        members = np.array([[name in names for name in self._names] for names in map(set, offered.sets)], np.int64)
+        members = candidates.members(offered.sets)
         scores: Array | None = None
         left, added, chosen = np.arange(len(offered.sets)), offered.sizes - learned.model.tree.cells, list[int]()
         while left.size and len(chosen) < many:
@@ -320,8 +320,8 @@ class Prefit:
             j = int(left[self._noise.choose(scores[left], receipt)])
             chosen.append(j)
             limit -= max(0.0, added[j])
-            shared = members[left] @ members[j]
-            left = left[(offered.sizes[left] <= limit) & (shared <= 1)]
+            shared = np.count_nonzero(members[:, members[j]], axis=1)
+            left = left[(offered.sizes[left] <= limit) & (shared[left] <= 1)]
         return [(offered.sets[j], offered.believed(offered.sets[j]), float(discounts[j])) for j in chosen]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
