@@ -1,20 +1,22 @@
 """The probabilities on two or three attributes that no clique holds together, many of them from one calibration.
 
-    P(x | s)     what an attribute on one side of a separator S is likely to be, given S: a *message*
-    M            the clique at which the ways to three attributes part
+    S_D          the separator between a clique D and the one above it; on top of each tree is its largest clique
+    P(x | S_D)   what attributes x below S_D are likely to be, given S_D: a *message*
+    M            the lowest clique that has all attributes of a table in it or below it
 
-Seen from M, attributes outside it lie behind different separators, and are independent given M:
+Given what is in M, attributes below different separators are independent:
 
-    P(a, b, c) = Σ_M P(M)·P(a | S_a)·P(b | S_b)·P(c | S_c)        an attribute of M is its own, with certainty
+    P(a, b, c) = Σ_M P(M)·P(a | S_A)·P(b, c | S_B)        an attribute of M is its own, with certainty
 
-Messages are made when they are first needed, each from those that come to the clique before its separator, and kept: a table
-then costs one sum over a few attributes of one clique, where an elimination goes through all cliques in between.
+Messages of single attributes are made when they are first needed, each from those that come to its clique from below, and kept: a
+table then costs one sum over a few attributes of one clique, or of a few where two attributes come up together, while an elimination
+goes through all cliques in between. As all messages go up, few attributes have one at a large separator.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -24,130 +26,144 @@ from numpy.typing import NDArray
 from hedgerow._compiled import compiled
 from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
+from hedgerow.model.memory_layout import fold
 
 MOST = 3  # attributes of a table
-INSIDE, ELSEWHERE = -1, -2  # not the number of a separator: the clique has the attribute, or its tree has not
-MESSAGE_CELLS = 16_000_000  # of the values of all attributes times the largest separator
-KEPT_BYTES = 400_000_000  # of all messages, of which an attribute has one at each separator
+KEPT_BYTES = 400_000_000  # of all messages
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
+SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
 
 
 def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.inf) -> bool:
     """Whether a table on these attributes is one for here: small, and messages are."""
     cells = math.prod(tree.sizes[n] for n in names)
-    return 1 <= len(names) <= MOST and BYTES_PER_CELL * cells <= memory_limit and _moderate(tree, memory_limit)
+    small = 1 <= len(names) <= MOST and BYTES_PER_CELL * cells <= memory_limit
+    return small and 8 * _rooted(tree).message_cells <= min(memory_limit / 4, KEPT_BYTES)
+
+
+class Rooted:
+    """The cliques of a forest, each tree's largest on top."""
+
+    def __init__(self, tree: JunctionTree) -> None:
+        count = len(tree.cliques)
+        joined: list[list[tuple[int, Names]]] = [[] for _ in range(count)]
+        for i, (parent, shared) in enumerate(zip(tree.parents, tree.separators, strict=True)):
+            if parent >= 0 and shared:
+                joined[i].append((parent, shared))
+                joined[parent].append((i, shared))
+        self.above = [-1] * count  # the clique above each; none above the top of a tree
+        self.separators: list[Names] = [()] * count  # between the two
+        self.next: list[list[int]] = [[] for _ in range(count)]  # the cliques below each
+        self.below = [set(names) for names in tree.cliques]  # the attributes in each and below it
+        self.depth, self.top = [0] * count, [0] * count  # the number of cliques above each, and the first of them
+        reached: set[int] = set()
+        for top in sorted(range(count), key=lambda i: -math.prod(tree.shapes[i])):
+            down = [] if top in reached else [top]
+            for c in down:  # which grows
+                reached.add(c)
+                self.top[c] = top
+                for d, shared in joined[c]:
+                    if d != self.above[c]:
+                        self.above[d], self.separators[d], self.depth[d] = c, shared, self.depth[c] + 1
+                        self.next[c].append(d)
+                        down.append(d)
+            for c in reversed(down[1:]):
+                self.below[self.above[c]] |= self.below[c]
+        self.home = {n: i for i in sorted(range(count), key=lambda i: -self.depth[i]) for n in tree.cliques[i]}
+        self.message_cells = sum(
+            math.prod(tree.sizes[n] for n in shared) * sum(tree.sizes[n] for n in below.difference(shared))
+            for above, shared, below in zip(self.above, self.separators, self.below, strict=True)
+            if above >= 0
+        )
 
 
 @lru_cache(maxsize=64)
-def _moderate(tree: JunctionTree, memory_limit: float) -> bool:
-    values = sum(tree.sizes.values())
-    messages = [values * math.prod(tree.sizes[n] for n in separator) for separator in tree.separators]
-    return max(messages) <= MESSAGE_CELLS and 8 * sum(messages) <= min(memory_limit / 4, KEPT_BYTES)
+def _rooted(tree: JunctionTree) -> Rooted:
+    return Rooted(tree)
 
 
 class SmallTables:
     """Tables of up to three attributes from the calibrated beliefs of a tree."""
 
     def __init__(self, tree: JunctionTree, beliefs: Sequence[Array]) -> None:
-        self._tree = tree
-        self._place = {name: i for i, name in enumerate(tree.sizes)}
+        self._tree, self._rooted = tree, _rooted(tree)
         self._cliques = [CliqueTable(names, belief) for names, belief in zip(tree.cliques, beliefs, strict=True)]
-        self._joined: list[list[int]] = [[] for _ in tree.cliques]  # the separators of each clique, by their child
-        for i, parent in enumerate(tree.parents):
-            if parent >= 0 and tree.separators[i]:
-                self._joined[i].append(i)
-                self._joined[parent].append(i)
-        self._toward, self._first = _directions(tree)
-        self._messages: dict[tuple[int, int], dict[str, Array]] = {}
+        self._messages: dict[int, dict[str, Array]] = {}
 
     def marginal(self, names: Names) -> Array:
         """The probabilities on these attributes, in their order."""
-        places = [self._place[n] for n in names]
-        at = self._meeting(places)
-        apart = [n for n, x in zip(names, places, strict=True) if self._toward[at, x] == ELSEWHERE]
-        if not apart:
-            return self._at(at, names)
-        together = tuple(n for n in names if n not in apart)
-        first, second = self._at(at, together), self.marginal(tuple(apart))
-        joint = np.multiply.outer(first, second)
-        order = [(*together, *apart).index(n) for n in names]
-        return np.ascontiguousarray(np.transpose(joint, order))
+        parts: dict[int, list[str]] = {}  # by tree: they are independent
+        for name in names:
+            parts.setdefault(self._rooted.top[self._rooted.home[name]], []).append(name)
+        found, order = np.ones(()), list[str]()
+        for top, together in parts.items():
+            table, axes = self._at(self._meeting(top, together), together, ())
+            found = np.multiply.outer(found, table[0])
+            order += axes
+        return np.ascontiguousarray(np.transpose(found, [order.index(n) for n in names]))
 
-    def _meeting(self, places: list[int]) -> int:
-        """From the first attribute's clique on, as long as the ways to two of them are one."""
-        at = int(self._first[places[0]])
-        while True:
-            ways = [w for w in self._toward[at, places].tolist() if w >= 0]
-            common = next((w for w in ways if ways.count(w) > 1), None)
-            if common is None:
-                return at
-            at = common if common != at else self._tree.parents[at]
-
-    def _at(self, clique: int, names: Names) -> Array:
-        """The formula above: all attributes in the clique's tree, and behind different separators.
-
-        Those behind the largest separators are summed over first; what is left then lies along the attributes inside.
-        """
-        ways = {n: int(self._toward[clique, self._place[n]]) for n in names}
-        outside = [n for n in names if ways[n] != INSIDE]
-        inside = tuple(n for n in self._tree.cliques[clique] if ways.get(n) == INSIDE)
-        outside.sort(key=lambda n: -math.prod(self._tree.sizes[m] for m in self._tree.separators[ways[n]]))
-        table, own = self._cliques[clique], tuple(self._tree.separators[ways[n]] for n in outside)
-        left = table.joined(inside, *own)
-        values, rows = table.sum(left).reshape(-1, 1), 1
-        for k, name in enumerate(outside):
-            onto = table.joined(inside, *own[k + 1 :])
-            given = self._message(ways[name], clique)[name]
-            found = np.zeros((table.size(onto), rows, given.shape[1]))
-            _passed(values, table.places(left, own[k]), table.places(left, onto), given, found)
-            values, left, rows = found.reshape(len(found), -1), onto, rows * given.shape[1]
-        shape = [self._tree.sizes[n] for n in (*inside, *outside)]
-        order = [(*inside, *outside).index(n) for n in names]
-        return np.ascontiguousarray(np.transpose(values.reshape(shape), order))
-
-    def _message(self, separator: int, into: int) -> dict[str, Array]:
-        """P(x | S) for the attributes x on the other side of a separator from the clique ``into``: cells of S by values."""
-        found = self._messages.get((separator, into))
-        if found is None:
-            child, parent = separator, self._tree.parents[separator]
-            start = child if into == parent else parent
-            clique, shared = self._cliques[start], self._tree.separators[separator]
-            below = np.maximum(clique.sum(shared).reshape(-1, 1), 1e-300)
-            found = {n: clique.onto(shared, (n,)) / below for n in clique.names if n not in shared}
-            for other in self._joined[start]:
-                if other != separator:
-                    come = self._message(other, start)
-                    rows = np.concatenate(list(come.values()), axis=1)
-                    passed = clique.through(rows, self._tree.separators[other], shared) / below
-                    cuts = np.cumsum([given.shape[1] for given in come.values()])[:-1]
-                    parts = np.split(passed, cuts, axis=1)
-                    found.update(zip(come, map(np.ascontiguousarray, parts), strict=True))
-            self._messages[separator, into] = found
+    def _meeting(self, top: int, names: Iterable[str]) -> int:
+        """M, from the top of the tree down."""
+        at: int | None = top
+        while at is not None:
+            found, wanted = at, set(names)
+            at = next((c for c in self._rooted.next[at] if wanted <= self._rooted.below[c]), None)
         return found
 
+    def _at(self, clique: int, names: Sequence[str], keep: Names) -> tuple[Array, list[str]]:
+        """Σ P(M)·messages with a row for each cell of some attributes of the clique, then an axis for each of ``names``, in the order given.
 
-def _directions(tree: JunctionTree) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each clique and attribute, behind which of its separators the attribute is; and the first clique of each attribute."""
-    place = {name: i for i, name in enumerate(tree.sizes)}
-    member = np.zeros((len(tree.cliques), len(place)), bool)
-    for row, names in zip(member, tree.cliques, strict=True):
-        row[[place[n] for n in names]] = True
-    below = member.copy()
-    root = list(range(len(tree.cliques)))
-    for c, parent in enumerate(tree.parents):  # children first
-        if parent >= 0 and tree.separators[c]:
-            below[parent] |= below[c]
-    found = np.full(member.shape, ELSEWHERE)
-    for c in reversed(range(len(tree.cliques))):
-        parent = tree.parents[c]
-        if parent >= 0 and tree.separators[c]:
-            root[c] = root[parent]
-            found[c, below[root[c]]] = c
-    for c, parent in enumerate(tree.parents):
-        if parent >= 0 and tree.separators[c]:
-            found[parent, below[c]] = c
-    found[member] = INSIDE
-    return found, np.argmax(member, axis=0)
+        Those that come through the largest separators are summed over first; what is left then lies along the attributes inside.
+        """
+        table, rooted = self._cliques[clique], self._rooted
+        inside = table.joined(tuple(n for n in names if n in table.names))
+        coming = []
+        for c in rooted.next[clique]:
+            if some := tuple(n for n in names if n in rooted.below[c] and n not in table.names):
+                coming.append((table.size(rooted.separators[c]), c, some))
+        coming.sort(reverse=True)
+        own = [rooted.separators[c] for _, c, _ in coming]
+        left = table.joined(inside, keep, *own)
+        values, columns = table.sum(left).reshape(-1, 1), 1
+        for k, (_, c, some) in enumerate(coming):
+            onto, given = table.joined(inside, keep, *own[k + 1 :]), self._given(c, some)
+            found = np.zeros((table.size(onto), columns, given.shape[1]))
+            _passed(values, table.places(left, own[k]), table.places(left, onto), given, found)
+            values, left, columns = found.reshape(len(found), -1), onto, columns * given.shape[1]
+        outside = [n for _, _, some in coming for n in some]
+        shape = [self._tree.sizes[n] for n in (*left, *outside)]
+        order = [(*left, *outside).index(n) for n in (*keep, *inside, *outside)]
+        laid = np.transpose(values.reshape(shape), order).reshape(table.size(keep), *(self._tree.sizes[n] for n in (*inside, *outside)))
+        return laid, [*inside, *outside]
+
+    def _given(self, clique: int, names: Names) -> Array:
+        """P(x | S) for some attributes x below the separator S above a clique: cells of S by theirs."""
+        if len(names) == 1:
+            return self._message(clique)[names[0]]
+        shared = self._rooted.separators[clique]
+        values, order = self._at(clique, names, shared)
+        values = np.transpose(values, [0, *(1 + order.index(n) for n in names)]).reshape(len(values), -1)
+        return np.ascontiguousarray(values / self._likely(clique))
+
+    def _likely(self, clique: int) -> Array:
+        """P(S), a column."""
+        return np.maximum(self._cliques[clique].sum(self._rooted.separators[clique]).reshape(-1, 1), 1e-300)
+
+    def _message(self, clique: int) -> dict[str, Array]:
+        """The same for each attribute below the separator alone."""
+        found = self._messages.get(clique)
+        if found is None:
+            table, shared, likely = self._cliques[clique], self._rooted.separators[clique], self._likely(clique)
+            found = {n: table.onto(shared, (n,)) / likely for n in table.names if n not in shared}
+            for c in self._rooted.next[clique]:
+                come = self._message(c)
+                rows = np.concatenate(list(come.values()), axis=1)
+                passed = table.through(rows, self._rooted.separators[c], shared) / likely
+                cuts = np.cumsum([given.shape[1] for given in come.values()])[:-1]
+                parts = np.split(passed, cuts, axis=1)
+                found.update(zip(come, map(np.ascontiguousarray, parts), strict=True))
+            self._messages[clique] = found
+        return found
 
 
 class CliqueTable:
@@ -171,7 +187,11 @@ class CliqueTable:
         """The probabilities on these attributes."""
         if names not in self._sums:
             away = tuple(i for i, n in enumerate(self.names) if n not in names)
-            found = np.ascontiguousarray(self._belief.sum(axis=away)) if away else self._belief
+            found = self._belief
+            if away and found.size < SCATTERED:
+                found = np.ascontiguousarray(found.sum(axis=away))
+            elif away:
+                found = fold(found.shape, tuple(i for i, n in enumerate(self.names) if n in names)).sum(found)
             self._make_room(found.size)
             self._sums[names] = found
         return self._sums[names]

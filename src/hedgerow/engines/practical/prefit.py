@@ -69,7 +69,7 @@ FACTOR = 4.0  # in cost, when a round taught little: half the noise
 NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is not looked at, while pairs are unknown
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
-MOST_ATTRIBUTES = 30  # of more the model has fewer cells, in proportion
+MOST_ATTRIBUTES = 30  # of more the model has fewer cells while choosing, in proportion
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
@@ -262,7 +262,7 @@ class Prefit:
             last = last and len(chosen) == many
             for names, _, _ in chosen:
                 self._measure(names, (1 - CHOICE_SHARE) * cost)
-            self._grow([names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._largest)
+            self._grow([names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._share * self._largest)
             self.learned.refit(ROUND_STEPS)
             little = 0
             for names, believed, discount in chosen:
@@ -274,10 +274,15 @@ class Prefit:
             self._grow(self.learned.outside, self._largest)
 
     def _limit(self) -> float:
-        """Of the model's cells: it grows with what was spent, and of very many attributes all that is done with it is done more often."""
+        """Of the model's cells, for one set more: it grows with what was spent."""
         spent = 1 - self._allowance.left / self._whole
-        limit = self._model_cells * min(1.0, MOST_ATTRIBUTES / len(self._names)) * max(spent, 0.1)
+        limit = self._model_cells * self._share * max(spent, 0.1)
         return max(limit, self._prior_cells)  # what an earlier block's model has, this one's may have
+
+    @property
+    def _share(self) -> float:
+        """Of the model's cells while it is chosen what to measure: whatever is done with a cell is done for each attribute."""
+        return min(1.0, MOST_ATTRIBUTES / len(self._names))
 
     @property
     def _largest(self) -> float:
