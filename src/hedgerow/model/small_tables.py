@@ -29,7 +29,7 @@ from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
 from hedgerow.model.memory_layout import fold
 
 MOST = 3  # attributes of a table
-KEPT_BYTES = 400_000_000  # of all messages
+KEPT_BYTES = 800_000_000  # of all messages
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
 SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
 
@@ -38,7 +38,7 @@ def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.in
     """Whether a table on these attributes is one for here: small, and messages are."""
     cells = math.prod(tree.sizes[n] for n in names)
     small = 1 <= len(names) <= MOST and BYTES_PER_CELL * cells <= memory_limit
-    return small and 8 * _rooted(tree).message_cells <= min(memory_limit / 4, KEPT_BYTES)
+    return small and 8 * _rooted(tree).message_cells <= min(memory_limit / 2, KEPT_BYTES)
 
 
 class Rooted:
@@ -243,10 +243,12 @@ def _through(table: Array, sources: Any, targets: Any, given: Array, found: Arra
 
 @compiled("contract")
 def _passed(values: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
-    """found[target] += values ⊗ given[source], a matrix for each cell."""
+    """found[target] += values ⊗ given[source], a matrix for each cell. Unsigned places: none is counted from the end."""
+    rows, onto, columns, width = given.reshape(-1), found.reshape(-1), values.shape[1], given.shape[1]
     for i in range(values.shape[0]):
-        row = given[sources[i]]
-        for j in range(values.shape[1]):
-            v, onto = values[i, j], found[targets[i], j]
-            for k in range(row.size):
-                onto[k] += v * row[k]
+        s, t = np.uint64(sources[i] * width), np.uint64(targets[i] * columns * width)
+        for j in range(columns):
+            v = values[i, j]
+            for k in range(width):
+                onto[t + np.uint64(k)] += v * rows[s + np.uint64(k)]
+            t += np.uint64(width)
