@@ -34,6 +34,11 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 BUDGET = hr.Budget(1, 1e-9)
 MIXED = (2, 3, 5, 2, 8, 4, 2, 10)  # values of the attributes of the widest table, in turn
 ATTRIBUTES, ROWS, BINS = (5, 10, 20, 30, 50, 100, 200), (10**4, 10**5, 10**6, 10**7), (2, 4, 8, 16, 32)
+WARM = (
+    [2] * 4,
+    [2] * 24,
+    [2, 12] * 10,
+)  # opened first, for imports and machine code: narrow, wide, and of larger tables
 ANSWERS = RECORDS = 100_000
 BARS = {(20, 2): 2.0, (30, 2): 3.0, (100, 2): 20.0}  # seconds, by attributes and their values, of 20,000 rows
 warnings.simplefilter("ignore", NotPrivateWarning)
@@ -61,10 +66,14 @@ def write(path: Path, rows: int, sizes: Sequence[int]) -> None:
 def opened(path: str, sizes: list[int], seed: int, stream: bool) -> dict[str, Any]:
     """In a process of its own."""
     universe = hr.Universe.from_sizes({f"a{i}": m for i, m in enumerate(sizes)})
-    few = hr.Universe.from_sizes({f"a{i}": 2 for i in range(4)})
-    with tempfile.TemporaryDirectory() as folder:  # imports, and machine code from its cache
-        write(Path(folder) / "few.parquet", 500, [2] * 4)
-        hr.open(Path(folder) / "few.parquet", universe=few, budget=BUDGET, seed=0)
+    for warm in WARM:
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder) / "rows.parquet", 2_000, warm)
+            few = hr.Universe.from_sizes({f"a{i}": m for i, m in enumerate(warm)})
+            before = hr.open(Path(folder) / "rows.parquet", universe=few, budget=BUDGET, seed=0)
+            rng = np.random.default_rng(0)
+            before.ask_all([hr.count(conditions(few, rng)) for _ in range(20)], progress=False)
+            before.synthetic(10)
     began, used = time.perf_counter(), time.process_time()
     session = hr.open(path, universe=universe, budget=BUDGET, seed=seed)
     found = {"open": time.process_time() - used, "open, by the clock": time.perf_counter() - began}

@@ -12,6 +12,7 @@ from hedgerow.model.log_linear import LogLinear
 from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.model.tree_sizes import cells_with, edge_cells
+from hedgerow.model.triangulation import eliminate, links
 from hedgerow.questions.universe import Universe
 
 SEEDS = range(12)
@@ -59,7 +60,35 @@ def test_the_matrix_of_all_pairs_has_the_table_of_each(seed) -> None:
 def test_the_size_of_a_tree_with_one_set_more_is_that_of_the_tree_itself(seed) -> None:
     universe, sets, tree, _ = drawn(seed)
     candidates = [c for k in (1, 2, 3) for c in itertools.combinations(universe.names, k)]
-    assert cells_with(tree, sets, candidates).tolist() == [junction_cells(universe, [*sets, c]) for c in candidates]
+    built = [JunctionTree(universe, [*sets, c]).cells for c in candidates]
+    assert cells_with(tree, sets, candidates).tolist() == built
+    assert [junction_cells(universe, [*sets, c]) for c in candidates] == built
+
+
+@pytest.mark.parametrize("attributes", [63, 64, 65, 130])
+def test_the_tree_of_many_attributes_is_a_junction_tree_of_all_sets(attributes) -> None:
+    """Past the bits of a word: every set has its clique, and the cliques of an attribute are joined."""
+    rng = np.random.default_rng(attributes)
+    names = [f"a{i}" for i in range(attributes)]
+    sets = [tuple(rng.choice(names, 2, replace=False)) for _ in range(attributes)]
+    tree = JunctionTree(dict.fromkeys(names, 2), sets)
+    assert all(tree.home(s) is not None for s in sets)
+    assert junction_cells(dict.fromkeys(names, 2), sets) == tree.cells
+    for name in names:
+        own = {i for i, clique in enumerate(tree.cliques) if name in clique}
+        assert sum(tree.parents[i] not in own for i in own) == 1
+    assert not any(set(c) <= set(d) for c, d in itertools.permutations(tree.cliques, 2))
+
+
+@pytest.mark.parametrize("fill_first", [True, False])
+def test_an_elimination_takes_first_what_adds_no_edge_and_then_what_makes_the_fewest_cells(fill_first) -> None:
+    """A cycle 0–1–2–3 of 2, 7, 2 and 7 values with a tail: 1 makes a clique of 28 cells and 0 one of 98."""
+    sets = [0b00011, 0b00110, 0b01100, 0b01001, 0b10001]
+    near, order, maximal = links(5, sets).copy(), np.empty(5, np.int64), np.empty(5, bool)
+    eliminate(near, np.log2([2.0, 7, 2, 7, 9]), fill_first, order, maximal)
+    assert order.tolist() == [4, 1, 0, 2, 3]
+    assert near[[4, 1, 0], 0].tolist() == [0b00001, 0b00101, 0b01100]
+    assert maximal.tolist() == [True, True, True, False, False]
 
 
 def test_an_edge_is_taken_along_the_way_between_its_ends() -> None:

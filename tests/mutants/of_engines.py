@@ -276,7 +276,7 @@ practical(
 )  # fmt: skip
 practical(
     "WI02", "prefit.py", "tables chosen together are about the same pair, which is paid for twice",
-    "(shared <= 1)", "(shared <= 2)",
+    "(shared[left] <= 1)", "(shared[left] <= 2)",
     WIDTH + "tables_chosen_together_share_at_most_one_attribute_and_all_is_spent",
 )  # fmt: skip
 practical(
@@ -296,13 +296,13 @@ practical(
 )  # fmt: skip
 model = Writer("model", "model/")
 model(
-    "WI06", "small_tables.py", "what lies behind a separator is taken for what lies before it",
-    "start = child if into == parent else parent", "start = parent if into == parent else child",
+    "WI06", "small_tables.py", "two attributes that come up together change places",
+    "coming.append((table.size(rooted.separators[c]), c, some))", "coming.append((table.size(rooted.separators[c]), c, some[::-1]))",
     SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
 )  # fmt: skip
 model(
-    "WI07", "tree_sizes.py", "a tree is said to be larger than it is",
-    "maximal = maximal and degree[u] != degree[v] + 1", "maximal = maximal and degree[u] != degree[v] + 2",
+    "WI07", "triangulation.py", "a tree is said to be larger than it is",
+    "if degree[u] == degree[v] + 1:", "if degree[u] == degree[v] + 2:",
     SMALL + "the_size_of_a_tree_with_one_set_more_is_that_of_the_tree_itself",
 )  # fmt: skip
 model(

@@ -133,7 +133,9 @@ class SmallTables:
         outside = [n for _, _, some in coming for n in some]
         shape = [self._tree.sizes[n] for n in (*left, *outside)]
         order = [(*left, *outside).index(n) for n in (*keep, *inside, *outside)]
-        laid = np.transpose(values.reshape(shape), order).reshape(table.size(keep), *(self._tree.sizes[n] for n in (*inside, *outside)))
+        laid = np.transpose(values.reshape(shape), order).reshape(
+            table.size(keep), *(self._tree.sizes[n] for n in (*inside, *outside))
+        )
         return laid, [*inside, *outside]
 
     def _given(self, clique: int, names: Names) -> Array:

@@ -159,7 +159,7 @@ def fill_and_size(near: Words, weights: Array, v: int) -> tuple[int, float]:
 
 @compiled()
 def has(near: Words, u: int, v: int) -> bool:
-    return (near[u, v >> 6] >> np.uint64(v & 63)) & np.uint64(1) != np.uint64(0)
+    return bool((near[u, v >> 6] >> np.uint64(v & 63)) & np.uint64(1))
 
 
 @compiled()
@@ -173,7 +173,7 @@ def ones(word: Any) -> int:
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+    return int(np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56)))
 
 
 def _joined(order: list[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -71,7 +71,9 @@ SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 MOST_ATTRIBUTES = 30  # of more the model has fewer cells while choosing, in proportion
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-MOST_MESSAGES = 400_000_000  # cells times the values of all attributes, of more than so many attributes: what answers go through
+MOST_MESSAGES = (
+    400_000_000  # cells times the values of all attributes, of more than so many attributes: what answers go through
+)
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
 ROUND_STEPS, FINAL_STEPS = 40, 300
@@ -263,7 +265,9 @@ class Prefit:
             last = last and len(chosen) == many
             for names, _, _ in chosen:
                 self._measure(names, (1 - CHOICE_SHARE) * cost)
-            self._grow([names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._share * self._largest)
+            self._grow(
+                [names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._share * self._largest
+            )
             self.learned.refit(ROUND_STEPS)
             little = 0
             for names, believed, discount in chosen:
