@@ -296,8 +296,8 @@ practical(
 )  # fmt: skip
 model = Writer("model", "model/")
 model(
-    "WI06", "small_tables.py", "two attributes that come up together change places",
-    "coming.append((table.size(rooted.separators[c]), c, some))", "coming.append((table.size(rooted.separators[c]), c, some[::-1]))",
+    "WI06", "small_tables.py", "what comes from above a separator is not what is likely given it",
+    "found = found / self._likely(clique)", "found = found * self._likely(clique)",
     SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
 )  # fmt: skip
 model(

@@ -1,22 +1,22 @@
 """The probabilities on two or three attributes that no clique holds together, many of them from one calibration.
 
-    S_D          the separator between a clique D and the one above it; on top of each tree is its largest clique
-    P(x | S_D)   what attributes x below S_D are likely to be, given S_D: a *message*
-    M            the lowest clique that has all attributes of a table in it or below it
+    P(x | S)     what an attribute on one side of a separator S is likely to be, given S: a *message*
+    M            the clique at which the ways to three attributes part
 
-Given what is in M, attributes below different separators are independent:
+Seen from M, attributes outside it lie behind different separators, and are independent given M:
 
-    P(a, b, c) = Σ_M P(M)·P(a | S_A)·P(b, c | S_B)        an attribute of M is its own, with certainty
+    P(a, b, c) = Σ_M P(M)·P(a | S_a)·P(b | S_b)·P(c | S_c)        an attribute of M is its own, with certainty
 
-Messages of single attributes are made when they are first needed, each from those that come to its clique from below, and kept: a
-table then costs one sum over a few attributes of one clique, or of a few where two attributes come up together, while an elimination
-goes through all cliques in between. As all messages go up, few attributes have one at a large separator.
+Messages are made when they are first needed, each from those that come to the clique before its separator, and kept: a table
+then costs one sum over a few attributes of one clique, where an elimination goes through all cliques in between. On top of each
+tree is its largest clique. Messages go up for all attributes below a separator at once, and few are below a large one; for a third
+attribute they go down, one by one, and are forgotten where they become many.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -29,7 +29,7 @@ from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
 from hedgerow.model.memory_layout import fold
 
 MOST = 3  # attributes of a table
-KEPT_BYTES = 800_000_000  # of all messages
+KEPT_BYTES = 800_000_000  # of all messages: half for those that go up, half for those that go down
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
 SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
 
@@ -38,7 +38,7 @@ def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.in
     """Whether a table on these attributes is one for here: small, and messages are."""
     cells = math.prod(tree.sizes[n] for n in names)
     small = 1 <= len(names) <= MOST and BYTES_PER_CELL * cells <= memory_limit
-    return small and 8 * _rooted(tree).message_cells <= min(memory_limit / 2, KEPT_BYTES)
+    return small and 8 * _rooted(tree).message_cells <= min(memory_limit, KEPT_BYTES) / 2
 
 
 class Rooted:
@@ -88,7 +88,9 @@ class SmallTables:
     def __init__(self, tree: JunctionTree, beliefs: Sequence[Array]) -> None:
         self._tree, self._rooted = tree, _rooted(tree)
         self._cliques = [CliqueTable(names, belief) for names, belief in zip(tree.cliques, beliefs, strict=True)]
-        self._messages: dict[int, dict[str, Array]] = {}
+        self._up: dict[int, dict[str, Array]] = {}
+        self._down: dict[tuple[int, str], Array] = {}
+        self._down_cells = 0
 
     def marginal(self, names: Names) -> Array:
         """The probabilities on these attributes, in their order."""
@@ -97,74 +99,88 @@ class SmallTables:
             parts.setdefault(self._rooted.top[self._rooted.home[name]], []).append(name)
         found, order = np.ones(()), list[str]()
         for top, together in parts.items():
-            table, axes = self._at(self._meeting(top, together), together, ())
-            found = np.multiply.outer(found, table[0])
+            table, axes = self._at(self._meeting(top, together), together)
+            found = np.multiply.outer(found, table)
             order += axes
         return np.ascontiguousarray(np.transpose(found, [order.index(n) for n in names]))
 
-    def _meeting(self, top: int, names: Iterable[str]) -> int:
-        """M, from the top of the tree down."""
-        at: int | None = top
-        while at is not None:
-            found, wanted = at, set(names)
-            at = next((c for c in self._rooted.next[at] if wanted <= self._rooted.below[c]), None)
-        return found
+    def _meeting(self, top: int, names: Sequence[str]) -> int:
+        """M: from the top down, as long as two of them are in or below a clique further down, and no other is above that one alone."""
+        rooted, at = self._rooted, top
+        while True:
+            own = self._tree.cliques[at]
+            further = None
+            for c in rooted.next[at]:
+                below = [n for n in names if n in rooted.below[c]]
+                if len(below) == len(names) or sum(n not in own for n in below) > 1:
+                    further = c
+            if further is None:
+                return at
+            at = further
 
-    def _at(self, clique: int, names: Sequence[str], keep: Names) -> tuple[Array, list[str]]:
-        """Σ P(M)·messages with a row for each cell of some attributes of the clique, then an axis for each of ``names``, in the order given.
+    def _at(self, clique: int, names: Sequence[str]) -> tuple[Array, list[str]]:
+        """The formula above, and the order of its axes.
 
         Those that come through the largest separators are summed over first; what is left then lies along the attributes inside.
         """
         table, rooted = self._cliques[clique], self._rooted
         inside = table.joined(tuple(n for n in names if n in table.names))
         coming = []
-        for c in rooted.next[clique]:
-            if some := tuple(n for n in names if n in rooted.below[c] and n not in table.names):
-                coming.append((table.size(rooted.separators[c]), c, some))
-        coming.sort(reverse=True)
-        own = [rooted.separators[c] for _, c, _ in coming]
-        left = table.joined(inside, keep, *own)
+        for n in (n for n in names if n not in table.names):
+            way = next((c for c in rooted.next[clique] if n in rooted.below[c]), None)
+            shared = rooted.separators[clique if way is None else way]
+            given = self._from_above(clique, n) if way is None else self._from_below(way)[n]
+            coming.append((n, shared, given))
+        coming.sort(key=lambda come: -len(come[2]))
+        own = [shared for _, shared, _ in coming]
+        left = table.joined(inside, *own)
         values, columns = table.sum(left).reshape(-1, 1), 1
-        for k, (_, c, some) in enumerate(coming):
-            onto, given = table.joined(inside, keep, *own[k + 1 :]), self._given(c, some)
+        for k, (_, shared, given) in enumerate(coming):
+            onto = table.joined(inside, *own[k + 1 :])
             found = np.zeros((table.size(onto), columns, given.shape[1]))
-            _passed(values, table.places(left, own[k]), table.places(left, onto), given, found)
+            _passed(values, table.places(left, shared), table.places(left, onto), given, found)
             values, left, columns = found.reshape(len(found), -1), onto, columns * given.shape[1]
-        outside = [n for _, _, some in coming for n in some]
-        shape = [self._tree.sizes[n] for n in (*left, *outside)]
-        order = [(*left, *outside).index(n) for n in (*keep, *inside, *outside)]
-        laid = np.transpose(values.reshape(shape), order).reshape(
-            table.size(keep), *(self._tree.sizes[n] for n in (*inside, *outside))
-        )
-        return laid, [*inside, *outside]
+        order = [*inside, *(n for n, _, _ in coming)]
+        return values.reshape([self._tree.sizes[n] for n in order]), order
 
-    def _given(self, clique: int, names: Names) -> Array:
-        """P(x | S) for some attributes x below the separator S above a clique: cells of S by theirs."""
-        if len(names) == 1:
-            return self._message(clique)[names[0]]
-        shared = self._rooted.separators[clique]
-        values, order = self._at(clique, names, shared)
-        values = np.transpose(values, [0, *(1 + order.index(n) for n in names)]).reshape(len(values), -1)
-        return np.ascontiguousarray(values / self._likely(clique))
+    def _from_above(self, clique: int, name: str) -> Array:
+        """P(x | S), S the separator above a clique and x an attribute that is not below it: cells of S by values of x."""
+        found = self._down.get((clique, name))
+        if found is None:
+            rooted, shared = self._rooted, self._rooted.separators[clique]
+            start = rooted.above[clique]
+            table = self._cliques[start]
+            if name in table.names:
+                found = table.onto(shared, (name,))
+            else:
+                way = next((c for c in rooted.next[start] if name in rooted.below[c]), None)
+                come = self._from_above(start, name) if way is None else self._from_below(way)[name]
+                found = table.through(come, rooted.separators[start if way is None else way], shared)
+            found = found / self._likely(clique)
+            if 8 * (self._down_cells + found.size) > KEPT_BYTES // 2:
+                self._down, self._down_cells = {}, 0
+            self._down[clique, name] = found
+            self._down_cells += found.size
+        return found
 
     def _likely(self, clique: int) -> Array:
         """P(S), a column."""
         return np.maximum(self._cliques[clique].sum(self._rooted.separators[clique]).reshape(-1, 1), 1e-300)
 
-    def _message(self, clique: int) -> dict[str, Array]:
-        """The same for each attribute below the separator alone."""
-        found = self._messages.get(clique)
+    def _from_below(self, clique: int) -> dict[str, Array]:
+        """The same for all attributes below that separator, each by itself."""
+        found = self._up.get(clique)
         if found is None:
             table, shared, likely = self._cliques[clique], self._rooted.separators[clique], self._likely(clique)
             found = {n: table.onto(shared, (n,)) / likely for n in table.names if n not in shared}
             for c in self._rooted.next[clique]:
-                come = self._message(c)
+                come = self._from_below(c)
                 rows = np.concatenate(list(come.values()), axis=1)
                 passed = table.through(rows, self._rooted.separators[c], shared) / likely
                 cuts = np.cumsum([given.shape[1] for given in come.values()])[:-1]
                 parts = np.split(passed, cuts, axis=1)
                 found.update(zip(come, map(np.ascontiguousarray, parts), strict=True))
-            self._messages[clique] = found
+            self._up[clique] = found
         return found
 
 
