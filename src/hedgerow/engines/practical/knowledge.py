@@ -29,6 +29,8 @@ from hedgerow.questions.wire_values import Json, read_array, read_list, read_nam
 
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
+MANY_ATTRIBUTES = 30  # of more than so many
+ROOM_MESSAGES = 500_000_000  # cells times the values of all attributes, which is what the tables of small sets go through
 REFIT_STEPS = 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 KEPT = 1e12  # the ridge, for each row, of what an earlier block taught and this one did not measure
@@ -77,6 +79,7 @@ class Learned:
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
     _corrections: Corrections | None = field(default=None, repr=False)
     _origin: dict[Names, Array] = field(default_factory=dict, repr=False)
+    _fitted: tuple[Array, Hypothesis] | None = field(default=None, repr=False)  # parameters, and the hypothesis they make
 
     @classmethod
     def nothing(
@@ -201,10 +204,14 @@ class Learned:
 
     def hypothesis(self) -> Hypothesis:
         """What is believed of everything, as of now."""
-        of_groups = self.model.hypothesis()
+        if self._fitted is not None and self._fitted[0] is self.model.theta:  # with the tables that it has made
+            of_groups = self._fitted[1]
+        else:
+            of_groups = self.model.hypothesis()
         corrections = self.corrections(of_groups.marginal)
         if not (self.merging.is_possible or corrections.outside):
             return of_groups
+        self._fitted = self.model.theta, of_groups  # which nobody updates, as it is inside another
         return Believed(of_groups, corrections, self.merging, self.by_values.copy(), self.rows)
 
     def asked_of_groups(self, query: Linear) -> Linear:
@@ -214,7 +221,10 @@ class Learned:
 
     def has_room(self, names: Names) -> bool:
         """Whether the model can take these attributes into one clique: a public fact."""
-        return junction_cells(self.merging.inner, [*self.model.tops, names]) <= ROOM
+        inner, room = self.merging.inner, float(ROOM)
+        if len(inner.names) > MANY_ATTRIBUTES:
+            room = min(room, max(ROOM_MESSAGES / sum(inner.shape), self.model.tree.cells))
+        return junction_cells(inner, [*self.model.tops, names]) <= room
 
     def grow(self, *sets: Names, query: Linear | None = None) -> None:
         """Give the model these sets; what it believes of them now is the prior of their tables."""
