@@ -11,6 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import Histogram, Table
 from hedgerow.engines.practical import asked as workloads
+from hedgerow.engines.practical import knowledge
 from hedgerow.engines.practical import prefit as selection
 from hedgerow.engines.practical.asked import EverySmallSet, Listed
 from hedgerow.engines.practical.candidates import Candidates, distance
@@ -144,3 +145,24 @@ def test_a_wide_session_answers_within_its_bars() -> None:
         off = np.abs(answer.value - data.marginal(pair) / data.rows)
         assert (off <= answer.error).all()
         assert not math.isnan(off.max())
+
+
+def wide(attributes: int) -> hr.Universe:
+    return hr.Universe.from_sizes({f"a{i}": 2 for i in range(attributes)})
+
+
+def test_the_room_of_many_attributes_follows_from_their_values(monkeypatch) -> None:
+    """Of 40 attributes with 80 values a model of 88 cells has room where 88 × 80 are allowed, and one of 89 has not; of few it has."""
+    names = ("a0", "a1", "a2", "a3")  # in one clique, and 36 others of two cells each
+    for messages, fits in ((88 * 80, True), (88 * 80 - 1, False)):
+        monkeypatch.setattr(knowledge, "ROOM_MESSAGES", messages)
+        assert knowledge.Learned.nothing(wide(40)).has_room(names) is fits
+        assert knowledge.Learned.nothing(wide(30)).has_room(names)
+
+
+def test_a_wide_model_grows_as_far_as_its_answers_go_through_it_and_the_rest_corrects(monkeypatch) -> None:
+    monkeypatch.setattr(selection, "MOST_MESSAGES", 80 * 150)
+    prefit, account = prefitted(chained(40, 20_000, 0), hr.Budget(8, 1e-6))
+    assert account.spent == pytest.approx(account.budget.total, rel=1e-6)
+    assert prefit.learned.model.tree.cells <= 150
+    assert prefit.learned.outside
