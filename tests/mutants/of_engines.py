@@ -400,6 +400,11 @@ practical(
     RELEASE + "what_the_guard_and_the_owner_keep_back_is_left_after_the_opening",
 )  # fmt: skip
 practical(
+    "R33", "engine.py", "what is kept for purchases follows from n though it is private",
+    "reserve = usual_reserve(budget, rows)", "reserve = usual_reserve(budget, float(data.rows))",
+    "engines/test_reserve.py::test_it_is_between_one_and_five_per_cent",
+)  # fmt: skip
+practical(
     "R17", "engine.py", "a session taken up forgets what it bought",
     "        self._purchases.resume(entries)\n", "",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",

@@ -303,7 +303,7 @@ class ErrorBars:
             x = base + _doubt_of("tables")
             if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
                 table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * x)) * norm
-                for i in np.flatnonzero(others).tolist():
+                for i in np.flatnonzero(others & (norm > 0)).tolist():
                     planar = _plane_tail(base + _line_code(asked[i], ordered), event.grid / event.sigma)
                     table[i] = min(table[i], event.sigma * norm[i] * planar)
             else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
