@@ -55,7 +55,7 @@ def open(
     alpha: float | None = None,
     workload: Workload | Iterable[Query] | None = None,
     guard: float | None = None,
-    reserve: float = 0.05,
+    reserve: float | None = None,
     model_cells: int = MODEL_CELLS,
     vouched: Collection[Custom] = (),
     rows: bool | str | Path | Rows = False,
@@ -78,7 +78,8 @@ def open(
     in it are certified: a tenth of what the opening spends bounds the excess risk of them all. In the theory profile they
     state the largest constants of the losses that will be asked.
     ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
-    ``reserve``: the share kept for ``ask(within=…)``.
+    ``reserve``: the share kept for ``ask(within=…)``; by default a public rule, what ten counts to a hundredth of the rows would cost, but
+    between 1 and 5 per cent.
     ``model_cells``: how large the hypothesis may become, in cells of its junction tree (some 50 bytes each, and time in proportion).
     Strong pairs beyond it are measured all the same, and correct answers and records.
     ``vouched``: losses of one's own (``losses.Custom``) that may be minimised on the data, where their functions see private
@@ -132,7 +133,7 @@ class _Options:
     beta: float
     alpha: float | None
     guard: float | None
-    reserve: float
+    reserve: float | None
     model_cells: int
     vouched: tuple[Custom, ...]
 
@@ -473,7 +474,7 @@ def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard:
         )
     if not 0 < number(beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    kept, guarded = number(reserve), 0.0 if guard is None else number(guard)
+    kept, guarded = (0.0 if share is None else number(share) for share in (reserve, guard))
     if not (kept >= 0 and guarded >= 0 and kept + 2 * guarded < 1):
         raise InvalidInput(
             f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and {guard!r}. Lower them."

@@ -66,18 +66,21 @@ def tail(event: Laplace | Gaussian, norm: float, x: float) -> float:
     return event.scale * (x - norm**2 * math.log(1 - s * s)) / s
 
 
-def code(query: np.ndarray, runs: list[bool]) -> float:
-    """Of 0.4/2m for one value or all but one, 0.35/(m(m+1)) for a run and 0.25/((m+1)·C(m, k)) for a set of k cells the sum on each axis: −ln of their product."""
-    found = 0.0
+def code(query: np.ndarray, runs: list[bool], ordered: bool = True) -> float:
+    """−ln of the product over the axes of a set's part of 0.98: 0.42/2m for one value or all but one, else the sum of 0.42/(m(m−3)) for a run and 0.16/((m−3)·C(m, k))
+    for a set of k cells; 0.6/2m and 0.4/((m−3)·C(m, k)) of an attribute without an order, 1/2m and 1/m where m is 3 and 2. A set of one attribute is one with the rest of it.
+    """
+    found = -math.log(2) if query.ndim == 1 else 0.0
     for axis, is_run in enumerate(runs[: query.ndim]):
         m = query.shape[axis]
         k = int(query.any(axis=tuple(i for i in range(query.ndim) if i != axis)).sum())
-        part = 0.25 / ((m + 1) * math.comb(m, k))
         if k in (1, m - 1):
-            part += 0.4 / (2 * m)
-        if is_run:
-            part += 0.35 / (m * (m + 1))
-        found -= math.log(part)
+            of_values = (0.42 if ordered else 0.6) if m > 3 else 1.0
+            part = of_values / (m if m == 2 else 2 * m)
+        else:
+            part = (0.16 if ordered else 0.4) / ((m - 3) * math.comb(m, k))
+            part += 0.42 / (m * (m - 3)) if is_run and ordered else 0.0
+        found -= math.log(0.98 * part)
     return found
 
 
@@ -138,14 +141,40 @@ def test_the_bar_of_a_cell_is_that_of_a_run(event) -> None:
     assert (high - low)[0, 0] / 2 * 10**9 == pytest.approx(width_of("runs", cell, event, [3, 4], 1, 1), rel=4e-3)
 
 
-@pytest.mark.parametrize("m", range(2, 9))
-def test_the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole(m) -> None:
-    universe = hr.Universe.from_sizes({"a": m})
-    masks = (np.arange(1, 2**m)[:, None] >> np.arange(m)) & 1
-    queries = [Linear(("a",), (m,), (mask.astype(bool),), None, True) for mask in masks]
-    parts = np.exp(-error_bars._code(queries))
-    assert universe["a"].size == m and 0.5 < parts.sum() <= 1 + 1e-12
-    assert sum(1 / math.exp(x) for x in (error_bars.PRODUCTS, error_bars.LINES, error_bars.TABLES)) <= 0.5 + 1e-12
+@pytest.mark.parametrize("m", range(1, 9))
+@pytest.mark.parametrize("is_ordered", [True, False])
+def test_the_parts_of_all_sets_of_values_add_up_to_no_more_than_the_whole(m, is_ordered) -> None:
+    """Of β_j, on two sides: a set of one attribute and the rest of it count once, and one of a pair by itself."""
+    masks = ((np.arange(2**m)[:, None] >> np.arange(m)) & 1).astype(bool)
+    of_products = 0.5 if is_ordered else 0.9  # lines have 0.4 where there are any
+    parts = 2 * np.exp(-error_bars._code([Linear(("a",), (m,), (mask,), None, True) for mask in masks], [is_ordered]))
+    halves = parts[: 2 ** (m - 1)]  # none has the last cell
+    assert parts == pytest.approx(parts[::-1])
+    assert halves.sum() == pytest.approx(of_products if m > 1 else 0.02 * of_products)
+    of_a_pair = [Linear(("a", "b"), (m, 2), (mask, np.array([True, False])), None, True) for mask in masks]
+    parts = 2 * np.exp(-error_bars._code(of_a_pair, [is_ordered, False]))
+    assert parts.sum() == pytest.approx(of_products * 0.49 * (1 if m > 1 else 0.02))
+
+
+def test_classes_share_what_a_measurement_may_fail_by() -> None:
+    assert sum(2 * math.exp(-error_bars._doubt_of(which)) for which in error_bars.SHARES) == pytest.approx(1)
+    unordered = [
+        2 * math.exp(-error_bars._doubt_of(which, ordered=which != "products")) for which in ("products", "tables")
+    ]
+    assert sum(unordered) == pytest.approx(1)
+
+
+def test_an_attribute_without_an_order_has_no_runs() -> None:
+    """And its sets and values have their part, with that of lines."""
+    universe, event = hr.Universe(a=hr.Categories(list("pqrstu")), b=hr.Categories(list("xyz"))), Gaussian(1.0, 20.0)
+    bars = ErrorBars(universe, BETA)
+    bars.add(Measurement(("a", "b"), np.full((6, 3), 1e6), event))
+    for cells in ({"q", "r"}, {"q", "s"}, {"t"}):
+        query = hr.count(a=cells, b="x").on(universe)
+        norm = math.sqrt(((query.table - query.table.mean()) ** 2).sum())
+        x = doubt(1) + of_subset(2, 2) + math.log(2 / 0.9) + code(query.table, [True, True], ordered=False)
+        found = half(bars.intervals([query], Rows(10**9, 10**9, 10**9))) * 10**9
+        assert found == pytest.approx(tail(event, norm, x), rel=4e-3)
 
 
 @pytest.mark.parametrize("within", [0, 1])
@@ -155,7 +184,7 @@ def test_a_line_within_one_of_two_values_is_one_whichever_it_is(within) -> None:
     for start in (0.0, 0.5):  # a line that begins like the flat one, or not
         table[:, within] = start + np.arange(5) / 10
         query = Linear.from_table(hr.Universe(a=hr.Integers(0, 4), b=hr.Flag()), ("a", "b"), table)
-        assert error_bars._line_code(query, [True, False]) == pytest.approx(code(np.array([1.0, 0.0]), [True]), abs=0.7)
+        assert error_bars._line_code(query, [True, False]) == pytest.approx(math.log(2 / 0.4 * 2 / 0.98))
         assert error_bars._line_code(query, [False, True]) == math.inf
 
 
@@ -169,8 +198,8 @@ def test_a_line_within_a_product_has_the_bar_of_a_plane() -> None:
         table = np.full((5, 4), 0.5)
         table[:, 2] += (np.arange(5) - middle) / 10
         norm = float(np.linalg.norm(table - table.mean()))
-        # of two ordered attributes, and one of the values of the other
-        x = base + math.log(2 / 0.4) + math.log(2) + code(np.arange(4) == 2, [True])
+        # of two ordered attributes, and one of the values of the other, whose rest is not the same line
+        x = base + math.log(2 / 0.4) + math.log(2) + code(np.arange(4) == 2, [True]) + math.log(2)
         planar = event.sigma * norm * math.sqrt(2 * x) * math.sqrt(1 + (1.5 / 20) ** 2)
         found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), table)], known)) * 10**9
         assert found == pytest.approx(planar, rel=4e-3)
@@ -268,14 +297,14 @@ def test_the_interval_of_n_is_the_one_of_the_proof() -> None:
     event = Gaussian(1.0, 20.0)
     bars = ErrorBars(UNIVERSE, BETA)
     bars.add(measured(("a", "b"), event))
-    found, base = bars.rows(), doubt(1) + math.log(2 / 0.5) + of_subset(2, 0)
+    found, base = bars.rows(), doubt(1) + math.log(2 / 0.9) + of_subset(2, 0)
     assert (found.high - found.low) / 2 == pytest.approx(tail(event, math.sqrt(12), base), rel=4e-3)
     assert found.estimate == pytest.approx(12 * 700)
     whole = [Measurement((), np.array(8000.0), event, residual=True)]
     whole += [Measurement((n,), np.zeros(UNIVERSE[n].size), event, residual=True) for n in UNIVERSE.names]
     bars, known = ErrorBars(UNIVERSE, BETA), Overview(UNIVERSE, whole, None)
     bars.add_overview(known)
-    found, base = bars.rows(), doubt(1) + math.log(2 / 0.5 * 4)
+    found, base = bars.rows(), doubt(1) + math.log(2 / 0.9 * 4)
     stated = event.sigma * (normal(base, 2 * known.rounding) + known.rounding)
     assert (found.high - found.low) / 2 == pytest.approx(stated, rel=4e-3)
 

@@ -259,10 +259,10 @@ def open_(
     file = File(place)
     is_new = not is_open(file)
     if is_new:
-        budget, reserve = file.budget, file.options.get("reserve", 0.05)
+        budget, reserve = file.budget, file.options.get("reserve", 0.01)  # or more, by default
         complain(
             f"Opening reads {file.source_shown} and spends up to {1 - reserve:.0%} of epsilon = {budget.epsilon:g}, delta = {budget.delta:g} "
-            f"on a hypothesis of it, once and for good; {reserve:.0%} is kept for answers that must be better. It is noted in {file.ledger_shown}."
+            f"on a hypothesis of it, once and for good; the rest is kept for answers that must be better. It is noted in {file.ledger_shown}."
         )
         confirmed("Open it?", yes)
     with session(file, who, seed, first=True) as opened:
@@ -299,7 +299,7 @@ def append(
     appended, known = file.appended(written), [each["block"] for each in file.blocks]
     if block in known:
         raise InvalidInput(f"block must be a new name. Found {block!r}, which {file.path.name} has. Choose another.")
-    budget, reserve = appended.get("budget", file.budget), file.options.get("reserve", 0.05)
+    budget, reserve = appended.get("budget", file.budget), file.options.get("reserve", 0.01)  # or more, by default
     complain(
         f"Appending reads {source} and spends up to {1 - reserve:.0%} of its own epsilon = {budget.epsilon:g}, delta = {budget.delta:g} "
         "on a hypothesis of it, once and for good. Its rows must be of nobody who is in another block."

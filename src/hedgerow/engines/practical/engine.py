@@ -38,6 +38,7 @@ from hedgerow.engines.practical.purchases import Purchases, Wanted
 from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Allowance
+from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.bound import Bound, Estimate, Source
@@ -49,6 +50,12 @@ from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
+LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
+RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = (
+    10,
+    0.01,
+    1e-4,
+)  # what it buys: so many, to such a part of the rows, with so little doubt of each
 CERTIFICATE = {"rho": 0.056, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
@@ -299,7 +306,7 @@ def prefitted(
     queries: int,
     beta: float,
     guard: float | None,
-    reserve: float,
+    reserve: float | None,
     everything: bool = False,
     certify: bool = True,
     vouched: Collection[Custom] = (),
@@ -314,6 +321,8 @@ def prefitted(
     rows = float(data.rows) if budget.neighbours == "replace" else None
     wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
+    if reserve is None:
+        reserve = usual_reserve(budget, rows)
     if planned is not None and reserve + 2 * planned.share >= 1:  # the owner reserves what a guard would take
         planned = None
     kept = (guard or 0.0) if planned is None else planned.share
@@ -360,6 +369,18 @@ def prefitted(
         data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened,
         next_prior=next_prior,
     )  # fmt: skip
+
+
+def usual_reserve(budget: Budget, rows: float | None) -> float:
+    """The share of the budget for some counts that must be good, by public facts: where n is private, or small, the most there may be.
+
+    A count with a bar of w rows that fails with probability β costs x/w² of ρ with Gaussian noise (σ²·2x = w²), x = ln(2/β), and x/w of ε with Laplace noise.
+    """
+    if rows is None:
+        return MOST_RESERVE
+    x, within = math.log(2 / RESERVED_DOUBT), RESERVED_WITHIN * rows
+    each = x / within if budget.pure else x / within**2
+    return min(max(RESERVED_COUNTS * each / budget.total, LEAST_RESERVE), MOST_RESERVE)
 
 
 def prefit(

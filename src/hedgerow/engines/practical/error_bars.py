@@ -34,11 +34,14 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear, Products, answer_all
 from hedgerow.questions.universe import Universe
 
-PRODUCTS, LINES, TABLES = (math.log(2 / share) for share in (0.5, 0.4, 0.1))  # two sides of each, by its share of β_j
+# Of β_j, for each class; where no attribute is ordered products have that of lines too
+SHARES = {"products": 0.5, "lines": 0.4, "tables": 0.1}
 OF_FIRST = 0.6  # of β, for the first measurement: with an overview most answers have its bar
 EARLY = 8  # measurements that have nearly equal shares of what is left
 OF_ALL_ATTRIBUTES = 0.5  # of β_j, for questions about all attributes of a table; its proper subsets share the rest
-OF_KINDS = {"value": 0.4, "run": 0.35, "set": 0.25}  # of a class's share, along each attribute
+ALL_OR_NONE = 0.02  # of a class's share, along each attribute: all its cells, or none
+# Of the rest, for sets of values of an attribute that is ordered or not
+OF_KINDS = {True: {"value": 0.42, "run": 0.42, "set": 0.16}, False: {"value": 0.6, "set": 0.4}}
 EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
 ROUNDED, OF_ALL = 1e-9, 1e-7  # of the weights' range, each and all together: what is so near to a line is taken for one
 CANCELLED = 1e-6  # of Σ q²: where less is left without the mean, it is summed without it
@@ -145,7 +148,7 @@ class ErrorBars:
             for m, doubt in self._supporting(names)
         ]
         if self._overview is not None and self._overview.covers(names):
-            x = self._overview_doubt + TABLES + math.log(len(self._overview.sets))
+            x = self._overview_doubt + _doubt_of("tables") + math.log(len(self._overview.sets))
             noise = self._overview.widest(names) * (math.sqrt(cells) + math.sqrt(2 * x) + self._overview.rounding)
             known.append((self._overview.onto(names), noise))
         unknown = (rows.high - rows.low) * float(np.linalg.norm(believed))
@@ -277,14 +280,14 @@ class ErrorBars:
         """
         assert self._overview is not None
         base = self._overview_doubt + math.log(len(self._overview.sets))
-        code, rounding = _code(asked), self._overview.rounding
-        table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + TABLES))
+        ordered, rounding = self._ordered(asked[0].attributes), self._overview.rounding
+        code = _code(asked, ordered)
+        table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + _doubt_of("tables")))
         # Its steps are at most 2·rounding of each deviation, as rounding² is Σ (step/2)²·entries/deviation²
-        spread = np.where(
-            np.isinf(code), table, _gaussian_tail(base + PRODUCTS + np.where(np.isinf(code), 0.0, code), 2 * rounding)
-        )
-        for i in np.flatnonzero(np.isinf(code)).tolist():
-            spread[i] = min(spread[i], _plane_tail(base + LINES + self._line_code(asked[i]), 2 * rounding))
+        others = np.isinf(code)
+        spread = np.where(others, table, _gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding))
+        for i in np.flatnonzero(others).tolist():
+            spread[i] = min(spread[i], _plane_tail(base + _line_code(asked[i], ordered), 2 * rounding))
         width: Array = self._overview.deviations(names, asked) * (spread + rounding)
         return width
 
@@ -292,24 +295,25 @@ class ErrorBars:
         """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
         event, measured = measurement.event, self._universe.cells(measurement.attributes)
         base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
-        code = _code(asked)
+        ordered = self._ordered(asked[0].attributes)
+        code = _code(asked, ordered)
         others = np.isinf(code)
-        width = _tail(event, norm, base + PRODUCTS + np.where(others, 0.0, code))
+        width = _tail(event, norm, base + np.where(others, 0.0, code))
         if others.any():
+            x = base + _doubt_of("tables")
             if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
-                table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * (base + TABLES))) * norm
-                for i in np.flatnonzero(others).tolist():
-                    planar = _plane_tail(base + LINES + self._line_code(asked[i]), event.grid / event.sigma)
+                table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * x)) * norm
+                for i in np.flatnonzero(others & (norm > 0)).tolist():
+                    planar = _plane_tail(base + _line_code(asked[i], ordered), event.grid / event.sigma)
                     table[i] = min(table[i], event.sigma * norm[i] * planar)
             else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
-                x = base + TABLES
                 spread = measured + math.sqrt(2 * measured * x) + x
                 table = np.full(len(asked), event.scale * spread + event.grid * measured)
             width = np.where(others, table, width)
         return width
 
-    def _line_code(self, query: Linear) -> float:
-        return _line_code(query, [self._universe[name].ordered for name in query.attributes])
+    def _ordered(self, names: Names) -> list[bool]:
+        return [self._universe[name].ordered for name in names]
 
     def _supporting(self, names: Names) -> list[tuple[Measurement, float]]:
         """The few measurements that say most about these attributes."""
@@ -376,9 +380,14 @@ def _doubt_of_subset(measured: int, asked: int) -> float:
     return math.log((2**measured - 1) / (1 - OF_ALL_ATTRIBUTES))
 
 
+def _doubt_of(which: str, *, ordered: bool = True) -> float:
+    """ln(2/w) for the part w of β_j that a class has, on two sides. Without an ordered attribute there are no lines."""
+    return math.log(2 / (SHARES[which] + (0.0 if ordered else SHARES["lines"])))
+
+
 def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int, asked: int) -> float:
     """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells of so many attributes: as for the class of all tables."""
-    event, x = measurement.event, doubt + TABLES + _doubt_of_subset(len(measurement.attributes), asked)
+    event, x = measurement.event, doubt + _doubt_of("tables") + _doubt_of_subset(len(measurement.attributes), asked)
     if isinstance(event, Gaussian):
         return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
     return event.scale * (measured + math.sqrt(2 * measured * x) + x) + event.grid * measured
@@ -432,44 +441,61 @@ def _norms(queries: Sequence[Linear], squares: Array, of_means: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _sets_of_a_size(m: int) -> Array:
-    """ln((m + 1)·C(m, k)) for k = 0 … m: exact where that is quick, else not below it."""
+    """ln((m − 3)·C(m, k)) for k = 0 … m, of m > 3 cells: exact where that is quick, else not below it."""
     if m <= EXACT_SETS:
-        return np.array([math.log((m + 1) * math.comb(m, k)) for k in range(m + 1)])
+        return np.array([math.log((m - 3) * math.comb(m, k)) for k in range(m + 1)])
     logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, m + 1)))])  # of factorials
-    return np.asarray(math.log(m + 1) + np.maximum(0.0, logs[m] - logs - logs[::-1]) + 1e-9 * logs[m])
+    return np.asarray(math.log(m - 3) + np.maximum(0.0, logs[m] - logs - logs[::-1]) + 1e-9 * logs[m])
 
 
-def _code(queries: Sequence[Linear]) -> Array:
-    """ln(1/w) for the part w of its class's share that a product has, queries being on the same attributes; infinite for a table.
+def _code(queries: Sequence[Linear], ordered: Sequence[bool]) -> Array:
+    """ln(2/w) for the part w of β_j that a product has, queries being on the same attributes, which are ordered or not; infinite for a table.
 
-    Along an attribute of m cells one value, or all but one, has the first part of ``OF_KINDS``, divided by how many of these there are: 2m, or m of
-    two cells. A circular run (an interval, or its negation) has the second over m(m+1), as there are at most so many, and a set of k
-    cells the third over (m+1)·C(m, k), as there are C(m, k) of each of m + 1 sizes. What is of several kinds has the sum. These add up to at
-    most 1, and so do their products.
+    Of its class's share along each attribute a product has what ``_part`` says; these add up to at most 1, and so do their products. Of one attribute alone
+    a set and the rest of it have the same noise but for its sign, and are one.
     """
-    if isinstance(queries, Products):
-        return _product_code(queries)
     code = np.full(len(queries), math.inf)
-    products = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
-    if products:
-        chosen = [queries[i] for i in products]
-        code[products] = _product_code(Products.of(chosen)) if chosen[0].attributes else 0.0
+    of_class = _doubt_of("products", ordered=any(ordered))
+    chosen: slice | list[int] = slice(None)
+    if isinstance(queries, Products):
+        products = queries
+    else:
+        chosen = [i for i, q in enumerate(queries) if q.is_count and (q.vectors or not q.attributes)]
+        if not chosen:
+            return code
+        if not ordered:
+            code[chosen] = of_class
+            return code
+        products = Products.of([queries[i] for i in chosen])
+    nats = np.full(len(products), of_class - (math.log(2) if len(ordered) == 1 else 0.0))
+    for mask, size, is_ordered in zip(products.masks, products.sizes.T, ordered, strict=True):
+        nats -= np.log(_part(mask, size, is_ordered))
+    code[chosen] = nats
     return code
 
 
-def _product_code(products: Products) -> Array:
-    nats = np.zeros(len(products))
-    for mask, size in zip(products.masks, products.sizes.T, strict=True):
-        m = mask.shape[1]
-        part = OF_KINDS["set"] * np.exp(-_sets_of_a_size(m)[size])
-        part += ((size == 1) | (size == m - 1)) * OF_KINDS["value"] / (m if m == 2 else 2 * m)
-        part += (np.count_nonzero(mask != np.roll(mask, 1, axis=1), axis=1) <= 2) * OF_KINDS["run"] / (m * (m + 1))
-        nats -= np.log(part)
-    return nats
+def _part(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) -> Array:
+    """Of the share of all sets of cells of an attribute, that of each of these, ``size`` being how many cells it has.
+
+    All cells, or none, have half of ``ALL_OR_NONE``. Of the rest the kinds have what ``OF_KINDS`` says, if there are any of them: one value, or all but one, of
+    which there are 2m (m of two cells); a run of 2 … m − 2 cells of an ordered attribute, on a circle, m(m−3); and any set of k such many, (m−3)·C(m, k).
+    What is of two kinds has both.
+    """
+    m = mask.shape[1]
+    kinds = OF_KINDS[is_ordered] if m > 3 else {"value": 1.0}
+    is_value, between = ((size == 1) | (size == m - 1)) & (m > 1), (size > 1) & (size < m - 1)
+    part = is_value * kinds["value"] / (m if m == 2 else 2 * m)
+    if m > 3:
+        part += between * kinds["set"] * np.exp(-_sets_of_a_size(m)[size])
+    if m > 3 and is_ordered:
+        is_run = np.count_nonzero(mask != np.roll(mask, 1, axis=1), axis=1) <= 2
+        part += (between & is_run) * kinds["run"] / (m * (m - 3))
+    found: Array = np.where((size == 0) | (size == m), ALL_OR_NONE / 2, (1 - ALL_OR_NONE) * part)
+    return found
 
 
 def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
-    """As ``_code`` for a line: along which ordered attribute, and within which product of the others. Infinite for what is none.
+    """ln(2/w) as ``_code`` for a line: along which ordered attribute, and within which product of the others. Infinite for what is none.
 
     What is as near as floats come to a line is one. Noise that knows the rest, at most (m + 1)·near in each cell, moves it by less than
     what ``_plane_tail`` adds to x.
@@ -489,8 +515,10 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
             sides = [np.asarray(inside.any(axis=tuple(i for i in every if i != k))) for k in every]
             if inside.sum() != math.prod(int(side.sum()) for side in sides):
                 continue
-            product = Linear(("",) * len(sides), inside.shape, tuple(sides), None, True)
-            return math.log(sum(ordered)) + float(_code([product])[0])
+            nats = _doubt_of("lines") + math.log(sum(ordered))
+            for side, is_ordered in zip(sides, np.delete(ordered, axis), strict=True):
+                nats -= math.log(float(_part(side[None], np.array([side.sum()]), bool(is_ordered))[0]))
+            return nats
     return math.inf
 
 

@@ -23,7 +23,7 @@ from hedgerow._types import Array
 from hedgerow.engines.practical.largest_errors import Steps
 
 FACTOR, POWER = {1: 0.26, 2: 0.7, 3: 1.7}, {1: 0.58, 2: 0.5, 3: 0.28}  # by the number of attributes
-PIECES = ((1.9, 0.0), (0.8, 18.0))  # (c, slope): the least of two lines, the first of them flat
+PIECES = ((1.9, 0.0), (0.6, 18.0))  # (c, slope): the least of two lines, the first of them flat
 USUAL = 0.4
 MOST = 2**53  # steps of a level
 MOST_SUM = 2**60  # steps of a table

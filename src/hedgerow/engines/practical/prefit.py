@@ -53,7 +53,7 @@ from hedgerow.questions.universe import subsets
 ONE_WAY_SHARE = 0.1
 MORE_ONE_WAY = 0.25  # measured again with this share where the first measurements would be mostly noise,
 NOISY = 0.05  # which is when their expected total variation distance exceeds this
-OVERVIEW_SHARE = 0.8
+OVERVIEW_SHARE = 0.9
 OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
 OVERVIEW_ROUNDS = 3
 OVERVIEW_NOISE, OVERVIEW_PAIRS = (
