@@ -29,7 +29,7 @@ from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
 from hedgerow.model.memory_layout import fold
 
 MOST = 3  # attributes of a table
-KEPT_BYTES = 800_000_000  # of all messages: half for those that go up, half for those that go down
+KEPT_BYTES = 600_000_000  # of all messages: half for those that go up, half for those that go down
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
 SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
 

@@ -30,7 +30,7 @@ from hedgerow.questions.wire_values import Json, read_array, read_list, read_nam
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
 MANY_ATTRIBUTES = 30  # of more than so many
-ROOM_MESSAGES = 500_000_000  # cells times the values of all attributes, which is what the tables of small sets go through
+ROOM_MESSAGES = 200_000_000  # its cells times the values of all attributes: what tables of small sets go through
 REFIT_STEPS = 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 KEPT = 1e12  # the ridge, for each row, of what an earlier block taught and this one did not measure
@@ -79,7 +79,9 @@ class Learned:
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
     _corrections: Corrections | None = field(default=None, repr=False)
     _origin: dict[Names, Array] = field(default_factory=dict, repr=False)
-    _fitted: tuple[Array, Hypothesis] | None = field(default=None, repr=False)  # parameters, and the hypothesis they make
+    _fitted: tuple[Array, Hypothesis] | None = field(
+        default=None, repr=False
+    )  # parameters, and the hypothesis they make
 
     @classmethod
     def nothing(

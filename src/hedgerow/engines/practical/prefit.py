@@ -71,9 +71,7 @@ SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 MOST_ATTRIBUTES = 30  # of more the model has fewer cells while choosing, in proportion
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-MOST_MESSAGES = (
-    400_000_000  # cells times the values of all attributes, of more than so many attributes: what answers go through
-)
+MOST_MESSAGES = 150_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
 ROUND_STEPS, FINAL_STEPS = 40, 300
@@ -276,7 +274,7 @@ class Prefit:
             if 2 * little >= len(chosen):
                 cost *= FACTOR
         if self.learned.overview is None:  # now that nothing else is coming
-            self._grow(self.learned.outside, self._largest)
+            self._grow(self.learned.outside, self._last)
 
     def _limit(self) -> float:
         """Of the model's cells, for one set more: it grows with what was spent."""
@@ -291,10 +289,14 @@ class Prefit:
 
     @property
     def _largest(self) -> float:
-        cells = LARGEST_MODEL_CELLS / MODEL_CELLS * self._model_cells
+        return LARGEST_MODEL_CELLS / MODEL_CELLS * self._model_cells
+
+    @property
+    def _last(self) -> float:
+        """Of the model's cells when nothing else is coming."""
         if len(self._names) <= MOST_ATTRIBUTES:
-            return cells
-        return min(cells, MOST_MESSAGES / sum(self._universe.sizes(self._names)))
+            return self._largest
+        return min(self._largest, MOST_MESSAGES / sum(self._universe.sizes(self._names)))
 
     def _grow(self, sets: list[Names], limit: float) -> None:
         """Into the model as far as there is room: what is left corrects what it says (``corrections``)."""
