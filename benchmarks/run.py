@@ -12,6 +12,7 @@ SCRIPTS = (
     "threads.py",
     "data.py",
     "scale.py",
+    "width.py",
     "accuracy.py",
     "bars.py",
     "convex.py",
