@@ -297,8 +297,13 @@ practical(
 model = Writer("model", "model/")
 model(
     "WI06", "small_tables.py", "what comes from above a separator is not what is likely given it",
-    "found = found / self._likely(clique)", "found = found * self._likely(clique)",
+    "return table.onto(shared, (name,)) / self._likely(clique)", "return table.onto(shared, (name,)) * self._likely(clique)",
     SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
+)  # fmt: skip
+model(
+    "WI10", "small_tables.py", "the values of an attribute are laid out before all that can be is summed away",
+    "coming = min(orders", "coming = max(orders",
+    SMALL + "a_table_is_summed_in_the_order_that_takes_least",
 )  # fmt: skip
 model(
     "WI07", "triangulation.py", "a tree is said to be larger than it is",
@@ -922,6 +927,11 @@ session(
     "S07", "session.py", "a repeat is paid for again",
     "        known = self._known_of(bound)\n        if known is None or (", "        known = None\n        if known is None or (",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
+)  # fmt: skip
+session(
+    "S31", "opening.py", "a guard may take what is kept for purchases by default",
+    "reserve = MOST_RESERVE", "reserve = 0.0",
+    "engines/test_reserve.py::test_a_guard_that_leaves_no_room_for_it_is_refused_before_the_table_is_read",
 )  # fmt: skip
 session(
     "S08", "opening.py", "a session without a seed draws from seed 0",
