@@ -584,7 +584,7 @@ bars(
 )  # fmt: skip
 bars(
     "B60", "error_bars.py", "an analyst picks the product that a line is within, and the bar is for one",
-    "                nats -= math.log(float(_part(side[None]", "                math.log(float(_part(side[None]",
+    "                nats += float(_nats(side[None]", "                float(_nats(side[None]",
     BARS + "a_line_within_a_product_has_the_bar_of_a_plane",
 )  # fmt: skip
 bars(
@@ -631,6 +631,11 @@ bars(
     "B112", "error_bars.py", "runs have a share of an attribute without an order, beside all others",
     "    if m > 3 and is_ordered:\n", '    if m > 3:\n        kinds = kinds | {"run": 0.42}\n',
     BARS + "an_attribute_without_an_order_has_no_runs",
+)  # fmt: skip
+bars(
+    "B113", "error_bars.py", "a set of very many values has a part that no float holds, and a mean within it no bar",
+    "        nats += _nats(mask, size, is_ordered)\n", "        nats -= np.log(np.exp(-_nats(mask, size, is_ordered)))\n",
+    BARS + "of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it",
 )  # fmt: skip
 bars(
     "B16", "error_bars.py", "a bar of a query measured alone is for one side",
