@@ -311,8 +311,8 @@ def main() -> None:
 `python benchmarks/bars.py`; ε = 1, δ = 1e-6, replace-one, {seeds} sessions a table, {count:,} random questions of one to three attributes in each. *bar/error*:
 the median of each bar over its answer's true error, its mean over the sessions and the least and the most. *p99 of bars*: their 99th percentile
 over the largest true error of any question of the class. *largest bar*: of all sessions. *outside*: how many errors of all sessions are larger than their bar.
-*households* was left out of the search for constants, but its largest bar was seen before the last of them were set, and what the certificate spends on means
-was set with all three tables in view.
+*households* was left out of the search for constants, but its largest bar was seen before the last of them were set, and how far means are ahead
+of products was set with all three tables in view.
 
 {markdown(said)}
 

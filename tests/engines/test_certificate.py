@@ -14,7 +14,7 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import certificate, knowledge
+from hedgerow.engines.practical import certificate, expected_errors, knowledge
 from hedgerow.engines.practical.certificate import Certified, small_sets
 from hedgerow.engines.practical.certifying import (
     WEIGHT_BITS,
@@ -447,8 +447,17 @@ def test_a_certificate_costs_its_share_and_no_more() -> None:
     assert paid_for == pytest.approx(CERTIFICATE["rho"] * 0.8 * session.budget.total, rel=1e-6)
 
 
-def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(monkeypatch) -> None:
-    """All that is added to the largest error, less what is allowed, is the quantile."""
+def _within_first(size: int, others: int) -> np.ndarray:
+    """A number's place in its range within the first value of another attribute, and a half elsewhere."""
+    weights = np.full((size, others), 0.5)
+    weights[:, 0] = np.linspace(0, 1, size)
+    return weights
+
+
+@pytest.mark.parametrize("lead", [-100.0, 100.0])
+def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(lead, monkeypatch) -> None:
+    """All that is added to the largest error, less what is allowed, is the quantile. By its lead it is one of a mean's sums, or not."""
+    monkeypatch.setattr(expected_errors, "AHEAD", lead)
     monkeypatch.setattr(Seeded, "add", lambda self, value, receipt: (receipt.redeem(Gaussian, Laplace), value)[1])
     data = table()
     session = opened(data)
@@ -476,10 +485,23 @@ def test_the_numbers_are_those_of_the_data_when_there_is_no_noise(monkeypatch) -
             u = np.linspace(0, 1, UNIVERSE[number].size)
             places = made.places(names, names.index(number)) / 64
             of_means = max(of_means, *np.abs([(u - c) @ line for c, line in zip(places, off, strict=True)]))
-    share = made.certificate.limits[-1].beta
-    assert made.means == pytest.approx(of_means + quantile(events[-1], share), abs=0.01)
+    known, noise = session._engine.knowledge, []
+    for names in itertools.combinations(UNIVERSE.names, 2):
+        for number, other in (names, names[::-1]):
+            if UNIVERSE[number].ordered:
+                line = hr.linear([number, other], _within_first(UNIVERSE[number].size, UNIVERSE[other].size)).on(
+                    UNIVERSE
+                )
+                noise.append(min(made.typical, math.sqrt(2 / math.pi) * known.bars.deviations(names, [line])[0]))
+    ahead = lead * float(np.mean(noise))
+    assert (of_means + ahead > worst) == (lead > 0)
+    worst = max(worst, of_means + ahead)
     share = made.certificate.limits[0].beta
     assert made.margin == pytest.approx(worst + quantile(events[1], share), abs=0.01)
+    assert made.means == pytest.approx(max(0.0, made.margin - ahead), abs=0.01)
+    assert made.certificate.beta == pytest.approx(
+        share + sum(limit.beta for limit in made.certificate.limits if limit.kind == "any")
+    )
 
 
 def test_after_a_refit_answers_stay_within_what_was_certified() -> None:

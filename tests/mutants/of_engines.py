@@ -70,7 +70,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE02", "certifying.py", "by how much errors exceed what is expected is told without noise",
-    "found.margin = float(noise.add(exceeding, receipt)) +", "noise.add(exceeding, receipt)\n    found.margin = exceeding +",
+    "found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))", "noise.add(0.0, receipt)\n    found.margin = math.ldexp(exceeding, -plan.bits)",
     EXACTLY + "[certificate, replace, approximate]",
 )  # fmt: skip
 certificate(
@@ -80,7 +80,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE04", "certifying.py", "a certificate leaves out how far its noise reaches",
-    " + quantile(plan.margin, plan.doubts[\"products\"])\n    for", "\n    for",
+    "    found.margin += quantile(plan.margin, plan.doubts[\"products\"])\n", "",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
@@ -95,7 +95,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE23", "certifying.py", "what questions exceed is counted for the flat line alone",
-    "for each in found.allowed(names, keep=False)\n    )", "for each in found.allowed(names, keep=False)[:1]\n    )",
+    "for each in found.allowed(names, keep=False):", "for each in found.allowed(names, keep=False)[:1]:",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
@@ -109,13 +109,13 @@ certificate(
     CERTIFICATE + "the_largest_error_is_that_of_the_worst_question",
 )  # fmt: skip
 certificate(
-    "CE26", "certifying.py", "the largest error of means is drawn without noise",
-    "float(noise.add(math.ldexp(min(of_means, MOST_STEPS), -plan.bits), receipt))", "(noise.add(0.0, receipt), math.ldexp(of_means, -plan.bits))[1]",
-    EXACTLY + "[certificate, replace, approximate]",
+    "CE26", "certifying.py", "means have a lead that they did not have when the largest error was found",
+    "largest_of_means(difference, axis, found.places(names, axis)) + lead", "largest_of_means(difference, axis, found.places(names, axis))",
+    CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(
-    "CE27", "certifying.py", "means leave out how far the certificate's noise reaches",
-    'below = quantile(plan.means, plan.doubts["means"])', "below = 0 * quantile(plan.means, plan.doubts['means'])",
+    "CE27", "certifying.py", "no sum that a mean is made of is looked at, and all have a bar",
+    "if names in numbers else ():", "if False else ():",
     CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
 )  # fmt: skip
 certificate(

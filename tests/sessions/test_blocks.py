@@ -275,10 +275,7 @@ def test_records_and_the_hypothesis_are_a_mixture_by_rows() -> None:
     for limit in session.certificate.limits:
         bars = [one.bar for c in each for one in c.limits if (one.kind, one.size) == (limit.kind, limit.size)]
         assert limit.bar == pytest.approx(float(rows @ bars) / rows.sum())
-    of_means = [limit.beta for c in each for limit in c.limits if limit.kind == "means"]  # is of each block alone
-    assert len(of_means) == len(each) and session.certificate.beta == pytest.approx(
-        sum(c.beta for c in each) - sum(of_means)
-    )
+    assert session.certificate.beta == pytest.approx(sum(c.beta for c in each))
 
 
 def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> None:

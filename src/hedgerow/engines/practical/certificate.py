@@ -2,12 +2,12 @@
 
 Proof: docs/proofs/certificate.md. Symbols: H the hypothesis' tables when it was made, N the data's counts, ñ the rows.
 
-    T    = max over sets t of up to three attributes in a public family, over products q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q)
+    T    = max over sets t of up to three attributes in a public family, over products q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q);
+           and over the sums q that are 0 where a mean of an ordered attribute within one value of another is what H has, a_t(q) < 0 being all the same
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
-    M    = max over the sums q that are 0 where a mean of an ordered attribute within one value of another is what H has, of the same
 
 G_t is ñ·H_t rounded to whole steps of a public power of two, and a_t(q) what is expected of q by public quantities (``expected_errors``): one
-number so gives each question a bar of its own size. One row moves every term by at most 1, and so their maximum: T, the A and M
+number so gives each question a bar of its own size. One row moves every term by at most 1, and so their maximum: T and the A
 are drawn once each with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
 errs by at most what it is allowed, that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
 
@@ -59,6 +59,8 @@ class Known(Protocol):
 
     def measures(self, names: Names) -> bool: ...
 
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array: ...
+
 
 @dataclass(frozen=True)
 class Limit:
@@ -67,7 +69,7 @@ class Limit:
     ``kind``: "products" are of an interval of each ordered attribute and a set of values of each other one, or of a number that
     rises or falls along one of them, and most of them have narrower bars; "any" are of any weights; "means" are Σ (x − c) of a number
     within one value of another attribute, over its range, c being about its mean. ``beta``: with what probability it may fail, those of products
-    all at once.
+    and means all at once.
     """
 
     kind: Class
@@ -94,9 +96,8 @@ class Certificate:
     @property
     def beta(self) -> float:
         """The probability that any of it fails."""
-        products = max((limit.beta for limit in self.limits if limit.kind == "products"), default=0.0)
-        others = math.fsum(limit.beta for limit in self.limits if limit.kind != "products")
-        return products + others + self.beta_of_rows
+        at_once = max((limit.beta for limit in self.limits if limit.kind != "any"), default=0.0)
+        return at_once + math.fsum(limit.beta for limit in self.limits if limit.kind == "any") + self.beta_of_rows
 
     def __str__(self) -> str:
         products = [limit for limit in self.limits if limit.kind == "products"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -25,7 +25,7 @@ from hedgerow.engines.practical.certificate import (
     ordered_axes,
     small_sets,
 )
-from hedgerow.engines.practical.expected_errors import USUAL, part_of_boxes
+from hedgerow.engines.practical.expected_errors import USUAL, ahead, part_of_boxes
 from hedgerow.engines.practical.largest_errors import (
     Steps,
     boxes_with,
@@ -40,17 +40,22 @@ from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
 from hedgerow.privacy.noise import Noise
+from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 
 AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
 HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
-SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013, "means": 0.5}  # of what is spent, for each number
-DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0, "means": 10.0}  # of β
+SHARES: dict[Class, float] = {
+    "products": 1.0,
+    "any": 0.013,
+}  # of what is spent, for each number; that of products is of means too
+DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # of β
 TYPICAL = 0.2  # of what is spent, as SHARES
 FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows
 WEIGHT_BITS = 40  # of the weight of a box in the typical error
 FINE = 2.0**-8  # of its sensitivity: the grid of the typical error
 MOST_STEPS = 2**53
+LOOKED_AT = 100  # pairs, for how far a mean's sums are usually off
 WHY = "certificate"
 
 
@@ -74,22 +79,19 @@ def certified(
     except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
         return None
     differences = _scanned(data, found, family)
-    total, farthest, of_means = _of_all(found, differences(), family, plan)
+    total, farthest = _of_all(found, differences(), family, plan)
     if plan.mean is not None:
         mean = rounded_mean(total, plan.bits, plan.mean.grid)
         found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
-    exceeding = math.ldexp(
-        max(-MOST_STEPS, min(_exceeding(data.universe, found, differences()), MOST_STEPS)), -plan.bits
-    )
-    found.margin = float(noise.add(exceeding, receipt)) + quantile(plan.margin, plan.doubts["products"])
+    lead = ahead(_usual_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
+    exceeding = max(-MOST_STEPS, min(_exceeding(found, differences(), plan.numbers, lead), MOST_STEPS))
+    found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))
+    found.margin += quantile(plan.margin, plan.doubts["products"])
+    if plan.numbers:  # a step more, for their errors were rounded down
+        found.means = max(0.0, found.margin - math.ldexp(lead, -plan.bits)) + math.ldexp(1.0, -plan.bits)
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
         found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
-    if plan.means is not None:
-        below = quantile(plan.means, plan.doubts["means"]) + math.ldexp(
-            1.0, -plan.bits
-        )  # a step, for it was rounded down
-        found.means = max(0.0, float(noise.add(math.ldexp(min(of_means, MOST_STEPS), -plan.bits), receipt))) + below
     found.certificate = _stated(known, found, family, plan, beta_of_rows)
     return found
 
@@ -104,10 +106,10 @@ def _stated(
         rows = min(of_any, max(found.flat(names) for names in sets)) if kind == "products" else of_any
         bar = (rows + known.rows.off) / known.rows.low
         limits.append(Limit(kind, size, bar, len(sets), math.comb(attributes, size), plan.doubts[kind]))
-    if plan.means is not None:
+    if plan.numbers:
         rows = found.means + max(found.rounding[names] for names in plan.numbers)
         bar = (rows + known.rows.off) / known.rows.low
-        limits.append(Limit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["means"]))
+        limits.append(Limit("means", 2, bar, len(plan.numbers), math.comb(attributes, 2), plan.doubts["products"]))
     return Certificate(
         tuple(limits),
         None if found.typical is None else found.typical / known.rows.estimate,
@@ -120,15 +122,14 @@ def _stated(
 
 @dataclass(frozen=True)
 class _Plan:
-    """The noise of the numbers to be drawn: of the mean of boxes, if there is one, of T, of A by the number of attributes, and of M.
+    """The noise of the numbers to be drawn: of the mean of boxes, if there is one, of T, and of A by the number of attributes.
 
-    ``numbers``: the pairs with an ordered attribute, of which M is.
+    ``numbers``: the pairs with an ordered attribute, whose means are looked at.
     """
 
     mean: Laplace | Gaussian | None
     margin: Laplace | Gaussian
     anything: dict[int, Laplace | Gaussian]
-    means: Laplace | Gaussian | None
     numbers: set[Names]
     weights: dict[Names, int]
     doubts: dict[Class, float]
@@ -137,7 +138,7 @@ class _Plan:
     @property
     def events(self) -> list[Laplace | Gaussian]:
         """In the order in which they are drawn."""
-        drawn = [self.mean, self.margin, *self.anything.values(), self.means]
+        drawn = [self.mean, self.margin, *self.anything.values()]
         return [event for event in drawn if event is not None]
 
 
@@ -145,11 +146,9 @@ def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta:
     sets = [t for sets in family.values() for t in sets]
     weights = mean_weights(known.universe, [t for t in sets if not known.measures(t)] or sets)
     numbers = {t for t in family.get(2, []) if any(ordered_axes(known.universe, t))}
-    parts: dict[Class, float] = {"products": 1, "any": len(family), "means": 1 if numbers else 0}
+    parts: dict[Class, float] = {"products": 1, "any": len(family)}
     whole = sum(part * SHARES[kind] for kind, part in parts.items()) + (TYPICAL if weights else 0.0)
-    of_mean, of_margin, of_any, of_means = (
-        amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, *SHARES.values())
-    )
+    of_mean, of_margin, of_any = (amount.part(share / whole * (1 - 1e-9)) for share in (TYPICAL, *SHARES.values()))
     one = amount.budget.linear()
     bits = step_bits(known.rows, _scale(of_any.noise(one, one)))
     mean = _mean_noise(of_mean, mean_sensitivity(known.universe, weights, amount.budget)) if weights else None
@@ -158,7 +157,6 @@ def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta:
         mean,
         of_margin.noise(one, one, 2.0**-bits),
         {size: of_any.noise(one, one, 2.0**-bits) for size in family},
-        of_means.noise(one, one, 2.0**-bits) if numbers else None,
         numbers,
         weights,
         {kind: doubt * part for kind, part in DOUBTS.items()},
@@ -188,6 +186,19 @@ def quantile(event: Laplace | Gaussian, beta: float) -> float:
     if left <= beta / 2:  # so coarse a grid: by sub-Gaussianity
         return event.sigma * math.sqrt(-2 * math.log(beta))
     return event.sigma * max(0.0, -NormalDist().inv_cdf(left))
+
+
+def _usual_of_means(known: Known, numbers: Collection[Names], typical: float) -> float:
+    """How many rows a sum that a mean is made of is off in the mean, as a guess: by the noise of its own table, or as is typical where none was measured."""
+    found = []
+    for names in sorted(numbers)[:LOOKED_AT]:
+        for axis in np.flatnonzero(ordered_axes(known.universe, names)).tolist():
+            weights = np.full(known.universe.sizes(names), 0.5)
+            within = np.moveaxis(weights, axis, -1)[0]
+            within[...] = np.linspace(0.0, 1.0, within.size)
+            line = Linear.from_table(known.universe, names, weights)
+            found.append(min(typical, math.sqrt(2 / math.pi) * float(known.deviations(names, [line])[0])))
+    return math.fsum(found) / len(found) if found else 0.0
 
 
 def mean_weights(universe: Universe, sets: Sequence[Names]) -> dict[Names, int]:
@@ -254,26 +265,31 @@ def _scanned(
 
 def _of_all(
     found: Certified, differences: Iterable[tuple[Names, Steps]], family: dict[int, list[Names]], plan: _Plan
-) -> tuple[int, dict[int, int], int]:
-    """The weighted sum of the errors of all boxes, the largest error of any weights on so many attributes, and that of what means are made of."""
-    total, farthest, of_means = 0, dict.fromkeys(family, 0), 0
+) -> tuple[int, dict[int, int]]:
+    """The weighted sum of the errors of all boxes, and the largest error of any weights on so many attributes."""
+    total, farthest = 0, dict.fromkeys(family, 0)
     for names, difference in differences:
-        ordered = ordered_axes(found.universe, names)
         farthest[len(names)] = max(farthest[len(names)], half_distance(difference))
         if names in plan.weights:
-            total += plan.weights[names] * sum_of_errors(difference, ordered)
-        for axis in np.flatnonzero(ordered) if names in plan.numbers else ():
-            of_means = max(of_means, largest_of_means(difference, int(axis), found.places(names, int(axis))))
-    return total, farthest, of_means
+            total += plan.weights[names] * sum_of_errors(difference, ordered_axes(found.universe, names))
+    return total, farthest
 
 
-def _exceeding(universe: Universe, found: Certified, differences: Iterable[tuple[Names, Steps]]) -> int:
-    """By how much the largest error exceeds what is allowed; −a_t(q) is the largest of its lines', as a_t(q) is the least of them."""
-    return max(
-        largest_error(difference, ordered_axes(universe, names), each.table) - each.offset
-        for names, difference in differences
-        for each in found.allowed(names, keep=False)
-    )
+def _exceeding(
+    found: Certified, differences: Iterable[tuple[Names, Steps]], numbers: Collection[Names], lead: int
+) -> int:
+    """By how much the largest error exceeds what is allowed; −a_t(q) is the largest of its lines', as a_t(q) is the least of them.
+
+    ``numbers``: the pairs whose means are looked at, ``lead`` steps ahead of what is allowed to products.
+    """
+    most = -MOST_STEPS
+    for names, difference in differences:
+        ordered = ordered_axes(found.universe, names)
+        for each in found.allowed(names, keep=False):
+            most = max(most, largest_error(difference, ordered, each.table) - each.offset)
+        for axis in np.flatnonzero(ordered).tolist() if names in numbers else ():
+            most = max(most, largest_of_means(difference, axis, found.places(names, axis)) + lead)
+    return most
 
 
 def _chunks(universe: Universe, sets: Sequence[Names]) -> Iterator[list[Names]]:

@@ -6,7 +6,7 @@ allowed
 
     level·min over (c, slope) of c + slope·v(q),       level = typical error · FACTOR[s] · K^POWER[s]
 
-rows. Its own typical error is in proportion to v(q)^USUAL, or as much of what is not in q, over that of the boxes that the typical error is the mean of. All that is a guess, by how errors of fitted tables came out: no proof needs it. A bar is what is allowed and the one number that says by how
+rows, and a sum that a mean is made of less than none, by AHEAD of its own typical errors. Its own typical error is in proportion to v(q)^USUAL, or as much of what is not in q, over that of the boxes that the typical error is the mean of. All that is a guess, by how errors of fitted tables came out: no proof needs it. A bar is what is allowed and the one number that says by how
 much any question exceeds it, so that a bad guess costs width and nothing else.
 """
 
@@ -24,6 +24,7 @@ from hedgerow.engines.practical.largest_errors import Steps
 
 FACTOR, POWER = {1: 0.26, 2: 0.7, 3: 1.7}, {1: 0.58, 2: 0.5, 3: 0.28}  # by the number of attributes
 PIECES = ((1.9, 0.0), (0.6, 18.0))  # (c, slope): the least of two lines, the first of them flat
+AHEAD = 1.5  # of their own typical errors: by how much sums that means are made of are expected to be nearer than products exceed what they are allowed
 USUAL = 0.4
 MOST = 2**53  # steps of a level
 MOST_SUM = 2**60  # steps of a table
@@ -53,6 +54,11 @@ def allowed(believed: Array, typical: float, bits: int) -> list[Allowed]:
             table = np.clip(np.rint(slope * level / total * roots), 0, MOST_SUM // roots.size)
             found.append(Allowed(int(c * level), table.astype(np.int64)))
     return found
+
+
+def ahead(usual: float, bits: int) -> int:
+    """By how many steps the sums that means are made of are to be ahead of products. ``usual``: how many rows such a sum is off in the mean, as a guess."""
+    return int(min(math.ldexp(AHEAD * usual, bits), MOST))
 
 
 def usual(believed: Array, ordered: Sequence[bool], parts: Array) -> Array:

@@ -444,6 +444,10 @@ class Knowledge:
     def answer(self, query: Linear) -> float:
         return self.hypothesis.answer(query)
 
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Of what was measured of queries on ``names``, in rows; infinite where nothing was."""
+        return self.bars.deviations(names, queries)
+
     def measures(self, names: Names) -> bool:
         return self.bars.covers(names)
 
