@@ -22,7 +22,7 @@ from hedgerow.data.holding import held
 from hedgerow.data.rows import Rows, columns_of, stored
 from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
-from hedgerow.engines.practical.engine import Practical, prefitted
+from hedgerow.engines.practical.engine import MOST_RESERVE, Practical, prefitted
 from hedgerow.engines.practical.knowledge import Prior
 from hedgerow.engines.practical.prefit import MODEL_CELLS
 from hedgerow.engines.release import released
@@ -474,7 +474,9 @@ def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard:
         )
     if not 0 < number(beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    kept, guarded = (0.0 if share is None else number(share) for share in (reserve, guard))
+    if reserve is None:  # whatever the rule says once the table is known, a guard leaves room for it
+        reserve = MOST_RESERVE
+    kept, guarded = number(reserve), 0.0 if guard is None else number(guard)
     if not (kept >= 0 and guarded >= 0 and kept + 2 * guarded < 1):
         raise InvalidInput(
             f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and {guard!r}. Lower them."

@@ -177,6 +177,30 @@ def test_an_attribute_without_an_order_has_no_runs() -> None:
         assert found == pytest.approx(tail(event, norm, x), rel=4e-3)
 
 
+@pytest.mark.filterwarnings("error")
+def test_of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it() -> None:
+    """Of 1,500 values there are more sets than a float holds. A set has the bar of its product, or of a table where that is smaller."""
+    universe, event = hr.Universe(a=hr.Integers(0, 1499), b=hr.Integers(0, 4)), Gaussian(1.0, 20.0)
+    bars, known = ErrorBars(universe, BETA), Rows(10**9, 10**9, 10**9)
+    bars.add(Measurement(("a", "b"), np.full((1500, 5), 1e5), event))
+    some = np.arange(1500) % 2 == 0
+    log_sets = math.log(1497) + math.lgamma(1501) - 2 * math.lgamma(751) - math.log(0.98 * 0.16)
+    for names, table in ((("a",), some), (("a", "b"), some[:, None] & (np.arange(5) == 1))):
+        found = half(bars.intervals([Linear.from_table(universe, names, table)], known)) * 10**9
+        norm = float(np.linalg.norm(table - table.mean())) * math.sqrt(7500 / table.size)
+        base = doubt(1) + of_subset(2, len(names))
+        of_b = -math.log(2) if len(names) == 1 else -math.log(0.98 * 0.42 / 10)  # or of the rest, which is the same
+        product = tail(event, norm, base + math.log(2 / 0.5) + log_sets + of_b)
+        anything = event.sigma * norm * (math.sqrt(table.size) + math.sqrt(2 * (base + math.log(2 / 0.1))))
+        assert found == pytest.approx(min(product, anything), rel=4e-3)
+        assert (anything < product) == (len(names) == 1)
+    within = np.where(some[:, None], np.arange(5) / 4, 0.5)
+    found = half(bars.intervals([Linear.from_table(universe, ("a", "b"), within)], known)) * 10**9
+    norm = float(np.linalg.norm(within - within.mean()))
+    x = doubt(1) + of_subset(2, 2) + math.log(2 / 0.4) + math.log(2) + log_sets
+    assert found == pytest.approx(event.sigma * norm * math.sqrt(2 * x) * math.sqrt(1 + (1.5 / 20) ** 2), rel=4e-3)
+
+
 @pytest.mark.parametrize("within", [0, 1])
 def test_a_line_within_one_of_two_values_is_one_whichever_it_is(within) -> None:
     """Of two lines neither is like most: which is flat decides."""

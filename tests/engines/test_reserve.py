@@ -39,6 +39,18 @@ def test_it_is_between_one_and_five_per_cent() -> None:
     assert kept(6 * 10**7, private) == pytest.approx(MOST_RESERVE, rel=1e-3)  # n is not asked
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("rows", [6_000, 6 * 10**7])
+def test_a_guard_that_leaves_no_room_for_it_is_refused_before_the_table_is_read(neighbours, rows) -> None:
+    """Whatever the rule comes to: as if the owner had asked for the most."""
+    budget, table = hr.Budget(1, 1e-6, neighbours=neighbours), Histogram(UNIVERSE, np.full((2, 3), rows // 6))
+    for guard in (0.475, 0.49):
+        with pytest.raises(hr.InvalidInput, match="reserve and guard must be shares"):
+            hr.open(table, universe=UNIVERSE, budget=budget, guard=guard, seed=0)
+    session = hr.open(table, universe=UNIVERSE, budget=budget, guard=0.49, reserve=0.0, seed=0)
+    assert session.spent <= 0.02 * budget.total * (1 + 1e-9)
+
+
 def test_who_says_how_much_has_that() -> None:
     assert kept(6 * 10**7, hr.Budget(1, 1e-6), reserve=0.3) == pytest.approx(0.3, rel=1e-3)
     assert kept(6_000, hr.Budget(1, 1e-6), reserve=0.0) == pytest.approx(0.0, abs=1e-6)

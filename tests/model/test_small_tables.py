@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -41,6 +42,33 @@ def test_tables_of_up_to_three_attributes_are_those_of_an_elimination(seed) -> N
             np.testing.assert_allclose(small.marginal(names), tree.marginal(beliefs, names), atol=1e-13)
     assert not fits(tree, universe.names[:4]) or len(universe.names) < 4
     assert not fits(tree, universe.names[:2], memory_limit=1.0)
+
+
+def test_the_ends_of_a_long_chain_have_a_table() -> None:
+    """Longer than Python's stack is deep, by way of the clique in which three ways part."""
+    names = tuple(f"a{i}" for i in range(1_100))
+    tree = JunctionTree(dict.fromkeys(names, 2), list(itertools.pairwise(names)))
+    beliefs, _ = tree.calibrate([np.eye(2) * 8.0 for _ in tree.shapes])
+    asked = (names[0], names[550], names[-1])
+    np.testing.assert_allclose(SmallTables(tree, beliefs).marginal(asked), tree.marginal(beliefs, asked), atol=1e-12)
+
+
+def test_a_table_is_summed_in_the_order_that_takes_least() -> None:
+    """The 100 values of x last: first, they would be laid out over all cells of the largest clique."""
+    sizes = {f"b{i}": 2 for i in range(16)} | {"x": 100, "y": 2, "z": 2}
+    b = tuple(sizes)[:16]
+    tree = JunctionTree(sizes, [b, (*b[4:12], "x"), (*b[:8], "y"), (*b[8:], "z")])
+    rng = np.random.default_rng(0)
+    beliefs, _ = tree.calibrate([rng.normal(size=shape) for shape in tree.shapes])
+    small = SmallTables(tree, beliefs)
+    tracemalloc.start()
+    try:
+        found = small.marginal(("x", "y", "z"))
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most < 16 * tree.bytes
+    np.testing.assert_allclose(found, tree.marginal(beliefs, ("x", "y", "z")), atol=1e-13)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

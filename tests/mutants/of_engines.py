@@ -297,8 +297,13 @@ practical(
 model = Writer("model", "model/")
 model(
     "WI06", "small_tables.py", "what comes from above a separator is not what is likely given it",
-    "found = found / self._likely(clique)", "found = found * self._likely(clique)",
+    "return table.onto(shared, (name,)) / self._likely(clique)", "return table.onto(shared, (name,)) * self._likely(clique)",
     SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
+)  # fmt: skip
+model(
+    "WI10", "small_tables.py", "the values of an attribute are laid out before all that can be is summed away",
+    "coming = min(orders", "coming = max(orders",
+    SMALL + "a_table_is_summed_in_the_order_that_takes_least",
 )  # fmt: skip
 model(
     "WI07", "triangulation.py", "a tree is said to be larger than it is",
@@ -579,7 +584,7 @@ bars(
 )  # fmt: skip
 bars(
     "B60", "error_bars.py", "an analyst picks the product that a line is within, and the bar is for one",
-    "                nats -= math.log(float(_part(side[None]", "                math.log(float(_part(side[None]",
+    "                nats += float(_nats(side[None]", "                float(_nats(side[None]",
     BARS + "a_line_within_a_product_has_the_bar_of_a_plane",
 )  # fmt: skip
 bars(
@@ -626,6 +631,11 @@ bars(
     "B112", "error_bars.py", "runs have a share of an attribute without an order, beside all others",
     "    if m > 3 and is_ordered:\n", '    if m > 3:\n        kinds = kinds | {"run": 0.42}\n',
     BARS + "an_attribute_without_an_order_has_no_runs",
+)  # fmt: skip
+bars(
+    "B113", "error_bars.py", "a set of very many values has a part that no float holds, and a mean within it no bar",
+    "        nats += _nats(mask, size, is_ordered)\n", "        nats -= np.log(np.exp(-_nats(mask, size, is_ordered)))\n",
+    BARS + "of_very_many_values_any_set_has_a_bar_and_so_has_a_mean_within_it",
 )  # fmt: skip
 bars(
     "B16", "error_bars.py", "a bar of a query measured alone is for one side",
@@ -922,6 +932,11 @@ session(
     "S07", "session.py", "a repeat is paid for again",
     "        known = self._known_of(bound)\n        if known is None or (", "        known = None\n        if known is None or (",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
+)  # fmt: skip
+session(
+    "S31", "opening.py", "a guard may take what is kept for purchases by default",
+    "reserve = MOST_RESERVE", "reserve = 0.0",
+    "engines/test_reserve.py::test_a_guard_that_leaves_no_room_for_it_is_refused_before_the_table_is_read",
 )  # fmt: skip
 session(
     "S08", "opening.py", "a session without a seed draws from seed 0",

@@ -15,6 +15,7 @@ attribute they go down, one by one, and are forgotten where they become many.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from functools import lru_cache
@@ -31,6 +32,7 @@ from hedgerow.model.memory_layout import fold
 MOST = 3  # attributes of a table
 KEPT_BYTES = 600_000_000  # of all messages: half for those that go up, half for those that go down
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
+LONG_WAY = 4_000_000  # cells of a clique times the values of the first that is summed over
 SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
 
 
@@ -121,7 +123,8 @@ class SmallTables:
     def _at(self, clique: int, names: Sequence[str]) -> tuple[Array, list[str]]:
         """The formula above, and the order of its axes.
 
-        Those that come through the largest separators are summed over first; what is left then lies along the attributes inside.
+        Those that come through the largest separators are summed over first; what is left then lies along the attributes inside. Where the way
+        there would be long, it is the shortest one.
         """
         table, rooted = self._cliques[clique], self._rooted
         inside = table.joined(tuple(n for n in names if n in table.names))
@@ -132,6 +135,9 @@ class SmallTables:
             given = self._from_above(clique, n) if way is None else self._from_below(way)[n]
             coming.append((n, shared, given))
         coming.sort(key=lambda come: -len(come[2]))
+        if len(coming) > 1 and table.size(table.names) * coming[0][2].shape[1] > LONG_WAY:
+            orders = [list(order) for order in itertools.permutations(coming)]
+            coming = min(orders, key=lambda order: _way(table, inside, order))
         own = [shared for _, shared, _ in coming]
         left = table.joined(inside, *own)
         values, columns = table.sum(left).reshape(-1, 1), 1
@@ -145,23 +151,29 @@ class SmallTables:
 
     def _from_above(self, clique: int, name: str) -> Array:
         """P(x | S), S the separator above a clique and x an attribute that is not below it: cells of S by values of x."""
-        found = self._down.get((clique, name))
-        if found is None:
-            rooted, shared = self._rooted, self._rooted.separators[clique]
-            start = rooted.above[clique]
-            table = self._cliques[start]
-            if name in table.names:
-                found = table.onto(shared, (name,))
-            else:
-                way = next((c for c in rooted.next[start] if name in rooted.below[c]), None)
-                come = self._from_above(start, name) if way is None else self._from_below(way)[name]
-                found = table.through(come, rooted.separators[start if way is None else way], shared)
-            found = found / self._likely(clique)
+        rooted, path = self._rooted, [clique]  # up to where it is known, or the attribute is or comes from below
+        while (path[-1], name) not in self._down and name not in rooted.below[rooted.above[path[-1]]]:
+            path.append(rooted.above[path[-1]])
+        found = self._down.get((path[-1], name))
+        for c in reversed(path if found is None else path[:-1]):
+            found = self._passed_down(c, name, found)
             if 8 * (self._down_cells + found.size) > KEPT_BYTES // 2:
                 self._down, self._down_cells = {}, 0
-            self._down[clique, name] = found
+            self._down[c, name] = found
             self._down_cells += found.size
+        assert found is not None
         return found
+
+    def _passed_down(self, clique: int, name: str, come: Array | None) -> Array:
+        """One separator further. ``come``: the same of the clique above, where the attribute is not in or below that."""
+        rooted, shared, start = self._rooted, self._rooted.separators[clique], self._rooted.above[clique]
+        table = self._cliques[start]
+        if name in table.names:
+            return table.onto(shared, (name,)) / self._likely(clique)
+        if come is not None:
+            return table.through(come, rooted.separators[start], shared) / self._likely(clique)
+        way = next(c for c in rooted.next[start] if name in rooted.below[c])
+        return table.through(self._from_below(way)[name], rooted.separators[way], shared) / self._likely(clique)
 
     def _likely(self, clique: int) -> Array:
         """P(S), a column."""
@@ -169,19 +181,34 @@ class SmallTables:
 
     def _from_below(self, clique: int) -> dict[str, Array]:
         """The same for all attributes below that separator, each by itself."""
-        found = self._up.get(clique)
-        if found is None:
-            table, shared, likely = self._cliques[clique], self._rooted.separators[clique], self._likely(clique)
-            found = {n: table.onto(shared, (n,)) / likely for n in table.names if n not in shared}
-            for c in self._rooted.next[clique]:
-                come = self._from_below(c)
-                rows = np.concatenate(list(come.values()), axis=1)
-                passed = table.through(rows, self._rooted.separators[c], shared) / likely
-                cuts = np.cumsum([given.shape[1] for given in come.values()])[:-1]
-                parts = np.split(passed, cuts, axis=1)
-                found.update(zip(come, map(np.ascontiguousarray, parts), strict=True))
-            self._up[clique] = found
+        waiting = [] if clique in self._up else [clique]
+        for c in waiting:  # which grows
+            waiting += [d for d in self._rooted.next[c] if d not in self._up]
+        for c in reversed(waiting):
+            self._up[c] = self._passed_up(c)
+        return self._up[clique]
+
+    def _passed_up(self, clique: int) -> dict[str, Array]:
+        """Once those below have theirs."""
+        table, shared, likely = self._cliques[clique], self._rooted.separators[clique], self._likely(clique)
+        found = {n: table.onto(shared, (n,)) / likely for n in table.names if n not in shared}
+        for c in self._rooted.next[clique]:
+            come = self._up[c]
+            rows = np.concatenate(list(come.values()), axis=1)
+            passed = table.through(rows, self._rooted.separators[c], shared) / likely
+            cuts = np.cumsum([given.shape[1] for given in come.values()])[:-1]
+            parts = np.split(passed, cuts, axis=1)
+            found.update(zip(come, map(np.ascontiguousarray, parts), strict=True))
         return found
+
+
+def _way(table: CliqueTable, inside: Names, coming: Sequence[tuple[str, Names, Array]]) -> int:
+    """How many products it takes to sum over these in this order, which is more than the numbers that are ever kept."""
+    total, columns = 0, 1
+    for k, (_, _, given) in enumerate(coming):
+        columns *= given.shape[1]
+        total += table.size(table.joined(inside, *(shared for _, shared, _ in coming[k:]))) * columns
+    return total
 
 
 class CliqueTable:

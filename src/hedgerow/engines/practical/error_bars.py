@@ -285,7 +285,8 @@ class ErrorBars:
         table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + _doubt_of("tables")))
         # Its steps are at most 2·rounding of each deviation, as rounding² is Σ (step/2)²·entries/deviation²
         others = np.isinf(code)
-        spread = np.where(others, table, _gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding))
+        product = _gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding)
+        spread = np.where(others, table, np.minimum(product, table))
         for i in np.flatnonzero(others).tolist():
             spread[i] = min(spread[i], _plane_tail(base + _line_code(asked[i], ordered), 2 * rounding))
         width: Array = self._overview.deviations(names, asked) * (spread + rounding)
@@ -298,18 +299,16 @@ class ErrorBars:
         ordered = self._ordered(asked[0].attributes)
         code = _code(asked, ordered)
         others = np.isinf(code)
-        width = _tail(event, norm, base + np.where(others, 0.0, code))
-        if others.any():
-            x = base + _doubt_of("tables")
-            if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
-                table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * x)) * norm
-                for i in np.flatnonzero(others & (norm > 0)).tolist():
-                    planar = _plane_tail(base + _line_code(asked[i], ordered), event.grid / event.sigma)
-                    table[i] = min(table[i], event.sigma * norm[i] * planar)
-            else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
-                spread = measured + math.sqrt(2 * measured * x) + x
-                table = np.full(len(asked), event.scale * spread + event.grid * measured)
-            width = np.where(others, table, width)
+        product, x = _tail(event, norm, base + np.where(others, 0.0, code)), base + _doubt_of("tables")
+        if isinstance(event, Gaussian):  # ‖Z_A‖₂ ≤ sd·(√cells + √(2x)) (Hsu, Kakade & Zhang 2012)
+            table = event.sigma * (math.sqrt(cells) + math.sqrt(2 * x)) * norm
+            for i in np.flatnonzero(others & (norm > 0)).tolist():
+                planar = _plane_tail(base + _line_code(asked[i], ordered), event.grid / event.sigma)
+                table[i] = min(table[i], event.sigma * norm[i] * planar)
+        else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
+            spread = measured + math.sqrt(2 * measured * x) + x
+            table = np.full(len(asked), event.scale * spread + event.grid * measured)
+        width: Array = np.where(others, table, np.minimum(product, table))
         return width
 
     def _ordered(self, names: Names) -> list[bool]:
@@ -451,7 +450,7 @@ def _sets_of_a_size(m: int) -> Array:
 def _code(queries: Sequence[Linear], ordered: Sequence[bool]) -> Array:
     """ln(2/w) for the part w of β_j that a product has, queries being on the same attributes, which are ordered or not; infinite for a table.
 
-    Of its class's share along each attribute a product has what ``_part`` says; these add up to at most 1, and so do their products. Of one attribute alone
+    Of its class's share along each attribute a product has what ``_nats`` says; these add up to at most 1, and so do their products. Of one attribute alone
     a set and the rest of it have the same noise but for its sign, and are one.
     """
     code = np.full(len(queries), math.inf)
@@ -469,28 +468,29 @@ def _code(queries: Sequence[Linear], ordered: Sequence[bool]) -> Array:
         products = Products.of([queries[i] for i in chosen])
     nats = np.full(len(products), of_class - (math.log(2) if len(ordered) == 1 else 0.0))
     for mask, size, is_ordered in zip(products.masks, products.sizes.T, ordered, strict=True):
-        nats -= np.log(_part(mask, size, is_ordered))
+        nats += _nats(mask, size, is_ordered)
     code[chosen] = nats
     return code
 
 
-def _part(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) -> Array:
-    """Of the share of all sets of cells of an attribute, that of each of these, ``size`` being how many cells it has.
+def _nats(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) -> Array:
+    """ln(1/w) for the part w of the share of all sets of cells of an attribute that each of these has, ``size`` being how many cells it has.
 
     All cells, or none, have half of ``ALL_OR_NONE``. Of the rest the kinds have what ``OF_KINDS`` says, if there are any of them: one value, or all but one, of
     which there are 2m (m of two cells); a run of 2 … m − 2 cells of an ordered attribute, on a circle, m(m−3); and any set of k such many, (m−3)·C(m, k).
-    What is of two kinds has both.
+    What is of two kinds has both. As logarithms: of 1,100 cells and more there are so many sets that their parts are below what a float holds.
     """
     m = mask.shape[1]
     kinds = OF_KINDS[is_ordered] if m > 3 else {"value": 1.0}
     is_value, between = ((size == 1) | (size == m - 1)) & (m > 1), (size > 1) & (size < m - 1)
-    part = is_value * kinds["value"] / (m if m == 2 else 2 * m)
+    part = np.where(is_value, math.log(kinds["value"] / (m if m == 2 else 2 * m)), -math.inf)
     if m > 3:
-        part += between * kinds["set"] * np.exp(-_sets_of_a_size(m)[size])
+        part = np.where(between, math.log(kinds["set"]) - _sets_of_a_size(m)[size], part)
     if m > 3 and is_ordered:
         is_run = np.count_nonzero(mask != np.roll(mask, 1, axis=1), axis=1) <= 2
-        part += (between & is_run) * kinds["run"] / (m * (m - 3))
-    found: Array = np.where((size == 0) | (size == m), ALL_OR_NONE / 2, (1 - ALL_OR_NONE) * part)
+        part = np.where(between & is_run, np.logaddexp(part, math.log(kinds["run"] / (m * (m - 3)))), part)
+    all_or_none = (size == 0) | (size == m)
+    found: Array = -np.where(all_or_none, math.log(ALL_OR_NONE / 2), math.log(1 - ALL_OR_NONE) + part)
     return found
 
 
@@ -517,7 +517,7 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
                 continue
             nats = _doubt_of("lines") + math.log(sum(ordered))
             for side, is_ordered in zip(sides, np.delete(ordered, axis), strict=True):
-                nats -= math.log(float(_part(side[None], np.array([side.sum()]), bool(is_ordered))[0]))
+                nats += float(_nats(side[None], np.array([side.sum()]), bool(is_ordered))[0])
             return nats
     return math.inf
 
