@@ -280,7 +280,7 @@ class Prefit:
         """Of the model's cells, for one set more: it grows with what was spent."""
         spent = 1 - self._allowance.left / self._whole
         limit = self._model_cells * self._share * max(spent, 0.1)
-        return max(limit, self._prior_cells)  # what an earlier block's model has, this one's may have
+        return max(limit, self._prior_cells)
 
     @property
     def _share(self) -> float:
@@ -300,6 +300,7 @@ class Prefit:
 
     def _grow(self, sets: list[Names], limit: float) -> None:
         """Into the model as far as there is room: what is left corrects what it says (``corrections``)."""
+        limit = max(limit, self._prior_cells)  # what an earlier block's model has, this one's may have
         tops, taken = self.learned.model.tops, sets
         if junction_cells(self._universe, [*tops, *sets]) > limit:
             taken = []
