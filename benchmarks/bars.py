@@ -1,6 +1,6 @@
 """How much bars are worth: bars against true errors, what a certificate costs, and what is bought. Writes docs/benchmarks-bars.md.
 
-    python benchmarks/bars.py [--seeds 5] [--quick]
+    python benchmarks/bars.py [--seeds 10] [--quick]
 
 Four tables at ε = 1, δ = 1e-6: adult_dense and nltcs, coded as the projects that distribute them do, a made one of 50,000 rows whose
 eight attributes depend on each other in chains and threes, and one of households that was left out of the search for constants. Needs ../shared; says what it
@@ -290,7 +290,7 @@ def markdown(rows: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--quick", action="store_true")
     given, _ = parser.parse_known_args()
     count, seeds = (400, 1) if given.quick else (3000, given.seeds)

@@ -127,7 +127,7 @@ def mean(runs: list[dict[str, Any]]) -> float:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--one")
     given = parser.parse_args()
     if given.one:

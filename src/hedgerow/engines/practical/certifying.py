@@ -45,10 +45,8 @@ from hedgerow.questions.universe import Universe
 
 AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
 HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
-SHARES: dict[Class, float] = {
-    "products": 1.0,
-    "any": 0.013,
-}  # of what is spent, for each number; that of products is of means too
+# Of what is spent, for each number; that of products is of means too
+SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013}
 DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # of β
 TYPICAL = 0.2  # of what is spent, as SHARES
 FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows

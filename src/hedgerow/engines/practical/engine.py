@@ -51,11 +51,8 @@ from hedgerow.questions.workloads import Workload
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
 LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
-RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = (
-    10,
-    0.01,
-    1e-4,
-)  # what it buys: so many, to such a part of the rows, with so little doubt of each
+# What it buys: so many counts, to such a part of the rows, with so little doubt of each
+RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = 10, 0.01, 1e-4
 CERTIFICATE = {"rho": 0.056, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
