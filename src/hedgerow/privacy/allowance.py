@@ -17,6 +17,7 @@ probabilities, which `_MARGIN` of ε and δ pays for (docs/proofs/erm_mirror_des
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from typing import final
@@ -233,3 +234,12 @@ class Allowance(Amount):
         receipt = self.ledger.charge(*planned, why=why, keep=keep)
         self.left, self.slack = 0.0 if self.whole else self.left - receipt.cost, self.ledger.slack
         return receipt
+
+    def charge_planned(self, event: Gaussian, share: float, why: str = "") -> tuple[Gaussian, Receipt]:
+        """Pay for the event, or for less noise at its cost where the ledger lets this share of it be planned: what to draw, with its receipt."""
+        less = self.budget.planned(event, share)
+        if less is not None:
+            # Refused where something else was charged first, or where a crash lost some of it: then as it is, from all else.
+            with contextlib.suppress(BudgetExceeded):
+                return less.event, self.charge(less, why=why)
+        return event, self.charge(event, why=why)

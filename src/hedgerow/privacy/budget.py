@@ -16,6 +16,7 @@ from typing import Literal, final, get_args
 from hedgerow import errors
 from hedgerow._checks import number, positive, whole
 from hedgerow.privacy import amplification, events, perturbed_objective
+from hedgerow.privacy import planned as planned_noise
 from hedgerow.privacy.conversion import epsilon_of_rho, largest_rho
 from hedgerow.privacy.events import Event
 
@@ -123,9 +124,14 @@ class Budget:
         ρ = largest_rho(self.epsilon, self.delta - slack)
         return ρ if self.rows_per_unit == 1 else math.nextafter(ρ / self.rows_per_unit**2, 0.0)
 
-    def epsilon_of_rows(self, epsilon: float, rho: float, delta: float) -> float:
-        """The ε of a person at this δ, where a row's losses are ``epsilon`` and ``rho``: kε, or k²ρ converted."""
+    def epsilon_of_rows(self, epsilon: float, rho: float, delta: float, planned: float = 0.0) -> float:
+        """The ε of a person at this δ, where a row's losses are ``epsilon`` and ``rho``: kε, or k²ρ converted.
+
+        ``planned``: Δ²/2σ² of planned noise beside ``rho``.
+        """
         k = self.rows_per_unit
+        if planned > 0:
+            return planned_noise.mixed_epsilon(k**2 * planned, k**2 * rho, delta, self.epsilon)
         return k * epsilon if self.pure else min(k * epsilon, epsilon_of_rho(k**2 * rho, delta))
 
     def cost(self, event: Event) -> float:
@@ -143,8 +149,27 @@ class Budget:
             perturbed_objective.require_private(event, self.neighbours)
         if self.pure and event.delta > 0:
             return math.inf
-        cost = event.epsilon if self.pure else event.rho
+        cost = event.epsilon if self.pure else self._rho_of(event)
         return cost if cost > 0 else math.inf  # also for NaN: what cannot be priced cannot be paid
+
+    def _rho_of(self, event: Event) -> float:
+        if isinstance(event, events.Planned):
+            return self._price(event.share) * event.continuous_rho * (1 + events.ROUNDING)
+        return event.rho
+
+    def _price(self, share: float) -> float:
+        """Of planned noise. The same for a person as for a row: both parts of the budget are k² times as large for k rows."""
+        return planned_noise.price(self.epsilon, self.delta, share)
+
+    def planned(self, event: events.Gaussian, share: float) -> events.Planned | None:
+        """Less noise at the same cost, where this share of the budget is planned; None where nothing is, or it would not be less."""
+        if self.pure or share <= 0:
+            return None
+        rounding = (events.ROUNDED_AT_RANDOM * event.grid) ** 2
+        σ = math.sqrt(self._price(share) * event.sigma**2 + rounding) * (1 + events.ROUNDING)
+        if not events.COARSE_STEPS * event.grid <= σ < event.sigma:
+            return None
+        return events.Planned(dataclasses.replace(event, sigma=σ), share)
 
     # Sensitivities, in rows: how far one neighbour can move the statistic.
 

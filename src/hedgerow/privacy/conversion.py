@@ -30,7 +30,7 @@ from hedgerow.privacy.events import Event
 def dp_events(counts: Mapping[Event, int]) -> Any:
     """Events for dp-accounting, equal ones grouped, under its default neighbouring relation.
 
-    Gaussian: GaussianDpEvent(σ/Δ). Laplace: LaplaceDpEvent(1/ε'), ε' = ε + 2 ln cosh(ε/2): a continuous Laplace
+    Gaussian, planned or not: GaussianDpEvent(σ/Δ). Laplace: LaplaceDpEvent(1/ε'), ε' = ε + 2 ln cosh(ε/2): a continuous Laplace
     of loss ε' dominates every ε-DP mechanism, while one of loss ε does not dominate the discrete noise we draw.
     AboveThreshold, Exponential and a Laplace of ε below 1e-6: ZCDpEvent(ρ), for there is no native event
     (docs/proofs/accounting.md). What is (ε, δ)-private by a proof of its own: the same, without its δ, which no event
@@ -44,6 +44,8 @@ def dp_events(counts: Mapping[Event, int]) -> Any:
 def _dp_event(event: Event) -> Any:
     dp = _dp_accounting()
     match event:
+        case events.Planned():
+            return _dp_event(event.event)
         case events.Gaussian():
             return dp.GaussianDpEvent(event.sigma / event.sensitivity)
         case events.Laplace() if event.epsilon > 1e-6:  # below, its Rényi formula would lose digits to cancellation

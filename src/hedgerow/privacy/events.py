@@ -27,6 +27,8 @@ COIN = 2**32  # rates of samples are multiples of its inverse, so that a coin is
 FINEST, COARSEST = 2.0**-40, 2.0**40
 """Noise of less or more than this many grid steps is refused, so that no sum can overflow, whatever the data hold."""
 
+ROUNDED_AT_RANDOM = 2.0  # grid steps: the deviation of the rounding that makes continuous noise discrete
+COARSE_STEPS = 4.0  # planned noise has at least so many
 ROUNDING = 2.0**-40  # relative: far more than a few operations in float64 can be off by
 
 
@@ -319,6 +321,48 @@ class Repeated(Event):
 
 @final
 @dataclasses.dataclass(frozen=True)
+class Planned(Event):
+    """Gaussian noise from the share of a budget that was set aside for such noise before anything was charged.
+
+    Discrete Gaussian noise of deviation σ is continuous noise of variance σ² − (2 grid)², rounded at random, up to factors
+    1 ± 10⁻³³ on its probabilities. By that noise's Δ²/2σ² it is billed, at a price that follows from the budget and the
+    share, which the ledger enforces (docs/proofs/planned.md).
+    """
+
+    event: Gaussian
+    share: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.share > 1:
+            raise errors.InvalidInput(f"share must be at most 1. Found {self.share!r}. Use a part of the budget.")
+        if self.event.sigma < COARSE_STEPS * self.event.grid:
+            raise errors.InvalidInput(
+                f"sigma of planned noise must be at least {COARSE_STEPS:g} grid steps. Found "
+                f"{self.event.sigma / self.event.grid:.3g}. Choose a finer grid, or charge the noise as it is."
+            )
+
+    @property
+    def epsilon(self) -> float:
+        return math.inf
+
+    @property
+    def rho(self) -> float:
+        return self.event.rho
+
+    @property
+    def continuous_rho(self) -> float:
+        """Δ²/2(σ² − (2 grid)²)."""
+        noise = self.event
+        return self.rho / (1 - (ROUNDED_AT_RANDOM * noise.grid / noise.sigma) ** 2)
+
+    @property
+    def draws(self) -> Iterable[Event]:
+        return (self.event,)
+
+
+@final
+@dataclasses.dataclass(frozen=True)
 class PoissonSample(Event):
     """A secret sample that has every row with probability heads/2^32. A part of other events: alone it is not billed."""
 
@@ -592,6 +636,7 @@ KINDS: dict[str, type[Event]] = {
         Gaussian,
         Laplace,
         PerturbedObjective,
+        Planned,
         PoissonSample,
         Repeated,
         RepeatedRows,

@@ -31,13 +31,14 @@ from hedgerow._progress import tell
 from hedgerow._threads import one_thread
 from hedgerow.privacy import conversion
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import Event, Exponential, FlippedRows, Gaussian, Laplace, Repeated
+from hedgerow.privacy.events import Event, Exponential, FlippedRows, Gaussian, Laplace, Planned, Repeated
+from hedgerow.privacy.planned import Parts
 from hedgerow.privacy.process import Home, OneOnly
 
 Drawn = TypeVar("Drawn")
 FIT = Fraction(1, 10**12)
 """Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
-WRITTEN_DOWN = (Laplace, Gaussian, Exponential, Repeated, FlippedRows)
+WRITTEN_DOWN = (Laplace, Gaussian, Exponential, Repeated, FlippedRows, Planned)
 """Events of which all that is released is what was drawn, so that it can be read again."""
 
 _issued = object()  # what a ledger shows when it makes a receipt
@@ -163,6 +164,9 @@ class Ledger(OneOnly, ABC):
     `slack` is the part of δ set aside, once and for all, for events that have a δ of their own; the rest of δ converts
     to ρ. Both sums are filtered. Entries are public, but for what is drawn and not yet recorded.
 
+    Planned noise has a share of the total, which the first of it declares before anything else is charged: it passes within that
+    share, and all else within the rest (``planned``).
+
     ``earlier``: the entries of a ledger that is taken up again. They are spent. While the mechanism that made them goes the
     same way again, each charge is the next of them, and its receipt gives what came out then; what is left is for
     ``engine.resume``. An entry of which not all that came out was written down is lost, and charged again: too much, never
@@ -188,9 +192,9 @@ class Ledger(OneOnly, ABC):
         self._total = Fraction(budget.total if slack == 0 else budget.rho(slack))
         so_far = standing or Standing()
         self._slack, self._failing = Fraction(slack), so_far.failing
-        self._spent = so_far.spent  # exact, so that many small costs do not drown in rounding
         self._entries: MutableSequence[Entry] = [] if book is None else book
         self._counts: dict[Event, int] = dict(so_far.counts)
+        self._parts = self._parts_of(so_far)  # exact, so that many small costs do not drown in rounding
         self._first = len(self._entries)  # the first entry of an opening
         self._turn = getattr(self, "_turn", None) or _Turn()  # one that is read anew keeps its threads in order
         self._charging = threading.Lock()
@@ -215,11 +219,12 @@ class Ledger(OneOnly, ABC):
 
     @property
     def spent(self) -> float:
-        return float(self._spent)
+        return float(self._parts.spent)
 
     @property
     def remaining(self) -> float:
-        return max(0.0, float(self._total - self._spent))
+        """For all but planned noise."""
+        return max(0.0, float(self._parts.left(self._total)[1]))
 
     @property
     def slack(self) -> float:
@@ -234,7 +239,7 @@ class Ledger(OneOnly, ABC):
     @property
     def standing(self) -> Standing:
         """What is spent so far, exactly."""
-        return Standing(self._spent, self._failing, dict(self._counts))
+        return Standing(self._parts.spent, self._failing, dict(self._counts))
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -251,6 +256,11 @@ class Ledger(OneOnly, ABC):
         draws and remembers. It may be nested.
         """
         return self._turn
+
+    def _parts_of(self, standing: Standing) -> Parts:
+        noise = {event: count for event, count in standing.counts.items() if isinstance(event, Planned)}
+        planned = sum((Fraction(self.budget.cost(event)) * count for event, count in noise.items()), Fraction(0))
+        return Parts(next((event.share for event in noise), None), planned, standing.spent - planned)
 
     # Blocks of rows that are appended: each has an account of its own (docs/proofs/blocks.md).
 
@@ -322,7 +332,13 @@ class Ledger(OneOnly, ABC):
             return receipt
 
     def _count(self, entry: Entry) -> None:
-        self._spent += sum((Fraction(self.budget.cost(event)) for event in entry.events), Fraction(0))
+        parts = self._parts.after(entry.events, [self.budget.cost(event) for event in entry.events])
+        if parts is None:
+            raise errors.InvalidInput(
+                f"Planned noise must be the first that a ledger was charged for, with one share. Found an earlier entry with "
+                f"{entry.events!r}. Take up all entries, in their order."
+            )
+        self._parts = parts
         self._failing += sum((Fraction(event.delta) for event in entry.events), Fraction(0))
         self._entries.append(entry)
         for event in entry.events:
@@ -347,10 +363,10 @@ class Ledger(OneOnly, ABC):
     def _require_fitted_then(self, planned: tuple[Event, ...]) -> None:
         """A charge that was refused left no entry: it is refused again."""
         before = (*self._entries[: self._first], *self._taken_up[: len(self._taken_up) - len(self._pending)])
-        costs = (
-            Fraction(self.budget.cost(event)) for events in (*(e.events for e in before), planned) for event in events
-        )
-        if sum(costs, Fraction(0)) > self._total * (1 + FIT):
+        then: Parts | None = Parts()
+        for events in (*(e.events for e in before), planned):
+            then = then and then.after(events, [self.budget.cost(event) for event in events])
+        if not self._fits(then):
             raise errors.BudgetExceeded(
                 f"cost must be at most what was left in {self.budget.currency} when the session ran before. Found more, and it "
                 "was refused then. Go on with what is known."
@@ -450,7 +466,19 @@ class Ledger(OneOnly, ABC):
                     f"cost must be finite in {self.budget.currency}. Found infinity for {type(event).__name__} noise, "
                     f"which a budget with delta = {self.budget.delta:g} cannot pay for. Use Laplace noise, or give a delta above 0."
                 )
-        if not self._fits(sum(map(Fraction, costs), Fraction(0))):
+        parts = self._parts.after(planned, costs)
+        if parts is None or (parts.share is not None and self._slack > 0):
+            raise errors.BudgetExceeded(
+                "Planned noise must have one share, declared before anything else is charged to an account without slack. Found "
+                "another share, an earlier charge or slack. Charge the noise as it is."
+            )
+        if not self._fits(parts):
+            if parts.planned > self._parts.planned:
+                raise errors.BudgetExceeded(
+                    f"cost of planned noise must be at most its share of {self.budget.currency} = {float(self._total):.4g}, {parts.share}, "
+                    f"and that of all else the rest. Found {float(parts.planned):.4g} and {float(parts.others):.4g} with this charge. "
+                    "Plan less, or charge the noise as it is."
+                )
             raise errors.BudgetExceeded(
                 f"cost must be at most {self.budget.currency} = {self.remaining:.4g} (what is left of "
                 f"{float(self._total):.4g}). Found {math.fsum(costs):.4g}. Ask for a looser error, or stop here."
@@ -473,21 +501,23 @@ class Ledger(OneOnly, ABC):
         finally:
             self._charging.release()
 
-    def _fits(self, cost: Fraction) -> bool:
-        return self._spent + cost <= self._total * (1 + FIT)
+    def _fits(self, parts: Parts | None) -> bool:
+        """Whether planned noise is within its share, and all else within the rest."""
+        return parts is not None and min(parts.left(self._total)) >= -self._total * FIT
 
     @property
     def spent_epsilon(self) -> float:
         """The ε, at the budget's δ, of the recorded events: the smallest of the bounds at hand.
 
-        Bounds: the sum of ε; the conversion of the sum of ρ; dp-accounting's Rényi accountant on `dp_event()`. The
+        Bounds: the sum of ε; the conversion of the sum of ρ, planned noise apart; dp-accounting's Rényi accountant on `dp_event()`. The
         last two read the events as a list fixed beforehand: the promise made to the data is the budget, not this.
         """
         if not self._entries:
             return 0.0
         basic = math.fsum(event.epsilon * count for event, count in list(self._counts.items()))
         delta = self.budget.delta - float(self._failing)
-        found = self.budget.epsilon_of_rows(basic, self.spent, delta)
+        noise = math.fsum(e.continuous_rho * count for e, count in list(self._counts.items()) if isinstance(e, Planned))
+        found = self.budget.epsilon_of_rows(basic, float(self._parts.others), delta, planned=noise)
         if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi accountant knows one row alone
             return found
         return min(found, conversion.renyi_epsilon(self.dp_event(), delta))

@@ -98,7 +98,7 @@ class Prefit:
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
         self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
-        self._public_rows = rows
+        self._public_rows, self._planned = rows, 0.0
         self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
 
@@ -120,10 +120,12 @@ class Prefit:
         cells = self._universe.cells(self._names) if every else junction_cells(self._universe, pairs)
         fits = not self._budget.pure and cells <= OVERVIEW_CELLS
         if fits and not everything:
+            self._plan(OVERVIEW_SHARE, bool(pairs))
             self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
             self.learned.grow(*pairs)
             self._rounds(OVERVIEW_ROUNDS, 1)
         elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
+            self._plan(OVERVIEW_SHARE, bool(pairs))
             self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
             take_strongest(self.learned, pairs, PART_CELLS, max(4, len(self._names) // 3))
             self._rounds(max(OVERVIEW_ROUNDS, self._at_once), self._at_once)
@@ -133,6 +135,11 @@ class Prefit:
                 self._measure_everything()
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), self._at_once)
+
+    def _plan(self, first: float, rounds: bool) -> None:
+        """The share of the budget that buys Gaussian noise, whatever comes out: ``first`` of all, and in rounds all but the choices."""
+        measured = first + (1 - first) * (1 - CHOICE_SHARE if rounds else 0.0)
+        self._planned = measured * self._whole / self._budget.total
 
     @property
     def _at_once(self) -> int:
@@ -171,7 +178,11 @@ class Prefit:
     def _measure(self, names: Names, cost: float) -> None:
         part = self._allowance.carve(cost)
         event = part.marginal()
-        values = self._noise.add(self._data.marginal(names), part.charge(event, why="prefit: marginal"))
+        if isinstance(event, Gaussian):
+            event, receipt = part.charge_planned(event, self._planned, why="prefit: marginal")
+        else:
+            receipt = part.charge(event, why="prefit: marginal")
+        values = self._noise.add(self._data.marginal(names), receipt)
         self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
 
     def _overview(self, sets: list[Names], share: float) -> None:
@@ -184,7 +195,7 @@ class Prefit:
             event = residual_event(
                 Amount(self._budget, share * part / sum(demand)), universe.sizes(s), self._public_rows
             )
-            receipt = self._allowance.charge(event, why="prefit: residual")
+            event, receipt = self._allowance.charge_planned(event, self._planned, why="prefit: residual")
             drawn = np.asarray(self._noise.add(coordinates(counts, event.grid), receipt), dtype=float)
             found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
         for measurement in found:
