@@ -32,6 +32,7 @@ EVENTS = {
     "Gaussian": "gaussian",
     "Laplace": "laplace",
     "PerturbedObjective": "erm_objective_perturbation",
+    "Planned": "planned",
     "PoissonSample": "amplification",
     "Repeated": "repeated",
     "RepeatedRows": "subsampled",

@@ -175,6 +175,9 @@ all_events = st.one_of(
     st.tuples(sizes, sizes, sizes).map(lambda t: events.AboveThreshold(*t)),
     st.tuples(sizes, deltas).map(lambda t: events.ApproximateDP(*t)),
     st.tuples(gaussians | laplaces, st.integers(1, 10**6)).map(lambda t: events.Repeated(*t)),
+    st.tuples(st.floats(4.0, 100), st.floats(0.01, 1.0)).map(
+        lambda t: events.Planned(events.Gaussian(1.0, t[0]), t[1])
+    ),
     st.tuples(sizes, deltas, st.integers(1, 10**6), samples, gaussians).map(lambda t: events.SubsampledGaussian(*t)),
     st.tuples(sizes, deltas, sizes, gaussians, gaussians).map(lambda t: events.PerturbedObjective(*t)),
     st.tuples(st.floats(1.0, 50.0), st.integers(200, 10**6)).map(
