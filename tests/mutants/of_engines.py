@@ -338,8 +338,7 @@ practical(
 )  # fmt: skip
 practical(
     "R04", "prefit.py", "a prefit learns from bare marginals",
-    'values = self._noise.add(self._data.marginal(names), part.charge(event, why="prefit: marginal"))',
-    'part.charge(event, why="prefit: marginal")\n        values = self._data.marginal(names)',
+    "values = self._noise.add(self._data.marginal(names), receipt)", "values = self._data.marginal(names)",
     RELEASE + "a_session_taken_up_on_another_table_says_what_it_said",
 )  # fmt: skip
 practical(

@@ -107,7 +107,7 @@ def test_more_of_the_same_noise_and_an_answer_or_a_rare_event_are_within_the_bud
 
 
 @each
-def test_a_tenth_less_noise_would_be_above_what_is_proved(epsilon, delta, share) -> None:
+def test_a_thousandth_more_would_be_above_what_is_proved(epsilon, delta, share) -> None:
     G, O = parts(epsilon, delta, share)  # noqa: E741
     assert mixed_delta(G, O, epsilon, 1e-6 * delta) <= delta < mixed_delta(1.001 * G, O, epsilon, 1e-6 * delta)
 
@@ -140,10 +140,10 @@ def test_the_price_falls_with_the_share_to_that_of_the_analytic_formula(epsilon,
     assert alone <= prices[-1] <= alone * 1.001 and prices[0] < 1
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1.0, 1e-250)])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-7, 1e-9), (1e4, 1e-9), (1.0, 1e-250)])
 def test_where_margins_would_not_cover_it_the_price_is_that_of_any_noise(epsilon, delta) -> None:
     assert price(epsilon, delta, 0.9) == 1
-    assert Budget(epsilon, delta).planned(Gaussian(1.0, 1e9), 0.9) is None
+    assert Budget(epsilon, delta).planned(Gaussian(1.0, 100.0), 0.9) is None
 
 
 def test_the_figures_of_the_page() -> None:
@@ -157,7 +157,7 @@ def test_the_loss_of_two_parts_is_that_of_either_where_the_other_is_nothing() ->
     )
     ρ = largest_rho(1.0, 1e-6)
     assert mixed_epsilon(1e-9, ρ, 1e-6, 0.5) == pytest.approx(1.0, rel=1e-3)
-    assert mixed_epsilon(0.01, 0.0, 1e-250, 1.0) == math.inf
+    assert mixed_epsilon(0.01, 0.0, 1e-250, 1.0) == mixed_epsilon(1e4, 0.0, 1e-9, 1e5) == math.inf
 
 
 # The noise
@@ -296,6 +296,17 @@ def test_a_ledger_that_is_taken_up_has_both_its_parts() -> None:
     again.charge(planned(0.3, 0.6))
     first.refresh()
     assert first.spent == again.spent and not first.affords(planned(0.01, 0.6))
+
+
+def test_a_standing_has_both_parts() -> None:
+    first = Accountant(BUDGET)
+    first.charge(planned(0.3, 0.6))
+    first.charge(gaussian(0.2 * BUDGET.total))
+    again = Accountant(BUDGET, standing=first.standing)
+    assert (again.spent, again.remaining) == (first.spent, first.remaining)
+    assert again.remaining == pytest.approx(0.2 * BUDGET.total)
+    again.charge(planned(0.3, 0.6))
+    assert not again.affords(planned(0.01, 0.6))
 
 
 def test_a_price_is_that_of_the_record_whatever_an_entry_says() -> None:

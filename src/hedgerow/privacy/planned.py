@@ -36,7 +36,7 @@ MARGIN = 1e-8  # share of ε and δ kept for rounding, for sums that fit but for
 CELLS = 2**13  # of Z
 LOWEST = -9.0  # deviations of Z: all below counts as this
 TAIL = 1e-6  # of δ: all of Z above counts as lost
-LEAST_EPSILON, LEAST_DELTA = 1e-6, 1e-200  # below, planned noise has the price of any other
+LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-6, 1e3, 1e-200  # beyond, planned noise has the price of any other
 # Any b gives a valid bound; for each loss there must be one close to the best.
 ORDERS: Array = np.geomspace(1e-12, 1e12, 4000)
 
@@ -59,7 +59,7 @@ def _delta(O: float, x: Array) -> Array:  # noqa: E741
 @functools.lru_cache(maxsize=256)
 def price(epsilon: float, delta: float, share: float) -> float:
     """κ: what planned noise of Δ²/2σ² = 1 costs where its share of the budget is this. Rounded up, and at most 1."""
-    if not (epsilon >= LEAST_EPSILON and delta >= LEAST_DELTA):
+    if not (LEAST_EPSILON <= epsilon <= MOST_EPSILON and delta >= LEAST_DELTA):
         return 1.0
     ρ, ε, δ = largest_rho(epsilon, delta), epsilon * (1 - MARGIN), delta * (1 - MARGIN)
 
@@ -76,15 +76,17 @@ def price(epsilon: float, delta: float, share: float) -> float:
 
 
 def mixed_epsilon(G: float, O: float, delta: float, highest: float) -> float:  # noqa: E741
-    """The least ε found at which planned noise of G and all else of O are (ε, delta)-private together; usually at most ``highest``."""
+    """The least ε found at which planned noise of G and all else of O are (ε, delta)-private together; at most ``highest`` where that is one."""
     if not delta >= LEAST_DELTA:
         return math.inf
-    low, high = 0.0, highest
+    low, high = 0.0, min(highest, MOST_EPSILON)
 
     def holds(epsilon: float) -> bool:
         return mixed_delta(G, O, epsilon * (1 - MARGIN), TAIL * delta) <= delta * (1 - MARGIN)
 
     while not holds(high):
+        if high > MOST_EPSILON:
+            return math.inf
         low, high = high, 2 * high
     while high - low > 1e-6 * high:
         middle = (low + high) / 2
