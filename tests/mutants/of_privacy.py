@@ -816,4 +816,19 @@ planned(
     PLANNED + "an_allowance_charges_less_noise_where_it_may_be_planned_and_else_the_event_as_it_is",
 )  # fmt: skip
 
-PRIVACY = [*threads.mutants, *events.mutants, *planned.mutants, *allowance.mutants, *ledger.mutants, *noise.mutants]
+of_ledgers = Writer("planned noise", "ledgers/")
+of_ledgers(
+    "PN18", "durable.py", "what somebody may spend is more than their cap says",
+    "if any(isinstance(event, Planned) for event in planned):", "if not planned:",
+    PLANNED + "under_a_cap_nothing_is_planned",
+)  # fmt: skip
+
+PRIVACY = [
+    *threads.mutants,
+    *of_ledgers.mutants,
+    *events.mutants,
+    *planned.mutants,
+    *allowance.mutants,
+    *ledger.mutants,
+    *noise.mutants,
+]

@@ -298,6 +298,18 @@ def test_a_ledger_that_is_taken_up_has_both_its_parts() -> None:
     assert first.spent == again.spent and not first.affords(planned(0.01, 0.6))
 
 
+def test_under_a_cap_nothing_is_planned() -> None:
+    url = sqlite_url()
+    opened(url, BUDGET).charge(planned(0.1, 0.6))
+    ana, ben = opened(url, BUDGET, who="ana"), opened(url, BUDGET, who="ben")
+    ben.cap("ana", 0.5)
+    ana.refresh()
+    with pytest.raises(errors.BudgetExceeded, match="under the cap of 'ana'"):
+        ana.charge(planned(0.1, 0.6))
+    ana.charge(gaussian(0.1 * BUDGET.total))
+    ben.charge(planned(0.1, 0.6))
+
+
 def test_a_standing_has_both_parts() -> None:
     first = Accountant(BUDGET)
     first.charge(planned(0.3, 0.6))

@@ -23,6 +23,7 @@ from hedgerow.audit.one_run import one_run
 from hedgerow.audit.session_cases import REPLACED, spending
 from hedgerow.data import Histogram
 from hedgerow.errors import BudgetExceeded
+from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import (
     COIN,
@@ -94,6 +95,19 @@ def _flip_pair(flip: FlippedRows) -> exact.Pair:
     return exact.Pair.of([lie, 1 - lie], [told, 1 - told])
 
 
+PLANNED, PLANNED_SHARE = Budget(1.0, 1e-3), 0.9
+
+
+def _planned() -> Evidence:
+    """All of a budget: planned noise of its share, and an answer to yes or no that has the rest."""
+    Δ = 50.0
+    noise = PLANNED.planned(Amount.share_of(PLANNED, PLANNED_SHARE).gaussian(Δ), PLANNED_SHARE)
+    assert noise is not None
+    told = 1 / (1 + math.exp(-Amount.share_of(PLANNED, 1 - PLANNED_SHARE).round_epsilon()))
+    answer = exact.Pair.of([told, 1 - told], [1 - told, told])
+    return Evidence(exact.gaussian_pair(noise.event).then(answer).epsilon_at(PLANNED.delta))
+
+
 EXACT = (
     _exact("Laplace noise", LAPLACE, lambda: exact.laplace_pair(LAPLACE), 0.999),
     _exact("Laplace noise on a fine grid", Laplace(3.0, 2.0, 2.0**-8), lambda: exact.laplace_pair(Laplace(3.0, 2.0, 2.0**-8)), 0.999),
@@ -121,6 +135,7 @@ EXACT = (
         "Gaussian noise on a secret sample", Budget(SAMPLED.epsilon, SAMPLED.delta), "exact", 0.6,
         lambda share, workers: poisson_sample(Noise()),
     ),
+    Case("planned noise and an answer", PLANNED, "exact", 0.9, lambda share, workers: _planned()),
     Case("values told at a threshold", TOLD, "exact", 0.7, lambda share, workers: told_values()),
 )  # fmt: skip
 

@@ -34,7 +34,7 @@ from hedgerow.ledgers.chain import Head, Line, checked
 from hedgerow.ledgers.store import Moved, Store
 from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import Event
+from hedgerow.privacy.events import Event, Planned
 from hedgerow.privacy.ledger import FIT, Bill, Entry, Ledger, Receipt, Standing
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import inner, loads, thing
@@ -483,6 +483,12 @@ class Durable(Ledger):
         cost = super()._admitted(planned, costs)
         more = sum(map(Fraction, costs), Fraction(0))
         for name, cap, spent in self._capped():
+            if any(
+                isinstance(event, Planned) for event in planned
+            ):  # its price is of the whole budget, and a cap is an ε by itself
+                raise BudgetExceeded(
+                    f"Planned noise must be charged on everybody's behalf. Found it under the cap of {name!r}. Charge the noise as it is."
+                )
             if spent + more > cap * (1 + FIT):
                 raise BudgetExceeded(
                     f"cost must be at most {self.budget.currency} = {max(0.0, float(cap - spent)):.4g} (what is left of {name!r}'s "
