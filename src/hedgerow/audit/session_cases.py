@@ -54,7 +54,8 @@ def log_ratio(entries: Iterable[Entry], pair: Pair) -> float:
     """How much likelier all noisy numbers are on the first table than on the second."""
     ratio = 0.0
     for entry in entries:
-        for event, released in zip(entry.events, entry.released, strict=False):  # a guard's bits are not kept
+        drawn = (part for event in entry.events for part in event.draws)
+        for event, released in zip(drawn, entry.released, strict=False):  # a guard's bits are not kept
             if isinstance(event, Laplace | Gaussian):
                 z = np.asarray(released, dtype=float)
                 first, second = (_measured(entry, event, z.shape, table) for table in pair)

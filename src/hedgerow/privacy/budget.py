@@ -22,6 +22,10 @@ from hedgerow.privacy.events import Event
 
 Neighbours = Literal["replace", "add-remove"]
 MOST_ROWS_PER_UNIT = 2**20
+MOST_PRICE, FINE_STEPS = (
+    0.9999,
+    1024,
+)  # of planned noise: above, it is not worth a plan; and its deviation has so many steps at least
 
 
 @final
@@ -162,14 +166,16 @@ class Budget:
         return planned_noise.price(self.epsilon, self.delta, share)
 
     def planned(self, event: events.Gaussian, share: float) -> events.Planned | None:
-        """Less noise at the same cost, where this share of the budget is planned; None where nothing is, or it would not be less."""
-        if self.pure or share <= 0:
+        """Less noise at the same cost, where this share of the budget is planned; None where nothing is, or nothing is gained.
+
+        Whether it is None does not depend on the event: of what was planned all is. So its grid may be finer than the event's, on
+        which values stay as they are.
+        """
+        if self.pure or share <= 0 or self._price(share) > MOST_PRICE:
             return None
-        rounding = (events.ROUNDED_AT_RANDOM * event.grid) ** 2
-        σ = math.sqrt(self._price(share) * event.sigma**2 + rounding) * (1 + events.ROUNDING)
-        if not events.COARSE_STEPS * event.grid <= σ < event.sigma:
-            return None
-        return events.Planned(dataclasses.replace(event, sigma=σ), share)
+        grid = min(event.grid, events.grid_at_most(event.sigma / FINE_STEPS))
+        σ = math.sqrt(self._price(share) * event.sigma**2 + (events.ROUNDED_AT_RANDOM * grid) ** 2)
+        return events.Planned(events.Gaussian(event.sensitivity, σ * (1 + events.ROUNDING), grid), share)
 
     # Sensitivities, in rows: how far one neighbour can move the statistic.
 
