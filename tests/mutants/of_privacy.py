@@ -816,6 +816,17 @@ planned(
     PLANNED + "an_allowance_charges_less_noise_where_it_may_be_planned_and_else_the_event_as_it_is",
 )  # fmt: skip
 
+of_prefit = Writer("planned noise", "engines/practical/")
+of_prefit(
+    "PN19", "prefit.py", "choices that grew have no room: the prefit ends early, without a word",
+    "self._choice_share *= (1 - ONE_WAY_SHARE) / (1 - ONE_WAY_SHARE - MORE_ONE_WAY)", "self._choice_share *= 1.0",
+    PLANNED + "a_prefit_without_an_overview_plans_all_but_its_choices[300-replace]",
+)  # fmt: skip
+of_prefit(
+    "PN20", "prefit.py", "the share is one of the prefit, not of the budget: what is left of it is lost",
+    "else measured * self._whole / self._budget.total", "else measured",
+    PLANNED + "a_prefit_plans_its_overview_and_what_it_measures_after_it[1.0-replace]",
+)  # fmt: skip
 of_ledgers = Writer("planned noise", "ledgers/")
 of_ledgers(
     "PN18", "durable.py", "what somebody may spend is more than their cap says",
@@ -826,6 +837,7 @@ of_ledgers(
 PRIVACY = [
     *threads.mutants,
     *of_ledgers.mutants,
+    *of_prefit.mutants,
     *events.mutants,
     *planned.mutants,
     *allowance.mutants,

@@ -16,6 +16,7 @@ import hedgerow as hr
 from hedgerow import errors
 from hedgerow.audit import exact
 from hedgerow.data import Histogram
+from hedgerow.engines.practical import prefit
 from hedgerow.engines.practical.prefit import Prefit
 from hedgerow.ledgers import opened
 from hedgerow.privacy.allowance import Allowance
@@ -428,6 +429,26 @@ def test_a_prefit_plans_its_overview_and_what_it_measures_after_it(epsilon, neig
     assert float(spent) == pytest.approx(share * budget.total, rel=1e-9)
     assert 0.8 < share < 0.9 and found.ledger.remaining >= 0.1 * budget.total * (1 - 1e-9)
     assert found.spent_epsilon < epsilon
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+@pytest.mark.parametrize("rows", [300, 10**6])  # of few, single attributes are measured twice
+def test_a_prefit_without_an_overview_plans_all_but_its_choices(rows, neighbours, monkeypatch) -> None:
+    monkeypatch.setattr(prefit, "OVERVIEW_CELLS", 0)
+    monkeypatch.setattr(prefit, "OVERVIEW_NOISE", 0.0)
+    budget = Budget(1.0, 1e-6, neighbours)
+    ledger = Accountant(budget)
+    pairs = {("a", "b"): 1.0, ("b", "c"): 1.0}
+    public = None if neighbours == "add-remove" else float(rows)
+    Prefit(
+        Histogram(UNIVERSE, COUNTS * rows // 3000), Seeded(0), pairs, Allowance(ledger, 0.9 * budget.total), public
+    ).run()
+    noise = [event for event in ledger.events if isinstance(event, Planned)]
+    assert {type(event) for event in ledger.events} == {Planned, Exponential}
+    assert noise[0].share == pytest.approx(0.91 * 0.9)
+    assert math.fsum(map(budget.cost, noise)) == pytest.approx(0.91 * 0.9 * budget.total, rel=1e-9)
+    assert ledger.spent == pytest.approx(0.9 * budget.total)
+    assert ledger.remaining == pytest.approx(0.1 * budget.total)
 
 
 def test_a_prefit_whose_ledger_paid_for_something_before_plans_nothing() -> None:

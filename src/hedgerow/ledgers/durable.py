@@ -483,9 +483,8 @@ class Durable(Ledger):
         cost = super()._admitted(planned, costs)
         more = sum(map(Fraction, costs), Fraction(0))
         for name, cap, spent in self._capped():
-            if any(
-                isinstance(event, Planned) for event in planned
-            ):  # its price is of the whole budget, and a cap is an ε by itself
+            # Its price is of the whole budget, and a cap is an ε by itself
+            if any(isinstance(event, Planned) for event in planned):
                 raise BudgetExceeded(
                     f"Planned noise must be charged on everybody's behalf. Found it under the cap of {name!r}. Charge the noise as it is."
                 )

@@ -23,7 +23,7 @@ cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√
 Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and
 all but the counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under
 replace-one, another down, and each term by no more than its count. Terms and the discount are whole numbers and w is a multiple of a public power of two, so that this
-is exact (``_exact_scores``). The candidates of a round, and to which of them a later choice of it is restricted, follow from public
+is exact (``_exact_scores``). Gaussian noise is planned: its share of the budget is fixed before anything is charged (``_plan``). The candidates of a round, and to which of them a later choice of it is restricted, follow from public
 sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
 """
 
@@ -98,7 +98,8 @@ class Prefit:
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
         self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
-        self._public_rows, self._planned = rows, 0.0
+        self._public_rows = rows
+        self._planned, self._choice_share = 0.0, CHOICE_SHARE
         self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
 
@@ -130,6 +131,8 @@ class Prefit:
             take_strongest(self.learned, pairs, PART_CELLS, max(4, len(self._names) // 3))
             self._rounds(max(OVERVIEW_ROUNDS, self._at_once), self._at_once)
         else:
+            if not everything:  # for which choices may not be needed
+                self._plan(ONE_WAY_SHARE, bool(pairs))
             self._one_way_marginals()
             if everything and len(pairs) <= OVERVIEW_PAIRS and self._noise_of_everything() <= DIRECT:
                 self._measure_everything()
@@ -139,7 +142,7 @@ class Prefit:
     def _plan(self, first: float, rounds: bool) -> None:
         """The share of the budget that buys Gaussian noise, whatever comes out: ``first`` of all, and in rounds all but the choices."""
         measured = first + (1 - first) * (1 - CHOICE_SHARE if rounds else 0.0)
-        self._planned = measured * self._whole / self._budget.total
+        self._planned = 0.0 if self._budget.pure else measured * self._whole / self._budget.total
 
     @property
     def _at_once(self) -> int:
@@ -221,6 +224,10 @@ class Prefit:
         if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
+            if (
+                self._planned > 0
+            ):  # whether it is noisy may follow from an estimate of n: what is planned stays, and choices have the rest
+                self._choice_share *= (1 - ONE_WAY_SHARE) / (1 - ONE_WAY_SHARE - MORE_ONE_WAY)
         self.learned.grow(*self._singles())
         self.learned.refit(50)
 
@@ -270,10 +277,11 @@ class Prefit:
             many = max(1, min(at_once, int(self._allowance.left / cost)))
             last = self._allowance.left < (many + 1) * cost
             cost = self._allowance.left / many if last else cost
-            chosen = self._choose(candidates, many, CHOICE_SHARE * cost, (1 - CHOICE_SHARE) * cost)
+            choice, measured = self._choice_share * cost, (1 - self._choice_share) * cost
+            chosen = self._choose(candidates, many, choice, measured)
             last = last and len(chosen) == many
             for names, _, _ in chosen:
-                self._measure(names, (1 - CHOICE_SHARE) * cost)
+                self._measure(names, measured)
             self._grow(
                 [names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._share * self._largest
             )
