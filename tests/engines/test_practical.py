@@ -287,6 +287,7 @@ def test_a_prefit_spends_its_allowance_and_no_more(budget, everything) -> None:
 def test_a_model_that_cannot_hold_the_workload_is_corrected_where_it_was_measured(monkeypatch) -> None:
     """With room for 30 cells a chain of pairs fits but not all: the rest is fitted locally, and better than unfitted."""
     monkeypatch.setattr(selection, "LARGEST_MODEL_CELLS", 15)
+    monkeypatch.setattr(selection, "OVERVIEW_CELLS", 15)
     budget = hr.Budget(10, 1e-6)
     data = Histogram(UNIVERSE, counts(13, 50_000))
     workload = {t: 1.0 for t in itertools.combinations(UNIVERSE.names, 2)}

@@ -68,14 +68,20 @@ def opposite(site: str, event: Any, value: Any, drawn: Any) -> Any:
     return np.flip(drawn).copy() if event.grid == 1 else -drawn
 
 
-def prefit(budget: Budget, everything: bool = False, rows: int = 3000) -> Case:
-    """Every option of the opening: an overview or one-way tables, choices and rounds, or the whole workload at once."""
+def prefit(budget: Budget, everything: bool = False, rows: int = 3000, fits: bool = True) -> Case:
+    """Every option of the opening: an overview or one-way tables, choices and rounds, or the whole workload at once.
+
+    ``fits``: whether one model may hold all pairs.
+    """
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
-        return told(opened(counts, ledger, noise, everything=everything))
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(selection, "OVERVIEW_CELLS", selection.OVERVIEW_CELLS if fits else 0)
+            return told(opened(counts, ledger, noise, everything=everything))
 
-    direct = everything and rows > 3000
-    sites = {MEASURE} | (set() if direct else {CHOOSE}) | (set() if budget.pure or everything else {OVERVIEW})
+    direct, overview = everything and rows > 3000, fits and not budget.pure
+    counted = not overview or not direct or budget.neighbours == "add-remove"
+    sites = ({MEASURE} if counted else set()) | (set() if direct else {CHOOSE}) | ({OVERVIEW} if overview else set())
     return Case(run, budget, tables(people(rows), budget, 6), reversed_table(people(rows)), frozenset(sites))
 
 
@@ -233,6 +239,7 @@ def watched(budget: Budget) -> Case:
 CASES: dict[str, Callable[[], Case]] = {
     **{f"prefit, {k}": functools.partial(prefit, b) for k, b in BUDGETS.items()},
     **{f"release, {k}": functools.partial(prefit, b, True, 10**5) for k, b in BUDGETS.items()},
+    **{f"release of tables, {k}": functools.partial(prefit, b, True, 10**5, False) for k, b in BUDGETS.items()},
     **{f"release with much noise, {k}": functools.partial(prefit, b, True, 100) for k, b in BUDGETS.items()},
     **{f"merged values, {k}": functools.partial(merged, b) for k, b in BUDGETS.items()},
     **{f"certificate, {k}": functools.partial(certificate, b) for k, b in BUDGETS.items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mutant import Writer
 
+SHRINKAGE = "engines/test_shrinkage.py::test_"
 PRACTICAL = "engines/test_practical.py::test_"
 BARS = "engines/test_bar_widths.py::test_"
 ENGINES = "engines/test_engines.py::test_"
@@ -504,9 +505,26 @@ practical(
 fit = Writer("practical", "model/")
 fit(
     "R32", "log_linear.py", "the fit does not descend on what it minimises",
-    "rows * means - y + a * d, means", "rows * means - y, means",
+    "parts.sums(rows * means - y) + a * x, parts.sums(means)", "parts.sums(rows * means - y), parts.sums(means)",
     PRACTICAL + "the_gradient_of_the_fit_is_that_of_its_objective",
     PRACTICAL + "a_fit_is_the_optimum_that_a_plain_optimiser_finds",
+)  # fmt: skip
+fit(
+    "SH01", "log_linear.py", "what blocks of cells have in common is left out of what is believed",
+    "total[cells] += parts[own][place]", "total[cells] += 0.0",
+    SHRINKAGE + "a_fit_with_blocks_is_the_optimum_of_its_objective",
+    SHRINKAGE + "what_no_cell_shows_but_all_together_do_is_fitted",
+)  # fmt: skip
+shrinkage = Writer("practical", "engines/practical/")
+shrinkage(
+    "SH02", "shrinkage.py", "the sum of a block is taken to have the noise of one cell: its noise is believed",
+    "noise = np.asarray(variance * np.bincount(place), float)", "noise = np.full(before.size, variance)",
+    SHRINKAGE + "blocks_are_of_wide_attributes_and_have_the_noise_of_their_sums[shape0-sizes0]",
+)  # fmt: skip
+shrinkage(
+    "SH03", "prefit.py", "a release measures all triples at once however much noise they have",
+    "whole = everything and self._noise_of_everything() <= OVERVIEW_OF_ALL", "whole = everything",
+    SHRINKAGE + "a_release_measures_triples_without_choosing_only_where_their_noise_is_small[0.05-2-replace]",
 )  # fmt: skip
 
 bars = Writer("bars", "engines/practical/")
@@ -1028,6 +1046,7 @@ ENGINE = [
     *losses.mutants,
     *practical.mutants,
     *fit.mutants,
+    *shrinkage.mutants,
     *bars.mutants,
     *promises.mutants,
     *session.mutants,

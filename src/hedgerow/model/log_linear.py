@@ -6,7 +6,8 @@
 The objective is the dual of a maximum-entropy problem: its optimum is the distribution of largest entropy whose counts
 n·μ stay near y, with squared deviations weighted by 1/a. The ridge a = max(v/(n·h), c·√v), v the variance of a cell and
 h the hypothesis' marginal before the set was added, trusts a noisy cell as much as the table around it deserves, and
-keeps the potentials of cells whose noisy count is negative from running to −∞. Convex, smooth, and solved by L-BFGS
+keeps the potentials of cells whose noisy count is negative from running to −∞. Blocks of a table's cells may have potentials and
+ridges of their own beside those of the cells. Convex, smooth, and solved by L-BFGS
 with the diagonal 1/(n·μ + a) as preconditioner, warm-started from the last fit (Nocedal & Wright, ch. 7).
 
 Everything here is post-processing of released values.
@@ -19,6 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.model.flat_sums import FlatSums
@@ -37,6 +39,55 @@ class Target:
 
     counts: Array
     ridge: Array
+    blocks: tuple[Blocks, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Sums over blocks of a table's cells: the block of each cell, and a ridge for each block."""
+
+    place: NDArray[np.int64]
+    ridge: Array
+
+
+class _Parts:
+    """θ as the sum of a part of its own for each cell and one for each block that holds it, laid end to end."""
+
+    def __init__(self, targets: Sequence[Target]) -> None:
+        ridges = [np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets]
+        starts = np.cumsum([0, *(t.counts.size for t in targets)])
+        self._cells = end = int(starts[-1])
+        self._blocks: list[tuple[slice, NDArray[np.int64], slice]] = []
+        for target, start in zip(targets, starts, strict=False):
+            for blocks in target.blocks:
+                own = slice(end, end := end + blocks.ridge.size)
+                self._blocks.append((slice(start, start + target.counts.size), blocks.place, own))
+                ridges.append(blocks.ridge)
+        self.ridge = np.concatenate(ridges)
+
+    def whole(self, parts: Array) -> Array:
+        """Their sum, cell by cell."""
+        if not self._blocks:
+            return parts
+        total = parts[: self._cells].copy()
+        for cells, place, own in self._blocks:
+            total[cells] += parts[own][place]
+        return total
+
+    def sums(self, values: Array) -> Array:
+        """Values of cells, and after them their sums over blocks."""
+        sums = [np.bincount(place, values[cells], own.stop - own.start) for cells, place, own in self._blocks]
+        return np.concatenate([values, *sums]) if sums else values
+
+    def split(self, whole: Array) -> Array:
+        """Parts of this sum: the largest blocks take what their cells have in common, weighted by the ridges, then smaller ones."""
+        parts = np.concatenate([whole, np.zeros(self.ridge.size - self._cells)])
+        for cells, place, own in reversed(self._blocks):
+            a = self.ridge[cells]
+            common = np.bincount(place, a * parts[cells]) / (self.ridge[own] + np.bincount(place, a))
+            parts[own] = common
+            parts[cells] -= common[place]
+        return parts
 
 
 class LogLinear:
@@ -199,17 +250,22 @@ def minimise(
     is measured. Returns the objective.
     """
     y = np.concatenate([t.counts.ravel() for t in targets])
-    a = np.concatenate([np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets])
+    parts = _Parts(targets)
+    a = parts.ridge
+
+    def moved_to(x: Array) -> Array:
+        return parts.whole(x) if origin is None else origin + parts.whole(x)
 
     def objective(x: Array) -> tuple[float, Array, Array]:
-        log_partition, means = model.evaluate(x)
-        d = x if origin is None else x - origin
-        return rows * log_partition - float(x @ y) + 0.5 * float((a * d) @ d), rows * means - y + a * d, means
+        theta = moved_to(x)
+        log_partition, means = model.evaluate(theta)
+        value = rows * log_partition - float(theta @ y) + 0.5 * float((a * x) @ x)
+        return value, parts.sums(rows * means - y) + a * x, parts.sums(means)
 
-    x = model.theta
+    x = parts.split(model.theta if origin is None else model.theta - origin)
     value, gradient, means = objective(x)
     if not math.isfinite(value):  # a warm start from another scale of n may overflow; uniform never does
-        x = np.zeros_like(x) if origin is None else origin.copy()
+        x = np.zeros_like(x)
         value, gradient, means = objective(x)
     pairs: list[tuple[Array, Array, float]] = []
     for _ in range(steps):
@@ -236,7 +292,7 @@ def minimise(
         if curvature > 0:
             pairs = [*pairs, (s, v, 1 / curvature)][-MEMORY:]
         x, value, gradient, means = moved, new_value, new_gradient, new_means
-    model.settle(x)
+    model.settle(moved_to(x))
     return value
 
 

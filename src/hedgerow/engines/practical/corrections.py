@@ -13,7 +13,6 @@ A function of released values.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -22,9 +21,10 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Names
 from hedgerow.engines.practical.merging import Merging
 from hedgerow.engines.practical.residuals import Evidence
+from hedgerow.engines.practical.shrinkage import as_target
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.model.log_linear import Local, Target, minimise
+from hedgerow.model.log_linear import Local, minimise
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
 
@@ -36,25 +36,12 @@ AGREES = 1e-9  # how far, in all cells together, sums may still be apart when ra
 POOL_SWEEPS = 10
 POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each that is drawn
 
-RIDGE_FLOOR = 0.2
-STANDS_OUT = 3.0  # deviations by which a count above its prior is believed itself
-
-
-def ridge(
-    rows: float, prior: Array, counts: Array, variance: float, trust: float = 1.0, stands_out: float = STANDS_OUT
-) -> Array:
-    """How much each count is drawn to its prior (``log_linear``): one that stands so many deviations above it is not."""
-    sd = math.sqrt(variance)
-    believed = np.maximum(np.maximum(rows * prior, counts - stands_out * sd), 0.01 * sd)
-    return np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd)
-
 
 def fitted(names: Names, table: Array, evidence: Evidence, rows: float) -> Array:
     """The table fitted to what was measured of it."""
     counts, variance = evidence.estimate(names)
     local = Local(names, table, [names])
-    target = Target(counts, ridge(rows, table, counts, variance))
-    minimise(local, [target], rows, steps=LOCAL_STEPS, tolerance=0.5)
+    minimise(local, [as_target(rows, table, counts, variance)], rows, steps=LOCAL_STEPS, tolerance=0.5)
     return local.table()
 
 

@@ -13,12 +13,13 @@ import numpy as np
 from hedgerow._types import Array, Names
 from hedgerow.data import exact_counts
 from hedgerow.engines.practical.certificate import Certified
-from hedgerow.engines.practical.corrections import STANDS_OUT, Believed, Corrections, ridge
+from hedgerow.engines.practical.corrections import Believed, Corrections
 from hedgerow.engines.practical.error_bars import ErrorBars
 from hedgerow.engines.practical.measurement import Measurement, Rows, varying
 from hedgerow.engines.practical.merged_bars import MergedBars
 from hedgerow.engines.practical.merging import Merging
 from hedgerow.engines.practical.residuals import Evidence, Overview
+from hedgerow.engines.practical.shrinkage import STANDS_OUT, blocks, ridge
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import LogLinear, Target, minimise
@@ -29,8 +30,8 @@ from hedgerow.questions.wire_values import Json, read_array, read_list, read_nam
 
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
-MANY_ATTRIBUTES = 30  # of more than so many
-ROOM_MESSAGES = 200_000_000  # its cells times the values of all attributes: what tables of small sets go through
+MANY_ATTRIBUTES = 30  # of more than so many the model is smaller,
+ROOM_MESSAGES = 200_000_000  # by its cells times the values of all attributes: what tables of small sets go through
 REFIT_STEPS = 200
 ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
 KEPT = 1e12  # the ridge, for each row, of what an earlier block taught and this one did not measure
@@ -262,12 +263,13 @@ class Learned:
         if self._origin and names not in self.evidence:  # nothing was measured of it here: it stays as it was before
             return Target(np.zeros(self.merging.inner.sizes(names)), np.asarray(KEPT * self.rows))
         counts, variance = self.evidence.estimate(names)
+        prior = self._priors[names]
         trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
         stands_out = STANDS_OUT if self.overview is None else math.inf  # all pairs being known, priors are no guesses
-        drawn = ridge(self.rows, self._priors[names], counts, variance, trust, stands_out)
+        drawn = ridge(self.rows, prior, counts, variance, trust, stands_out)
         if names in self._origin:
-            drawn = drawn * likeness(counts, self.rows * self._priors[names], variance)
-        return Target(counts, drawn)
+            return Target(counts, drawn * likeness(counts, self.rows * prior, variance))
+        return Target(counts, drawn, blocks(self.rows, prior, counts, variance, stands_out))
 
 
 def likeness(counts: Array, before: Array, variance: float) -> Array:

@@ -39,7 +39,7 @@ from hedgerow._types import Array, Counts, Names
 from hedgerow.data.source import DataSource
 from hedgerow.engines.practical.asked import Asked, Listed
 from hedgerow.engines.practical.candidates import FLOATS, Candidates
-from hedgerow.engines.practical.knowledge import Learned
+from hedgerow.engines.practical.knowledge import MANY_ATTRIBUTES, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
 from hedgerow.engines.practical.strongest import expected_distance, take_strongest
@@ -56,6 +56,10 @@ NOISY = 0.05  # which is when their expected total variation distance exceeds th
 OVERVIEW_SHARE = 0.9
 OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
 OVERVIEW_ROUNDS = 3
+OVERVIEW_OF_ALL = (
+    0.02  # a release's is of all its workload where the noise of its tables alone has less distance than this
+)
+ROWS_SHARE = 0.005  # for n, where that must be known first
 OVERVIEW_NOISE, OVERVIEW_PAIRS = (
     0.0005,
     1_000,
@@ -69,11 +73,10 @@ FACTOR = 4.0  # in cost, when a round taught little: half the noise
 NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is not looked at, while pairs are unknown
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
-MOST_ATTRIBUTES = 30  # of more the model has fewer cells while choosing, in proportion
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
 MOST_MESSAGES = 150_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
-DIRECT = 0.25  # a release measures its whole workload where the noise alone has less than this distance
+DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is less
 ROUND_STEPS, FINAL_STEPS = 40, 300
 GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
 WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
@@ -120,11 +123,14 @@ class Prefit:
         every = len(pairs) == math.comb(len(self._names), 2)  # then they are one clique
         cells = self._universe.cells(self._names) if every else junction_cells(self._universe, pairs)
         fits = not self._budget.pure and cells <= OVERVIEW_CELLS
-        if fits and not everything:
-            self._plan(OVERVIEW_SHARE, bool(pairs))
-            self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
-            self.learned.grow(*pairs)
-            self._rounds(OVERVIEW_ROUNDS, 1)
+        if fits:
+            whole = everything and self._noise_of_everything() <= OVERVIEW_OF_ALL
+            sets, share = (self._inside(), 1.0) if whole else (pairs, OVERVIEW_SHARE)
+            self._plan(share, bool(pairs))
+            self._overview([*self._singles(), *sets], share * self._whole)
+            self.learned.grow(*sets)
+            if not whole:
+                self._rounds(OVERVIEW_ROUNDS, 1)
         elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
             self._plan(OVERVIEW_SHARE, bool(pairs))
             self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
@@ -231,8 +237,15 @@ class Prefit:
         self.learned.grow(*self._singles())
         self.learned.refit(50)
 
+    def _inside(self) -> list[Names]:
+        """All sets of two and more attributes inside the workload's."""
+        inside = {s for t in self._asked.tables() for s in subsets(t, 2)}
+        return sorted(inside, key=lambda s: (len(s), s))
+
     def _noise_of_everything(self) -> float:
-        """The expected total variation distance of the workload's tables if all were measured alike."""
+        """The expected total variation distance of the workload's tables if all were measured alike. n is measured if need be."""
+        if self._public_rows is None and not self.learned.measurements:
+            self._measure((), ROWS_SHARE * self._whole)
         cells = [self._universe.cells(t) for t in self._asked.tables()]
         if not cells:
             return math.inf
@@ -248,9 +261,8 @@ class Prefit:
         for names, part in zip(tables, self._allowance.left * demand / demand.sum(), strict=True):
             self._measure(names, float(part))
         learned.refit(50)
-        inside = sorted({s for t in tables for s in subsets(t, 2)}, key=lambda s: (len(s), s))
         while True:
-            waiting = [c for c in inside if c not in learned.model.sets]
+            waiting = [c for c in self._inside() if c not in learned.model.sets]
             gains = []
             for c, believed in zip(waiting, self._beliefs(waiting), strict=True):
                 counts, variance = learned.evidence.estimate(c)
@@ -303,8 +315,8 @@ class Prefit:
 
     @property
     def _share(self) -> float:
-        """Of the model's cells while it is chosen what to measure: whatever is done with a cell is done for each attribute."""
-        return min(1.0, MOST_ATTRIBUTES / len(self._names))
+        """Of the model's cells while it is chosen what to measure, fewer of many attributes: whatever is done with a cell is done for each attribute."""
+        return min(1.0, MANY_ATTRIBUTES / len(self._names))
 
     @property
     def _largest(self) -> float:
@@ -313,7 +325,7 @@ class Prefit:
     @property
     def _last(self) -> float:
         """Of the model's cells when nothing else is coming."""
-        if len(self._names) <= MOST_ATTRIBUTES:
+        if len(self._names) <= MANY_ATTRIBUTES:
             return self._largest
         return min(self._largest, MOST_MESSAGES / sum(self._universe.sizes(self._names)))
 
