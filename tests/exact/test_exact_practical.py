@@ -270,7 +270,8 @@ def test_tables_chosen_together_are_each_paid_for(budget: Budget, monkeypatch) -
     """Several choices before one fit, and an overview of pairs that no model is said to hold."""
     monkeypatch.setattr(selection, "FEW_ATTRIBUTES", 1)
     monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
-    held(replace(prefit(budget), sites=frozenset({MEASURE, CHOOSE})), monkeypatch)
+    neighbours = tables(people(3000), budget, 8)  # few move what is chosen by all they could
+    held(replace(prefit(budget), pairs=neighbours, sites=frozenset({MEASURE, CHOOSE})), monkeypatch)
     if budget.neighbours == "replace" and not budget.pure:
         monkeypatch.setattr(selection, "OVERVIEW_NOISE", 1.0)
         hold(prefit(budget))
