@@ -125,9 +125,9 @@ class Prefit:
         fits = not self._budget.pure and cells <= OVERVIEW_CELLS
         if fits:
             whole = everything and self._noise_of_everything() <= OVERVIEW_OF_ALL
-            sets, share = (self._inside(), 1.0) if whole else (pairs, OVERVIEW_SHARE)
-            self._plan(share, bool(pairs))
-            self._overview([*self._singles(), *sets], share * self._whole)
+            sets = self._inside() if whole else pairs
+            self._plan(1.0 if whole else OVERVIEW_SHARE, bool(pairs))  # refused where n was measured first
+            self._overview([*self._singles(), *sets], self._allowance.left if whole else OVERVIEW_SHARE * self._whole)
             self.learned.grow(*sets)
             if not whole:
                 self._rounds(OVERVIEW_ROUNDS, 1)
