@@ -52,7 +52,7 @@ def mixed_delta(G: float, O: float, epsilon: float, tail: float) -> float:  # no
 def _delta(O: float, x: Array) -> Array:  # noqa: E741
     """δ_O(x). The best b has (1 + 2b)·O + log(b/(1 + b)) = x."""
     b = np.exp(np.interp(x, (1 + 2 * ORDERS) * O + np.log(ORDERS) - np.log1p(ORDERS), np.log(ORDERS)))
-    logarithm = b * ((1 + b) * O - x) + b * np.log(b) - (1 + b) * np.log1p(b)
+    logarithm = b * ((1 + b) * O - x) - b * np.log1p(1 / b) - np.log1p(b)
     return np.asarray(np.exp(np.minimum(logarithm, 0.0)))
 
 
