@@ -736,6 +736,17 @@ planned(
     WITHIN,
 )  # fmt: skip
 planned(
+    "PN30", "planned.py", "next to no share has next to no price, and what sums may exceed it by buys all",
+    "    if holds(1 / LEAST_PRICE):\n        return LEAST_PRICE\n    low, high = 1.0, 1 / LEAST_PRICE\n",
+    "    low, high = 1.0, 2.0\n    while holds(high) and high < 1e90:\n        low, high = high, 2 * high\n",
+    PLANNED + "what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_the_share[1e-20]",
+)  # fmt: skip
+planned(
+    "PN31", "budget.py", "planned noise is on a grid so fine that large counts are cut off",
+    "fine = max(event.sigma / FINE_STEPS, min(finest, event.sigma / FEW_STEPS))", "fine = event.sigma / FINE_STEPS",
+    PLANNED + "planned_noise_is_on_a_grid_that_holds_the_largest_counts",
+)  # fmt: skip
+planned(
     "PN02", "planned.py", "the loss of planned noise has no mean",
     "epsilon - G - math.sqrt(2 * G) * ends", "epsilon - math.sqrt(2 * G) * ends",
     PLANNED + "the_bound_is_an_upper_sum_of_the_integral_and_near_it[10.0-1e-09-0.7]",
@@ -787,7 +798,7 @@ planned(
 )  # fmt: skip
 planned(
     "PN12", "ledger.py", "a ledger that is read from a snapshot has forgotten its share",
-    "return Parts(next((event.share for event in noise), None), planned, standing.spent - planned)", "return Parts(None, Fraction(0), standing.spent)",
+    "return Parts(share, standing.planned, standing.spent - standing.planned)", "return Parts(None, Fraction(0), standing.spent)",
     PLANNED + "a_standing_has_both_parts",
 )  # fmt: skip
 planned(

@@ -461,3 +461,34 @@ def test_a_prefit_whose_ledger_paid_for_something_before_plans_nothing() -> None
 
 def test_without_a_delta_nothing_is_planned() -> None:
     assert not any(isinstance(event, Planned) for entry in session(Budget(1.0, 0.0)).log for event in entry.events)
+
+
+@pytest.mark.parametrize("share", [5e-324, 1e-100, 1e-20, 1e-12, 1e-9, 1e-6])
+def test_what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_the_share(share: float) -> None:
+    """Sums fit up to 1e-12 of the total: at a price near nothing that would be noise of any size."""
+    budget = Budget(1.0, 1e-6)
+    assert 0.25 <= price(1.0, 1e-6, share) <= 1.0
+    for times in (10.0, 1e-3, 1e-9):
+        with pytest.raises(errors.BudgetExceeded):
+            Accountant(budget).charge(Planned(gaussian(max(times, 10 * share) * budget.total), share))
+
+
+def test_planned_noise_is_on_a_grid_that_holds_the_largest_counts() -> None:
+    for sigma, finest in ((20.0, 2.0**-3), (0.3, 2.0**-3), (20.0, 2.0**-20), (1e-3, 2.0**-3)):
+        found = BUDGET.planned(Gaussian(1.0, sigma, 1.0), 0.9, finest)
+        assert found is not None
+        assert found.event.sigma >= 4 * found.event.grid
+        assert found.event.grid >= min(finest, sigma / 16)
+
+
+def test_a_very_large_table_is_answered_as_it_is() -> None:
+    """Of 2^49 rows counts must not be cut off by a grid that is too fine for them."""
+    rng = np.random.default_rng(1)
+    few = rng.multinomial(2**20, np.full(6, 1 / 6)).reshape(2, 3)
+    universe = hr.Universe.from_sizes({"a": 2, "b": 3})
+    for neighbours in ("replace", "add-remove"):
+        data = Histogram(universe, few.astype(np.int64) * 2**29)
+        session = hr.open(data, universe=universe, budget=Budget(1.0, 1e-6, neighbours), seed=1)
+        answer = session.ask(hr.count(a=1, b=2))
+        assert answer.value == pytest.approx(few[1, 2] / few.sum(), abs=1e-6)
+        assert abs(answer.value - few[1, 2] / few.sum()) <= answer.error

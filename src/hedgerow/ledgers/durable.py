@@ -297,7 +297,7 @@ class Durable(Ledger):
             entry = replay.read_charge(line, self._charges)
             self.take_in(entry)
             self._charges += 1
-            self._by[line.who] = self._by.get(line.who, Fraction(0)) + self._cost(entry)
+            self._by[line.who] = self._by.get(line.who, Fraction(0)) + _of_a_cap(self.budget, entry)
         elif kind == replay.RELEASE:
             number = replay.released_number(line)
             entry = replay.with_release(self._incomplete.get(number) or self._book[number], line)
@@ -322,9 +322,6 @@ class Durable(Ledger):
         else:
             self._incomplete[entry.number] = entry
 
-    def _cost(self, entry: Entry) -> Fraction:
-        return sum((Fraction(self.budget.cost(event)) for event in entry.events), Fraction(0))
-
     def _keep(self, entry: Entry) -> None:
         is_new = entry.number == self._charges
         try:
@@ -338,7 +335,7 @@ class Durable(Ledger):
         self._follow(entry)
         if is_new:
             self._charges += 1
-            self._by[self.who] = self._by.get(self.who, Fraction(0)) + self._cost(entry)
+            self._by[self.who] = self._by.get(self.who, Fraction(0)) + _of_a_cap(self.budget, entry)
 
     def _write(self, kind: str, body: str, *, alone: bool = False, snapshot: str | None = None) -> None:
         """One more line, and before it the answers that were given so far. ``alone``: refused where another charge came between."""
@@ -529,6 +526,7 @@ class Durable(Ledger):
                 "entries": self._charges,
                 "spent": str(standing.spent),
                 "failing": str(standing.failing),
+                "planned": str(standing.planned),
                 "counts": [[inner(event), count] for event, count in standing.counts.items()],
                 "by": {who: str(spent) for who, spent in self._by.items()},
                 "incomplete": [
@@ -551,6 +549,12 @@ class Durable(Ledger):
             self._store.close()
 
 
+def _of_a_cap(budget: Budget, entry: Entry) -> Fraction:
+    """What an entry takes of a cap, which is an ε by itself: of planned noise, whose price is of the whole budget, all its ρ."""
+    costs = (e.continuous_rho if isinstance(e, Planned) else budget.cost(e) for e in entry.events)
+    return sum(map(Fraction, costs), Fraction(0))
+
+
 class _Loaded:
     """What a ledger was when it was left: from its last snapshot, and all lines since."""
 
@@ -569,7 +573,8 @@ class _Loaded:
         if record is not None and record["version"] == version_now():  # another may know things otherwise
             self.head, self.state, older = head, record["state"], record["entries"]
             counts = {thing("event", event, Event): count for event, count in record["counts"]}
-            self.standing = Standing(Fraction(record["spent"]), Fraction(record["failing"]), counts)
+            planned = Fraction(record.get("planned", "0"))
+            self.standing = Standing(Fraction(record["spent"]), Fraction(record["failing"]), counts, planned)
             self.by = {who: Fraction(spent) for who, spent in record["by"].items()}
             for charged, released in record["incomplete"]:
                 entry = loads(charged, Entry)
@@ -590,8 +595,7 @@ class _Loaded:
             if line.kind == own(replay.CHARGE):
                 entry = replay.read_charge(line, charges)
                 charges += 1
-                cost = sum((Fraction(budget.cost(event)) for event in entry.events), Fraction(0))
-                self.by[line.who] = self.by.get(line.who, Fraction(0)) + cost
+                self.by[line.who] = self.by.get(line.who, Fraction(0)) + _of_a_cap(budget, entry)
             elif line.kind == own(replay.RELEASE):
                 number = replay.released_number(line)
                 entry = replay.with_release(since[number] if number in since else self.book[number], line)

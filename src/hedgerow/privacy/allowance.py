@@ -235,9 +235,11 @@ class Allowance(Amount):
         self.left, self.slack = 0.0 if self.whole else self.left - receipt.cost, self.ledger.slack
         return receipt
 
-    def charge_planned(self, event: Gaussian, share: float, why: str = "") -> tuple[Gaussian, Receipt]:
+    def charge_planned(
+        self, event: Gaussian, share: float, why: str = "", finest: float = 0.0
+    ) -> tuple[Gaussian, Receipt]:
         """Pay for the event, or for less noise at its cost where the ledger lets this share of it be planned: what to draw, with its receipt."""
-        less = self.budget.planned(event, share)
+        less = self.budget.planned(event, share, finest)
         if less is not None:
             # Refused where something else was charged first, or where a crash lost some of it: then as it is, from all else.
             with contextlib.suppress(BudgetExceeded):

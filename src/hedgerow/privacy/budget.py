@@ -22,10 +22,8 @@ from hedgerow.privacy.events import Event
 
 Neighbours = Literal["replace", "add-remove"]
 MOST_ROWS_PER_UNIT = 2**20
-MOST_PRICE, FINE_STEPS = (
-    0.9999,
-    1024,
-)  # of planned noise: above, it is not worth a plan; and its deviation has so many steps at least
+MOST_PRICE = 0.9999  # of planned noise: above, it is not worth a plan
+FINE_STEPS, FEW_STEPS = 1024, 8  # of its grid in its deviation, and at least
 
 
 @final
@@ -165,15 +163,16 @@ class Budget:
         """Of planned noise. The same for a person as for a row: both parts of the budget are k² times as large for k rows."""
         return planned_noise.price(self.epsilon, self.delta, share)
 
-    def planned(self, event: events.Gaussian, share: float) -> events.Planned | None:
+    def planned(self, event: events.Gaussian, share: float, finest: float = 0.0) -> events.Planned | None:
         """Less noise at the same cost, where this share of the budget is planned; None where nothing is, or nothing is gained.
 
         Whether it is None does not depend on the event: of what was planned all is. So its grid may be finer than the event's, on
-        which values stay as they are.
+        which values stay as they are. ``finest``: on which the largest values fit; noise of hardly more than that has one of a few steps.
         """
         if self.pure or share <= 0 or self._price(share) > MOST_PRICE:
             return None
-        grid = min(event.grid, events.grid_at_most(event.sigma / FINE_STEPS))
+        fine = max(event.sigma / FINE_STEPS, min(finest, event.sigma / FEW_STEPS))
+        grid = min(event.grid, events.grid_at_most(fine))
         σ = math.sqrt(self._price(share) * event.sigma**2 + (events.ROUNDED_AT_RANDOM * grid) ** 2)
         return events.Planned(events.Gaussian(event.sensitivity, σ * (1 + events.ROUNDING), grid), share)
 

@@ -156,6 +156,7 @@ class Standing:
     spent: Fraction = Fraction(0)
     failing: Fraction = Fraction(0)
     counts: Mapping[Event, int] = field(default_factory=dict)
+    planned: Fraction = Fraction(0)  # of what is spent
 
 
 class Ledger(OneOnly, ABC):
@@ -239,7 +240,7 @@ class Ledger(OneOnly, ABC):
     @property
     def standing(self) -> Standing:
         """What is spent so far, exactly."""
-        return Standing(self._parts.spent, self._failing, dict(self._counts))
+        return Standing(self._parts.spent, self._failing, dict(self._counts), self._parts.planned)
 
     @property
     def events(self) -> tuple[Event, ...]:
@@ -257,10 +258,10 @@ class Ledger(OneOnly, ABC):
         """
         return self._turn
 
-    def _parts_of(self, standing: Standing) -> Parts:
-        noise = {event: count for event, count in standing.counts.items() if isinstance(event, Planned)}
-        planned = sum((Fraction(self.budget.cost(event)) * count for event, count in noise.items()), Fraction(0))
-        return Parts(next((event.share for event in noise), None), planned, standing.spent - planned)
+    @staticmethod
+    def _parts_of(standing: Standing) -> Parts:
+        share = next((event.share for event in standing.counts if isinstance(event, Planned)), None)
+        return Parts(share, standing.planned, standing.spent - standing.planned)
 
     # Blocks of rows that are appended: each has an account of its own (docs/proofs/blocks.md).
 

@@ -37,6 +37,7 @@ CELLS = 2**13  # of Z
 LOWEST = -9.0  # deviations of Z: all below counts as this
 TAIL = 1e-6  # of δ: all of Z above counts as lost
 LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-6, 1e3, 1e-200  # beyond, planned noise has the price of any other
+LEAST_PRICE = 0.25  # a sum may exceed its part by ``ledger.FIT`` of the total, which must not buy much
 # Any b gives a valid bound; for each loss there must be one close to the best.
 ORDERS: Array = np.geomspace(1e-12, 1e12, 4000)
 
@@ -66,9 +67,9 @@ def price(epsilon: float, delta: float, share: float) -> float:
     def holds(more: float) -> bool:
         return mixed_delta(share * ρ * more, (1 - share) * ρ, ε, TAIL * delta) <= δ
 
-    low, high = 1.0, 2.0
-    while holds(high):
-        low, high = high, 2 * high
+    if holds(1 / LEAST_PRICE):
+        return LEAST_PRICE
+    low, high = 1.0, 1 / LEAST_PRICE
     while high - low > 1e-6 * low:
         middle = (low + high) / 2
         low, high = (middle, high) if holds(middle) else (low, middle)

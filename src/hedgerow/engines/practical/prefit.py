@@ -36,7 +36,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from hedgerow._types import Array, Counts, Names
-from hedgerow.data.source import DataSource
+from hedgerow.data.source import MOST_ROWS, DataSource
 from hedgerow.engines.practical.asked import Asked, Listed
 from hedgerow.engines.practical.candidates import FLOATS, Candidates
 from hedgerow.engines.practical.knowledge import MANY_ATTRIBUTES, Learned
@@ -148,7 +148,7 @@ class Prefit:
     def _plan(self, first: float, rounds: bool) -> None:
         """The share of the budget that buys Gaussian noise, whatever comes out: ``first`` of all, and in rounds all but the choices."""
         measured = first + (1 - first) * (1 - CHOICE_SHARE if rounds else 0.0)
-        self._planned = 0.0 if self._budget.pure else measured * self._whole / self._budget.total
+        self._planned = 0.0 if self._budget.pure else min(1.0, measured * self._whole / self._budget.total)
 
     @property
     def _at_once(self) -> int:
@@ -188,7 +188,8 @@ class Prefit:
         part = self._allowance.carve(cost)
         event = part.marginal()
         if isinstance(event, Gaussian):
-            event, receipt = part.charge_planned(event, self._planned, why="prefit: marginal")
+            finest = finest_grid(MOST_ROWS if self._public_rows is None else self._public_rows)
+            event, receipt = part.charge_planned(event, self._planned, "prefit: marginal", finest)
         else:
             receipt = part.charge(event, why="prefit: marginal")
         values = self._noise.add(self._data.marginal(names), receipt)
@@ -204,7 +205,7 @@ class Prefit:
             event = residual_event(
                 Amount(self._budget, share * part / sum(demand)), universe.sizes(s), self._public_rows
             )
-            event, receipt = self._allowance.charge_planned(event, self._planned, why="prefit: residual")
+            event, receipt = self._allowance.charge_planned(event, self._planned, "prefit: residual", event.grid)
             drawn = np.asarray(self._noise.add(coordinates(counts, event.grid), receipt), dtype=float)
             found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
         for measurement in found:
@@ -230,9 +231,8 @@ class Prefit:
         if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
-            if (
-                self._planned > 0
-            ):  # whether it is noisy may follow from an estimate of n: what is planned stays, and choices have the rest
+            # Whether they are may follow from an estimate of n: what is planned stays, and choices have the rest.
+            if self._planned > 0:
                 self._choice_share *= (1 - ONE_WAY_SHARE) / (1 - ONE_WAY_SHARE - MORE_ONE_WAY)
         self.learned.grow(*self._singles())
         self.learned.refit(50)
@@ -393,10 +393,15 @@ def residual_event(amount: Amount, sizes: tuple[int, ...], rows: float | None) -
     """
     if not sizes:
         return amount.gaussian(amount.budget.linear())
-    grid = GRID if rows is None else max(GRID, 2.0 ** (math.ceil(math.log2(rows)) + 1 - FLOATS))
+    grid = GRID if rows is None else max(GRID, finest_grid(rows))
     rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))
     sensitivity = (amount.budget.residual_l2(sizes) + rounding) * (1 + 2**-40)
     return amount.gaussian(sensitivity, grid)
+
+
+def finest_grid(rows: float) -> float:
+    """On which float64 and the sampler hold every number of up to so many rows, and noise besides."""
+    return float(2.0 ** (math.ceil(math.log2(max(rows, 1.0))) + 1 - FLOATS))
 
 
 def _exact_scores(distances: Sequence[int], discounts: Sequence[float] | Array, weights: Array, rows: float) -> Array:
