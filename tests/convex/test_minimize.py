@@ -289,7 +289,8 @@ def test_where_the_marginal_is_too_wide_a_private_oracle_answers(monkeypatch) ->
     free = session.ask(question)
     bought = session.ask(question, within=0.05)
     gradient = session.budget.gradient(SMOKER.on(SMALL).lipschitz(BALL))
-    steps = [e.event for e in session.log if e.event.sensitivity == pytest.approx(gradient, rel=0.01)]
+    drawn = [event for entry in session.log for event in entry.event.draws]
+    steps = [event for event in drawn if event.sensitivity == pytest.approx(gradient, rel=0.01)]
     assert len(steps) >= practical_convex.STEPS
     assert any(m.query is not None for m in session._engine.measurements)
     risks = [unsafe_excess_risk(data, question, a.value) for a in (free, bought)]

@@ -112,7 +112,10 @@ def test_whatever_a_row_of_a_block_moves_its_own_block_has_paid_for(budget, at) 
         ]
         assert mine.spent <= budget.total * (1 + 1e-9)
     moved = [a for a, b in zip(one.draws, two.draws, strict=True) if a.raw != b.raw]
-    paid = {why: [e.event for e in ledgers[at].entries() if (e.why == "over time") is why] for why in (True, False)}
+    paid = {
+        why: [drawn for e in ledgers[at].entries() if (e.why == "over time") is why for drawn in e.event.draws]
+        for why in (True, False)
+    }
     alone = Counter(a.event for a in moved if a.site != DRAW)
     assert alone and alone <= Counter(paid[False]), f"a draw that block {at + 1} did not pay for"
     # the sums of one, two and four blocks that it is in, each written down in all of them

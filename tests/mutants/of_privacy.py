@@ -835,7 +835,7 @@ of_prefit(
 )  # fmt: skip
 of_prefit(
     "PN20", "prefit.py", "the share is one of the prefit, not of the budget: what is left of it is lost",
-    "else measured * self._whole / self._budget.total", "else measured",
+    "else min(1.0, measured * self._whole / self._budget.total)", "else min(1.0, measured)",
     PLANNED + "a_prefit_plans_its_overview_and_what_it_measures_after_it[1.0-replace]",
 )  # fmt: skip
 of_ledgers = Writer("planned noise", "ledgers/")
