@@ -4,7 +4,7 @@ Each becomes NAME.csv.gz with a header and values 0 … size − 1, and NAME-dom
 committed: $HEDGEROW_TABLES, or .tables/ beside the sources. adult, adult_dense and nltcs come in that form already, in
 $HEDGEROW_DATA, or ../shared/data. Bins are fixed here, from what the columns mean; a value that is missing has a code of its own.
 
-Constants of the library were chosen on adult, adult_dense and nltcs. The others are for reporting alone.
+Constants of the library were chosen on adult, adult_dense, nltcs and payroll_like, which is made. The others are for reporting alone.
 """
 
 from __future__ import annotations
