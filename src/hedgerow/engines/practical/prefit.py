@@ -23,8 +23,8 @@ cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√
 Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and
 all but the counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under
 replace-one, another down, and each term by no more than its count. Terms and the discount are whole numbers and w is a multiple of a public power of two, so that this
-is exact (``_exact_scores``). Gaussian noise is planned: its share of the budget is fixed before anything is charged (``_plan``). The candidates of a round, and to which of them a later choice of it is restricted, follow from public
-sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
+is exact (``_exact_scores``). Gaussian noise is planned: its share of the budget is fixed before anything is charged (``_plan``).
+The candidates of a round, and to which of them a later choice of it is restricted, follow from public sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
 """
 
 from __future__ import annotations
