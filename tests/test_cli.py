@@ -46,12 +46,12 @@ def test_the_table_of_the_demo_has_both_errors_the_truth_and_no_wide_bar(ran) ->
 
 
 def test_the_readme_says_what_the_demo_says(ran) -> None:
-    """Its figures are those of a run: another has the same to within a half."""
+    """Its figures are those of a run, whose noise is its own: another's are neither half nor twice as large."""
     readme = (Path(__file__).parent.parent / "README.md").read_text().replace("\n> ", " ")
     stated, found = (re.search(FIGURES, " ".join(text.split())) for text in (readme, ran[0]))
     assert stated is not None and found is not None
     for there, here in zip(map(float, stated.groups()), map(float, found.groups()), strict=True):
-        assert there == pytest.approx(here, rel=0.5)
+        assert there / 2 < here < there * 2
 
 
 def test_neighbouring_bins_are_said_as_one() -> None:

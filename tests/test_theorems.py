@@ -115,8 +115,15 @@ def worst_of_pool(counts, config, rng):
     return games.WorstOfPool(UNIVERSE, counts, config, POOL)
 
 
-@pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["theorem 4.14", "theorem 4.15"])
-@pytest.mark.parametrize("adversary", [near_threshold, worst_of_pool])
+@pytest.mark.parametrize(
+    ("budget", "adversary"),
+    [
+        pytest.param(PURE, near_threshold, id="theorem 4.14"),
+        pytest.param(APPROXIMATE, worst_of_pool, id="theorem 4.15"),
+        pytest.param(PURE, worst_of_pool, id="theorem 4.14 and another adversary", marks=pytest.mark.audit),
+        pytest.param(APPROXIMATE, near_threshold, id="theorem 4.15 and another adversary", marks=pytest.mark.audit),
+    ],
+)
 def test_online_pmw_keeps_the_books_promise_at_the_books_number_of_rows(budget, adversary):
     alpha = 0.15
     rows = math.ceil(bounds.pmw_rows(alpha, BETA, budget.epsilon, budget.delta, QUERIES, UNIVERSE.size))
@@ -185,8 +192,15 @@ def mwem_failures(config: mwem.MWEMConfig, budget: Budget, runs: int, noise_of: 
     return failures
 
 
-@pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
-@pytest.mark.parametrize("step", ["paper", "hoeffding"])
+@pytest.mark.parametrize(
+    ("budget", "step"),
+    [
+        pytest.param(PURE, "paper", id="pure"),
+        pytest.param(APPROXIMATE, "hoeffding", id="approximate"),
+        pytest.param(PURE, "hoeffding", id="pure and another step", marks=pytest.mark.audit),
+        pytest.param(APPROXIMATE, "paper", id="approximate and another step", marks=pytest.mark.audit),
+    ],
+)
 def test_theorem_12_6_holds_at_the_number_of_rows_with_our_constants(budget, step):
     alpha = 0.2
     rows = math.ceil(bounds.mwem_rows(alpha, BETA, budget.epsilon, budget.delta, len(WORKLOAD), BITS.size))

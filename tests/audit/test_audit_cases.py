@@ -53,7 +53,8 @@ def test_a_session_tells_of_a_row_nearly_all_that_it_may(name) -> None:
     Where that was planned it may be more than the budget's 2ρ, up to what Gaussian noise alone may tell.
     """
     budget, pair, ask, options, least = SESSIONS[name]
-    first, second = (opened(budget, pair, ask, seed=5, **options)(table, Seeded(0)) for table in pair)
+    run = opened(budget, pair, ask, seed=5, **options)
+    first, second = (run(table, Seeded(0)) for table in pair)
     assert least < (first - second) / (2 * budget.total) <= 1 / price(budget.epsilon, budget.delta, 1.0)
 
 

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -145,6 +147,13 @@ def test_what_is_not_expected_shows_its_kind_and_place_and_not_its_message(
     ran = desk.run("ask", "count(sex='F')")
     refused(ran, output.UNEXPECTED, "ZeroDivisionError", "withheld")
     assert "Mustermann" not in ran.output
+
+
+def test_what_other_libraries_log_is_not_shown() -> None:
+    """In a process of its own: the test's own handlers would take it."""
+    program = "import logging; from hedgerow.cli import app; app(['errata'], standalone_mode=False); logging.getLogger('sql').error('row 17')"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200)
+    assert ran.returncode == 0 and ran.stdout and ran.stderr == ""
 
 
 def test_warnings_of_other_libraries_are_not_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

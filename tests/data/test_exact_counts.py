@@ -119,7 +119,7 @@ def questions(universe: Universe, seed: int) -> list[hr.Query]:
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @given(data=st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_no_row_moves_a_practical_session_by_more_than_is_billed(budget, data) -> None:
     universe, table, other = data.draw(neighbours(budget))
     guard, seed = data.draw(st.sampled_from([None, 0.1])), data.draw(st.integers(0, 100))

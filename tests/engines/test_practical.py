@@ -109,26 +109,33 @@ def test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows(sizes, neigh
 
 
 def test_the_overview_knows_the_deviation_of_every_query() -> None:
-    """4,000 draws per query: the sample deviation is within 8 % except with probability below 1e-6 each."""
+    """An estimate is linear in the noise: its variance is the sum, over all coordinates, of what each alone moves it by, squared."""
     x = counts(2)
     rng = np.random.default_rng(3)
     sets = [(), *subsets(UNIVERSE.names, 1)]
     sigmas = {s: 3.0 + i for i, s in enumerate(sets)}
     queries = [hr.count(a=1, b={0, 2}), hr.count(c=(1, 2)), hr.linear(("b", "c"), rng.random((3, 4)))]
     bound = [q.on(UNIVERSE) for q in queries]
-    answers = []
-    for _ in range(4000):
+
+    def overview(moved: tuple[str, ...] | None = None, coordinate: int = 0) -> Overview:
+        """Without noise, but for a deviation in one coordinate."""
         measured = []
         for s in sets:
-            drawn = coordinates(onto(x, s), selection.GRID) + sigmas[s] * rng.normal(
-                size=tuple(m - 1 for m in UNIVERSE.sizes(s))
-            )
+            drawn = coordinates(onto(x, s), selection.GRID)
+            if s == moved:
+                drawn.reshape(-1)[coordinate] += sigmas[s]
             measured.append(Measurement(s, from_coordinates(drawn), Gaussian(1.0, sigmas[s]), residual=True))
-        overview = Overview(UNIVERSE, measured, None)
-        answers.append([q.dot(overview.onto(q.attributes)) for q in bound])
-    stated = [float(overview.deviations(q.attributes, [q])[0]) for q in bound]
-    assert np.std(answers, axis=0) == pytest.approx(stated, rel=0.08)
-    assert np.mean(answers, axis=0) == pytest.approx([q.dot(onto(x, q.attributes)) for q in bound], abs=2)
+        return Overview(UNIVERSE, measured, None)
+
+    def answers(found: Overview) -> np.ndarray:
+        return np.array([q.dot(found.onto(q.attributes)) for q in bound])
+
+    still = overview()
+    every = [(s, i) for s in sets for i in range(math.prod(m - 1 for m in UNIVERSE.sizes(s)))]
+    moves = np.array([answers(overview(s, i)) - answers(still) for s, i in every])
+    stated = [float(still.deviations(q.attributes, [q])[0]) for q in bound]
+    assert np.sqrt((moves**2).sum(axis=0)) == pytest.approx(stated, rel=1e-9)
+    assert answers(still) == pytest.approx([q.dot(onto(x, q.attributes)) for q in bound], abs=1e-2)
 
 
 def fitted(seed: int = 4) -> tuple[LogLinear, list[Target], float]:

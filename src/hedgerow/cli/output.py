@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import logging
 import sys
 import traceback
 import warnings
@@ -57,6 +58,8 @@ class Guarded(TyperGroup):
     """Every command ends with a sentence and a documented code, never with a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
+        # Without a handler Python writes errors that libraries log to stderr: of an interrupted connection, or of rows.
+        logging.getLogger().addHandler(logging.NullHandler())
         with _warnings_as_sentences():
             try:
                 return super().invoke(ctx)

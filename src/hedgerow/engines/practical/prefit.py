@@ -77,6 +77,7 @@ LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only th
 MOST_MESSAGES = 150_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is less
+TAKEN_AT_ONCE = 32  # of tables that were all measured, into the model between two fits
 ROUND_STEPS, FINAL_STEPS = 40, 300
 GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
 WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
@@ -261,21 +262,24 @@ class Prefit:
         for names, part in zip(tables, self._allowance.left * demand / demand.sum(), strict=True):
             self._measure(names, float(part))
         learned.refit(50)
+        waiting = self._inside()
         while True:
-            waiting = [c for c in self._inside() if c not in learned.model.sets]
+            waiting = [c for c in waiting if c not in learned.model.sets]
             gains = []
             for c, believed in zip(waiting, self._beliefs(waiting), strict=True):
                 counts, variance = learned.evidence.estimate(c)
                 noise = math.sqrt(2 * variance / math.pi) * counts.size
                 gains.append(float(np.abs(counts - learned.rows * believed).sum()) - noise)
             chosen: list[Names] = []
+            too_large: set[Names] = set()  # and so they stay, as the model only grows
             for i in np.argsort(gains)[::-1]:
-                if gains[i] <= 0 or len(chosen) == 4:
+                if gains[i] <= 0 or len(chosen) == TAKEN_AT_ONCE:
                     break
-                if junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= self._largest:
-                    chosen.append(waiting[i])
+                fits = junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= self._largest
+                chosen.append(waiting[i]) if fits else too_large.add(waiting[i])
             if not chosen:
                 return
+            waiting = [c for c in waiting if c not in too_large]
             learned.grow(*chosen)
             learned.refit(ROUND_STEPS)
 
