@@ -537,3 +537,17 @@ def test_extremes_are_found_and_a_value_that_is_not_finite_is_noticed_anywhere(s
         spoilt = values.copy()
         spoilt[place] = bad
         assert not math.isfinite(sum(kernels.extremes(spoilt)))
+
+
+def test_raking_gives_records_the_weights_of_a_table() -> None:
+    """Of some of their attributes, in the table's order; records that share a cell keep their proportions."""
+    rng = np.random.default_rng(12)
+    columns = np.stack([rng.integers(0, m, 500) for m in (3, 4, 2, 5)]).astype(np.int32)
+    target, before = rng.dirichlet(np.ones(30)), rng.random(500)
+    chosen, strides = np.array([0, 2, 3]), np.array([10, 5, 1], np.int32)
+    places = np.ravel_multi_index(tuple(columns[chosen]), (3, 2, 5))
+    assert np.unique(places).size == 30
+    weights = before.copy()
+    kernels.rake(columns, chosen, strides, target, weights, np.empty(500, np.int32), np.empty(30))
+    np.testing.assert_allclose(np.bincount(places, weights), target, rtol=1e-12)
+    np.testing.assert_allclose(weights / before, (target / np.bincount(places, before))[places], rtol=1e-12)

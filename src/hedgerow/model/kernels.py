@@ -313,3 +313,24 @@ def calibrate(values: Array, plan: Any, indices: Any, tops: Array, scales: Array
             z[s] = top[s] / z[s]
         fold_scale(values[start:stop], indices[o:m], indices[m:end], length, constant != 0, z)  # P(r | s) P(s)
     return log_partition
+
+
+@compiled("contract")
+def rake(columns: Any, chosen: Any, strides: Any, target: Array, weights: Array, places: Any, sums: Array) -> None:
+    """Scale the weights of records to have these sums in the table of some attributes.
+
+    ``columns``: a row of codes for each attribute. ``chosen``: those of the table, ``strides`` their steps in it. ``places`` and ``sums``
+    are room to work in.
+    """
+    places[:] = 0
+    for a in range(chosen.size):
+        stride, codes = strides[a], columns[chosen[a]]
+        for i in range(places.size):
+            places[i] += stride * codes[i]
+    sums[:] = 0.0
+    for i in range(places.size):
+        sums[places[i]] += weights[i]
+    for c in range(sums.size):
+        sums[c] = target[c] / max(sums[c], 1e-300)
+    for i in range(places.size):
+        weights[i] *= sums[places[i]]

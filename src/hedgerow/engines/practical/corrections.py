@@ -6,7 +6,8 @@
                the model's own tables inside A (iterative proportional fitting, Deming & Stephan 1940), so that sums over A agree
                with smaller questions as far as raking converges; where A itself is outside, after a fit to its counts as the model's own.
 
-Records are drawn the same way: a pool from the tree, its weights raked to all of these tables, and records drawn by weight.
+Records are drawn the same way: a pool from the tree, its weights raked to the model's tables and to the largest corrections, and records
+drawn by weight.
 
 A function of released values.
 """
@@ -24,6 +25,7 @@ from hedgerow.engines.practical.residuals import Evidence
 from hedgerow.engines.practical.shrinkage import as_target
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.model.kernels import rake
 from hedgerow.model.log_linear import Local, minimise
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
@@ -33,7 +35,7 @@ KEPT_CELLS = 16_000_000  # of all that are kept
 LOCAL_STEPS = 40
 SWEEPS, LARGE, FEWER_SWEEPS = 200, 100_000, 30  # of a table, and of one with more cells than that
 AGREES = 1e-9  # how far, in all cells together, sums may still be apart when raking ends
-POOL_SWEEPS = 10
+POOL_SWEEPS, RAKED = 6, 400  # of records: of more corrections than these, the largest
 POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each that is drawn
 
 
@@ -115,11 +117,7 @@ class Corrections:
         if not (self.outside and self._everywhere):
             return of_groups.sample(rows, rng, rounded=True)
         pool = of_groups.sample(max(rows, min(POOL * rows, LARGEST_POOL)), rng, rounded=True)
-        targets = {top: self._marginal(top) for top in self._tops}
-        for s in _largest(set(self.outside)):
-            table = self.table(s)
-            if table is not None:
-                targets[s] = table
+        targets = {top: self._marginal(top) for top in self._tops} | self._strongest()
         first = [pool[:, self._universe.index(name)] for name in self.outside[-1]]
         pool = pool[np.lexsort(first)]  # so that its counts, drawn at even steps of weight, are rounded and not random
         cumulative = np.cumsum(self._weights(pool, targets))
@@ -127,16 +125,23 @@ class Corrections:
         places = np.minimum(np.searchsorted(cumulative, wanted, side="right"), len(pool) - 1)
         return np.asfortranarray(pool[rng.permutation(places)])
 
+    def _strongest(self) -> dict[Names, Array]:
+        """The corrections that records follow, those that move the model's tables most first."""
+        found = {s: table for s in _largest(set(self.outside)) if (table := self.table(s)) is not None}
+        moved = {s: float(np.abs(table - self._marginal(s)).sum()) for s, table in found.items()}
+        return {s: found[s] for s in sorted(found, key=moved.__getitem__, reverse=True)[:RAKED]}
+
     def _weights(self, pool: NDArray[np.int32], targets: Mapping[Names, Array]) -> Array:
-        places = []
+        columns = np.ascontiguousarray(pool.T)
+        plans = []
         for names, table in targets.items():
-            columns = tuple(pool[:, self._universe.index(n)] for n in names)
-            places.append((np.ravel_multi_index(columns, table.shape), table.ravel()))
-        weights = np.full(len(pool), 1 / len(pool))
+            strides = np.cumprod([1, *table.shape[:0:-1]])[::-1].astype(np.int32)
+            plans.append((np.array([self._universe.index(n) for n in names]), strides, table.ravel()))
+        weights, places = np.full(len(pool), 1 / len(pool)), np.empty(len(pool), np.int32)
+        sums = np.empty(max(target.size for _, _, target in plans))
         for _ in range(POOL_SWEEPS):
-            for place, target in places:
-                found = np.bincount(place, weights, target.size)
-                weights *= (target / np.maximum(found, 1e-300))[place]
+            for chosen, strides, target in plans:
+                rake(columns, chosen, strides, target, weights, places, sums[: target.size])
             weights /= weights.sum()
         return weights
 
