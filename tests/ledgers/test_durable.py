@@ -20,7 +20,7 @@ from hedgerow.ledgers import Head, binding, durable, read, views
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers.chain import next_line
 from hedgerow.ledgers.store import Moved
-from hedgerow.privacy.events import Laplace
+from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import bound
 
@@ -100,6 +100,16 @@ def test_every_profile_is_taken_up(profile, neighbours) -> None:
     second = again()
     assert alike(first, second) and second.rows == first.rows and second.spent == first.spent
     assert [heard(second, q) for q in FREE] == before
+
+
+def test_what_a_reading_says_is_left_is_what_questions_may_spend() -> None:
+    """Half of a share for planned noise is not theirs."""
+    url, budget = sqlite_url(), hr.Budget(1.0, 1e-6)
+    ledger = ledger_at(url, budget)
+    ledger.charge(budget.planned(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
+    reading = read(url)
+    assert reading.remaining == ledger.remaining == pytest.approx(0.2 * budget.total)
+    assert reading.spent == ledger.spent < 0.5 * budget.total
 
 
 def test_an_open_round_of_a_guard_is_spent_when_the_session_is_left() -> None:

@@ -39,7 +39,7 @@ def show_(
             "currency": budget.currency,
             "spent": spent,
             "total": budget.total,
-            "remaining": max(0.0, budget.total - spent),
+            "remaining": ledger.remaining,
             "charges": len(entries),
             "private": all(entry.private for entry in entries),
             "draft": dict(zip(("epsilon", "delta"), file.draft, strict=True)),

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from hedgerow.engines.wire import Account
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledgers import replay, views
 from hedgerow.ledgers.binding import version_now
 from hedgerow.ledgers.chain import Head
@@ -17,6 +17,7 @@ from hedgerow.ledgers.store import Store
 from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry
+from hedgerow.privacy.planned import Parts
 from hedgerow.questions.wire import thing
 
 if TYPE_CHECKING:
@@ -48,8 +49,21 @@ class Reading:
     @property
     def spent(self) -> float:
         """In the budget's currency."""
-        events = (event for entry in self.entries() for event in entry.events)
-        return float(sum((Fraction(self.budget.cost(event)) for event in events), Fraction(0)))
+        return float(self._parts().spent)
+
+    @property
+    def remaining(self) -> float:
+        """For all but planned noise."""
+        return max(0.0, float(self._parts().left(Fraction(self.budget.total))[1]))
+
+    def _parts(self) -> Parts:
+        events = [event for entry in self.entries() for event in entry.events]
+        parts = Parts().after(events, [self.budget.cost(event) for event in events])
+        if parts is None:
+            raise LedgerBroken(
+                f"A ledger must have one share of planned noise. Found several on {self._store.name}. Run `hedgerow ledger verify`."
+            )
+        return parts
 
     @property
     def caps(self) -> dict[str, float]:
