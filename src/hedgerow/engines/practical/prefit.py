@@ -77,8 +77,9 @@ LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only th
 MOST_MESSAGES = 150_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is less
-TAKEN_AT_ONCE = 32  # of tables that were all measured, into the model between two fits
-ROUND_STEPS, FINAL_STEPS = 40, 300
+PAIRS_AT_ONCE, TABLES_AT_ONCE = 8, 32  # of tables that were all measured, into the model between two fits
+PAIRS_PART = 0.6  # of the model's cells, for pairs before larger tables
+ROUND_STEPS, FINAL_STEPS, ALL_STEPS = 40, 300, 600  # of fits; the last where all tables were measured
 GRID = 2.0**-14  # of residuals' coordinates, for up to 2^38 rows: float64 and the sampler hold 2^53 steps of it
 WEIGHT_BITS = 20  # of a candidate's weight, where the distances leave them
 
@@ -103,7 +104,7 @@ class Prefit:
         self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
-        self._planned, self._choice_share = 0.0, CHOICE_SHARE
+        self._planned, self._choice_share, self._final_steps = 0.0, CHOICE_SHARE, FINAL_STEPS
         self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
 
@@ -116,7 +117,7 @@ class Prefit:
         # Refused only after a crash, when what was lost is paid for twice and the last does not fit: go on with what is known.
         with contextlib.suppress(BudgetExceeded):
             self._measure_workload(everything)
-        self.learned.refit(FINAL_STEPS, 0.1)
+        self.learned.refit(self._final_steps, 0.1)
         return self.learned
 
     def _measure_workload(self, everything: bool) -> None:
@@ -254,7 +255,7 @@ class Prefit:
         return 0.5 * each * float(np.mean(cells)) / self.learned.rows
 
     def _measure_everything(self) -> None:
-        """All tables of the workload; then, at no cost, the model takes those it can hold, the most surprising first."""
+        """All tables of the workload; then, at no cost, the model takes those it can hold, pairs first."""
         learned, universe = self.learned, self._universe
         tables = sorted(self._asked.tables())
         demand = np.array([universe.cells(t) for t in tables], dtype=float) ** (2 / 3)
@@ -262,7 +263,15 @@ class Prefit:
         for names, part in zip(tables, self._allowance.left * demand / demand.sum(), strict=True):
             self._measure(names, float(part))
         learned.refit(50)
-        waiting = self._inside()
+        inside = self._inside()
+        # Answers about what is outside the model are corrected as well as any; records follow a strong pair only inside it.
+        self._take([names for names in inside if len(names) == 2], PAIRS_PART * self._largest, PAIRS_AT_ONCE)
+        self._take(inside, self._largest, TABLES_AT_ONCE)
+        self._final_steps = ALL_STEPS
+
+    def _take(self, waiting: list[Names], limit: float, at_once: int) -> None:
+        """Of sets that were measured, those that the model can hold, the most surprising first: into it."""
+        learned, universe = self.learned, self._universe
         while True:
             waiting = [c for c in waiting if c not in learned.model.sets]
             gains = []
@@ -273,9 +282,9 @@ class Prefit:
             chosen: list[Names] = []
             too_large: set[Names] = set()  # and so they stay, as the model only grows
             for i in np.argsort(gains)[::-1]:
-                if gains[i] <= 0 or len(chosen) == TAKEN_AT_ONCE:
+                if gains[i] <= 0 or len(chosen) == at_once:
                     break
-                fits = junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= self._largest
+                fits = junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= limit
                 chosen.append(waiting[i]) if fits else too_large.add(waiting[i])
             if not chosen:
                 return
