@@ -6,6 +6,7 @@ import itertools
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hedgerow as hr
@@ -174,3 +175,25 @@ def test_a_wide_model_grows_as_far_as_its_answers_go_through_it_and_the_rest_cor
         assert learned.outside
         found.append(learned.model.tree.cells)
     assert found[0] < found[1]
+
+
+def test_of_tables_that_are_all_measured_a_strong_pair_enters_the_model_before_a_stronger_triple(monkeypatch) -> None:
+    """There is room for one of them: records follow the pair, and answers about the triple are corrected."""
+    monkeypatch.setattr(selection, "OVERVIEW_CELLS", 0)
+    universe = hr.Universe.from_sizes({"a": 8, "b": 8, "c": 8, "p": 12, "q": 12})
+    rng = np.random.default_rng(3)
+    a, b, p = (rng.integers(0, m, 60_000) for m in (8, 8, 12))
+    q = np.where(rng.random(60_000) < 0.5, p, rng.integers(0, 12, 60_000))
+    columns = {"a": a, "b": b, "c": (a + b) % 8, "p": p, "q": q}
+    data = Table(pd.DataFrame(columns), universe)
+    workload = {t: 1.0 for t in itertools.combinations(universe.names, 3)}
+    allowance = Allowance.of(Accountant(hr.Budget(20, 1e-6)))
+    learned = Prefit(data, Seeded(1), workload, allowance, 60_000.0, model_cells=300).run(everything=True)
+    assert ("p", "q") in learned.model.sets
+    assert ("a", "b", "c") in learned.outside and learned.model.tree.cells <= 600
+    hypothesis = learned.hypothesis()
+    for names in (("a", "b", "c"), ("p", "q")):
+        truth = data.marginal(names) / 60_000
+        assert np.abs(hypothesis.marginal(names) - truth).sum() < 0.1
+        apart = np.abs(learned.model.marginal(names) - truth).sum()
+        assert apart > 1 if names in learned.outside else apart < 0.1
