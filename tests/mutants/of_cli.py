@@ -79,6 +79,11 @@ desk(
     "cli/test_same_answers.py::test_200_questions_as_python_sql_and_cli_give_the_same_answers_on_a_seeded_session",
 )  # fmt: skip
 
+desk(
+    "Y19", "cli/output.py", "what a library logs, of rows perhaps, is shown",
+    "logging.getLogger().addHandler(logging.NullHandler())", "logging.getLogger()",
+    TROUBLE + "what_other_libraries_log_is_not_shown",
+)  # fmt: skip
 plans = Writer("plans", "planning/")
 plans(
     "Y15", "theorems.py", "noise on every answer is promised for the price of one",

@@ -260,8 +260,13 @@ merging(
 )  # fmt: skip
 merging(
     "MG08", "corrections.py", "what does not fit the model is forgotten by records",
-    "weights *= (target / np.maximum(found, 1e-300))[place]", "weights *= 1.0 + 0.0 * found[place]",
+    "for top in self._tops} | self._strongest()", "for top in self._tops}",
     MERGING + "records_have_the_tables_of_the_model_and_of_what_it_cannot_hold",
+)  # fmt: skip
+merging(
+    "MG10", "prefit.py", "of tables that are all measured a strong pair has no room left in the model",
+    "PAIRS_PART = 0.6", "PAIRS_PART = 0.0",
+    WIDTH + "of_tables_that_are_all_measured_a_strong_pair_enters_the_model_before_a_stronger_triple",
 )  # fmt: skip
 merging(
     "MG09", "knowledge.py", "an old certificate changes with what is learned later",
@@ -514,6 +519,11 @@ fit(
     "total[cells] += parts[own][place]", "total[cells] += 0.0",
     SHRINKAGE + "a_fit_with_blocks_is_the_optimum_of_its_objective",
     SHRINKAGE + "what_no_cell_shows_but_all_together_do_is_fitted",
+)  # fmt: skip
+fit(
+    "KN01", "kernels.py", "records are raked by the sums that they have, not to those asked for",
+    "sums[c] = target[c] / max(sums[c], 1e-300)", "sums[c] = 1.0 / max(sums[c], 1e-300)",
+    "model/test_hypothesis.py::test_raking_gives_records_the_weights_of_a_table",
 )  # fmt: skip
 shrinkage = Writer("practical", "engines/practical/")
 shrinkage(

@@ -159,5 +159,10 @@ ledger(
     "if snapshots.get(number) != digest(store.snapshot(number)):", "if number not in snapshots:",
     DURABLE + "a_change_in_any_place_of_any_table_is_found[SQLite]",
 )  # fmt: skip
+ledger(
+    "G31", "reading.py", "what is set aside for planned noise is said to be left for questions",
+    "self._parts().left(Fraction(self.budget.total))[1]", "sum(self._parts().left(Fraction(self.budget.total)))",
+    DURABLE + "what_a_reading_says_is_left_is_what_questions_may_spend",
+)  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants
