@@ -59,7 +59,8 @@ class Guarded(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         # Without a handler Python writes errors that libraries log to stderr: of an interrupted connection, or of rows.
-        logging.getLogger().addHandler(logging.NullHandler())
+        if not logging.getLogger().handlers:
+            logging.getLogger().addHandler(logging.NullHandler())
         with _warnings_as_sentences():
             try:
                 return super().invoke(ctx)
