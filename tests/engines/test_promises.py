@@ -19,6 +19,7 @@ from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.data import Histogram, Table
 from hedgerow.engines import theory
 from hedgerow.engines.practical import engine as practical
+from hedgerow.engines.practical.contrasts import along
 from hedgerow.engines.practical.engine import Practical
 from hedgerow.engines.practical.excess_bounds import excess_bound
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
@@ -155,10 +156,13 @@ def test_a_table_is_bought_with_the_noise_of_a_table(budget) -> None:
 
 
 def test_the_noise_of_a_residual_pays_for_its_rounding() -> None:
-    for sizes in ((2,), (5, 7), (50, 40)):
-        event = residual_event(Amount(APPROXIMATE, 0.01), sizes, 10.0**6)
-        off = event.grid * math.sqrt(math.prod(m - 1 for m in sizes))
-        assert event.sensitivity >= APPROXIMATE.residual_l2(sizes) + off > APPROXIMATE.residual_l2(sizes)
+    for sizes, ranged in (((2,), ()), ((5, 7), ()), ((50, 40), ()), ((5, 7), (True, False)), ((50, 40), (True, True))):
+        by = along(sizes, ranged)
+        event = residual_event(Amount(APPROXIMATE, 0.01), by, 10.0**6)
+        off = event.grid * math.sqrt(math.prod(each.count for each in by))
+        moved = APPROXIMATE.tensor_l2([each.contribution for each in by])
+        assert event.sensitivity >= moved + off > moved
+        assert event.sensitivity == pytest.approx(moved, rel=0.01)
 
 
 def test_the_guards_value_is_the_gap_in_rows() -> None:

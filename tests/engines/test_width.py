@@ -36,8 +36,10 @@ def test_all_small_sets_ask_what_they_ask_one_by_one() -> None:
     assert every.pairs() == listed.pairs()
     assert every.larger({}) == listed.larger({})
     assert {t: pytest.approx(w) for t, w in every.tables().items()} == listed.tables()
-    for names in listed.tables():
-        assert every.above(names, 0.1) == pytest.approx(listed.above(names, 0.1))
+    shares = {name: 0.1 * (i + 1) for i, name in enumerate(VARYING)}
+    for names in [(), *listed.tables()]:
+        assert every.above(names, shares) == pytest.approx(listed.above(names, shares))
+    assert listed.above(("a",), dict.fromkeys(VARYING, 1.0)) == pytest.approx(listed.often("a"))
     for name in VARYING:
         assert every.often(name) == pytest.approx(listed.often(name))
 

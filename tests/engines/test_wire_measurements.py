@@ -41,7 +41,8 @@ def test_a_measurement_comes_back_as_it_was(measurement) -> None:
 
 def test_every_field_of_a_measurement_is_written() -> None:
     fields = {field.name for field in dataclasses.fields(Measurement) if not field.name.startswith("_")}
-    assert set(wire.to_json(dataclasses.replace(MEASUREMENTS[0], of_groups=True))) == {"v", "kind", *fields}
+    whole = Measurement(("age",), np.zeros(8), Gaussian(1.0, 3.0), residual=True, of_groups=True, ranged=("age",))
+    assert set(wire.to_json(whole)) == {"v", "kind", *fields}
 
 
 @pytest.mark.parametrize(

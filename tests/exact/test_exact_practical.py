@@ -29,6 +29,7 @@ from hedgerow.session import Session
 
 U = hr.Universe.from_sizes({"y": 2, "a": 3, "b": 3})
 WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
+RANGED = hr.Universe.from_sizes({"y": 2, "a": 5, "b": 4})  # whose ranges are asked about
 BROAD = hr.Universe.from_sizes({"y": 2, "a": 26, "b": 3})
 PRACTICAL, GUARD = "engines.practical", "textbook.sparse_vector:_ready"
 MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_overview", "_choose"))
@@ -47,7 +48,7 @@ def people(rows: int, universe: hr.Universe = U) -> np.ndarray:
 
 
 def opened(counts: np.ndarray, ledger: Any, noise: Any, **options: Any) -> Session:
-    data = Histogram(next(u for u in (U, WIDE, BROAD) if counts.shape == u.shape), counts)
+    data = Histogram(next(u for u in (U, WIDE, RANGED, BROAD) if counts.shape == u.shape), counts)
     given = {"workload": None, "queries": 100, "beta": 0.05, "guard": 0.0, "reserve": 0.0, "certify": False, **options}
     return Session(data, ledger, noise, prefitted(data, ledger, noise, **given))
 
@@ -68,7 +69,9 @@ def opposite(site: str, event: Any, value: Any, drawn: Any) -> Any:
     return np.flip(drawn).copy() if event.grid == 1 else -drawn
 
 
-def prefit(budget: Budget, everything: bool = False, rows: int = 3000, fits: bool = True) -> Case:
+def prefit(
+    budget: Budget, everything: bool = False, rows: int = 3000, fits: bool = True, universe: hr.Universe = U
+) -> Case:
     """Every option of the opening: an overview or one-way tables, choices and rounds, or the whole workload at once.
 
     ``fits``: whether one model may hold all pairs.
@@ -77,12 +80,15 @@ def prefit(budget: Budget, everything: bool = False, rows: int = 3000, fits: boo
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         with pytest.MonkeyPatch.context() as patched:
             patched.setattr(selection, "OVERVIEW_CELLS", selection.OVERVIEW_CELLS if fits else 0)
-            return told(opened(counts, ledger, noise, everything=everything))
+            session = opened(counts, ledger, noise, everything=everything)
+        assert any(m.ranged for m in session._engine.measurements) == (universe is RANGED and not budget.pure)
+        return told(session)
 
     direct, overview = everything and rows > 3000, fits and not budget.pure
     counted = not overview or not direct or budget.neighbours == "add-remove"
     sites = ({MEASURE} if counted else set()) | (set() if direct else {CHOOSE}) | ({OVERVIEW} if overview else set())
-    return Case(run, budget, tables(people(rows), budget, 6), reversed_table(people(rows)), frozenset(sites))
+    table = people(rows, universe)
+    return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
 
 
 def merged(budget: Budget, rows: int = 3000) -> Case:
@@ -238,6 +244,7 @@ def watched(budget: Budget) -> Case:
 
 CASES: dict[str, Callable[[], Case]] = {
     **{f"prefit, {k}": functools.partial(prefit, b) for k, b in BUDGETS.items()},
+    **{f"prefit by ranges, {k}": functools.partial(prefit, b, universe=RANGED) for k, b in BUDGETS.items()},
     **{f"release, {k}": functools.partial(prefit, b, True, 10**5) for k, b in BUDGETS.items()},
     **{f"release of tables, {k}": functools.partial(prefit, b, True, 10**5, False) for k, b in BUDGETS.items()},
     **{f"release with much noise, {k}": functools.partial(prefit, b, True, 100) for k, b in BUDGETS.items()},

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.engines.practical.residuals import _contrasts, coordinates
+from hedgerow.engines.practical.residuals import coordinates
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace, PoissonSample, comparison_grid
 from hedgerow.privacy.noise import Noise, Seeded
 
@@ -92,9 +92,10 @@ def measured_noises(engine: Any, data: Any) -> list[tuple[Laplace | Gaussian, np
         if measurement.query is not None:  # to the nearest step
             true = np.rint(measurement.query.dot(true.astype(float)) / event.grid) * event.grid
         if measurement.residual:  # in coordinates, which are what was rounded to the grid
-            true = coordinates(true, event.grid)
-            for axis, m in enumerate(data.universe.sizes(measurement.attributes)):
-                values = np.moveaxis(np.tensordot(_contrasts(m), values, axes=(1, axis)), 0, axis)
+            true = coordinates(true, event.grid, measurement.contrasts)
+            for axis, each in enumerate(measurement.contrasts):
+                assert each.is_orthonormal  # or some of the noise would not be seen
+                values = np.moveaxis(np.tensordot(each.inverse.T, values, axes=(1, axis)), 0, axis)
             values = np.rint(values / event.grid) * event.grid  # of what the change of basis added
         found.append((event, values - true))
     return found

@@ -216,8 +216,8 @@ PUBLISHED: dict[str, Callable[[Noise], Noises]] = {
     "prefit, marginals, pure": prefit(PURE),
     "prefit, marginals, rows come and go": prefit(COMING_PURE),
     "prefit, everything": prefit(APPROXIMATE, everything=True),
-    "prefit, residuals": prefit(APPROXIMATE),
-    "prefit, residuals, rows come and go": prefit(COMING),
+    "prefit, residuals": prefit(APPROXIMATE, workload=[hr.marginal("a", "b")]),
+    "prefit, residuals, rows come and go": prefit(COMING, workload=[hr.marginal("a", "b")]),
     "within, pure": bought(RICH["pure"], 200_000),
     "within, approximate": bought(RICH["approximate"], 200_000),
     "within, rows come and go": bought(hr.Budget(200.0, 1e-6, "add-remove"), 200_000),
@@ -255,6 +255,26 @@ def test_what_is_published_is_the_truth_and_exactly_the_noise_that_was_drawn(nam
         drawn = [(event, z.tolist()) for event, z in source.record.noises()]
         assert found and all(one in drawn for one in found)
         assert not name.startswith(("prefit", "pmw", "mwem", "theory", "over time")) or len(found) == len(drawn)
+
+
+@both
+@pytest.mark.parametrize("budget", [APPROXIMATE, COMING], ids=["replace", "add-remove"])
+def test_ranged_residuals_are_the_truth_and_the_noise_that_was_drawn_but_for_what_no_contrast_has(budget, made) -> None:
+    """The contrasts of ranges add up to nothing along their attribute, and so does what is kept of the noise."""
+    source = made(5)
+    session, data = opened(source, budget)
+    drawn = [(event, z) for event, z in source.record.noises()]
+    ranged = [m for m in session._engine.measurements if m.ranged]
+    assert {m.attributes for m in ranged} == {("a",), ("b",), ("a", "b")}
+    for measurement in ranged:
+        values, true = measurement.values, data.marginal(measurement.attributes)
+        for axis, each in enumerate(measurement.contrasts):
+            along = each.rows / np.sqrt(each.squares)[:, None]
+            values, true = (np.moveaxis(np.tensordot(along, t, axes=(1, axis)), 0, axis) for t in (values, true))
+        (noise,) = [z for event, z in drawn if event == measurement.event and z.shape == values.shape]
+        for axis in range(noise.ndim):
+            noise = noise - noise.mean(axis=axis, keepdims=True)
+        assert values - true == pytest.approx(noise, abs=1e-6 * measurement.event.sigma + 2 * measurement.event.grid)
 
 
 LONG = {"pmw, pure", "mwem, pure", "theory, n, pure", "theory, n, approximate", "numeric sparse, Laplace"}

@@ -287,7 +287,7 @@ def test_a_session_without_a_seed_draws_what_no_other_session_drew(how) -> None:
     table = Table(frame(2000), SMALL)
 
     def draws(**seed) -> set[tuple[float, ...]]:
-        session = how(table, universe=SMALL, budget=hr.Budget(1.0, 1e-6), **seed)
+        session = how(table, universe=SMALL, budget=hr.Budget(1.0, 1e-6), workload=[hr.marginal(*SMALL.names)], **seed)
         return {tuple(z.ravel().tolist()) for _, z in measured_noises(session._engine, table) if z.size >= 4}
 
     first, others = draws(), (draws(), draws(seed=0), draws(seed=1))

@@ -121,6 +121,11 @@ events(
     "engines/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
 )  # fmt: skip
 events(
+    "CO08", "budget.py", "two rows that agree on an attribute are taken to be no further apart than two that do not",
+    "if not all(agree)", "if not any(agree)",
+    "engines/test_contrasts.py::test_no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
+)  # fmt: skip
+events(
     "A20", "budget.py", "bounded sums and gradients have half their sensitivity under replace",
     'return 2 * one if self.neighbours == "replace" else one', "return one",
     BUDGET + "brute_force_finds_no_neighbours_further_apart_than_the_stated_sensitivities",

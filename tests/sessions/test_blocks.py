@@ -133,7 +133,9 @@ def test_every_block_has_its_own_budget_and_pays_for_itself_alone() -> None:
     assert session.budget == APPROXIMATE and session.rows == sum(block(i).rows for i in range(3))
     spent = [b.spent for b in session.blocks.values()]
     february = session.over("2")
-    bought = february.ask(hr.count(age=3, sex="F"), within=0.9 * february.ask(hr.count(age=3, sex="F")).error)
+    bought = february.ask(
+        hr.count(age=3, sex="F"), within=0.49 * february.ask(hr.count(age=3, sex="F")).error
+    )  # a bar of half the width is never met for free
     after = [b.spent for b in session.blocks.values()]
     assert bought.cost > 0 and [a > b for a, b in zip(after, spent, strict=True)] == [False, True, False]
     assert session.spent == max(after) and session.remaining == min(b.remaining for b in session.blocks.values())

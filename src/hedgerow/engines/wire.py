@@ -12,6 +12,7 @@ import numpy as np
 import hedgerow.convex.wire  # noqa: F401  # registers its kinds
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.engines.practical.contrasts import FEWEST
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
@@ -73,11 +74,19 @@ def _write_measurement(measurement: Measurement) -> dict[str, Json]:
         "residual": write_flag("residual", measurement.residual),
         "rounding": write_number("rounding", measurement.rounding),
         **({"of_groups": True} if measurement.of_groups else {}),
+        **({"ranged": write_names("A name", measurement.ranged)} if measurement.ranged else {}),
     }
 
 
 def _read_measurement(
-    attributes: Json, values: Json, event: Json, query: Json, residual: Json, rounding: Json, of_groups: Json = False
+    attributes: Json,
+    values: Json,
+    event: Json,
+    query: Json,
+    residual: Json,
+    rounding: Json,
+    of_groups: Json = False,
+    ranged: Json = None,
 ) -> Measurement:
     return _checked(
         Measurement(
@@ -88,6 +97,7 @@ def _read_measurement(
             read_flag("residual", residual),
             read_number("rounding", rounding),
             read_flag("of_groups", of_groups),
+            () if ranged is None else read_names("ranged", ranged),
         )
     )
 
@@ -101,6 +111,9 @@ def _checked(measurement: Measurement) -> Measurement:
         refuse("The values of a measurement", f"numbers on {axes} axes, one per attribute", found)
     if type(measurement.event) not in EVENTS:
         refuse("The event of a measurement", "Laplace or Gaussian", type(measurement.event).__name__)
+    may_be = [n for n, m in zip(names, values.shape, strict=axes > 0) if measurement.residual and m >= FEWEST]
+    if measurement.ranged != tuple(n for n in may_be if n in measurement.ranged):
+        refuse("ranged", f"attributes of a residual, of at least {FEWEST} values, in order", measurement.ranged)
     if not 0 <= measurement.rounding < 1:
         refuse("rounding", "at least 0 and below 1", measurement.rounding)
     return measurement

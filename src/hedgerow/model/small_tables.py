@@ -226,7 +226,8 @@ class CliqueTable:
 
     def joined(self, *sets: Names) -> Names:
         """All these attributes, in order."""
-        return tuple(n for n in self.names if any(n in s for s in sets))
+        wanted = {n for s in sets for n in s}
+        return tuple(n for n in self.names if n in wanted)
 
     def sum(self, names: Names) -> Array:
         """The probabilities on these attributes."""
@@ -244,14 +245,10 @@ class CliqueTable:
     def places(self, names: Names, part: Names) -> NDArray[np.int64]:
         """For each cell of some attributes, that of a part of them."""
         if (names, part) not in self._places:
-            shape = [self._sizes[n] for n in names]
-            place, stride = np.zeros((1,) * len(shape), np.int64), 1
-            for axis in reversed(range(len(shape))):
-                if names[axis] in part:
-                    line = stride * np.arange(shape[axis])
-                    place = place + line.reshape([-1 if k == axis else 1 for k in range(len(shape))])
-                    stride *= shape[axis]
-            found = np.broadcast_to(place, shape).reshape(-1)
+            shape = np.array([self._sizes[n] for n in names], np.int64)
+            inside = np.array([n in part for n in names], bool)
+            found = np.empty(self.size(names), np.int64)
+            _places(shape, inside, found)
             self._make_room(found.size)
             self._places[names, part] = found
         return self._places[names, part]
@@ -275,6 +272,19 @@ class CliqueTable:
         table = self.sum(both).reshape(-1)
         _through(table, self.places(both, shared), self.places(both, onto), np.ascontiguousarray(given), found)
         return found
+
+
+@compiled()
+def _places(shape: Any, inside: Any, found: Any) -> None:
+    """For each cell of a table, its place among the cells of the attributes ``inside``."""
+    for i in range(found.size):
+        place, stride, rest = 0, 1, i
+        for axis in range(shape.size - 1, -1, -1):
+            if inside[axis]:
+                place += stride * (rest % shape[axis])
+                stride *= shape[axis]
+            rest //= shape[axis]
+        found[i] = place
 
 
 @compiled("contract")

@@ -11,7 +11,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Literal, final, get_args
+from typing import Literal, NamedTuple, final, get_args
 
 from hedgerow import errors
 from hedgerow._checks import number, positive, whole
@@ -24,6 +24,22 @@ Neighbours = Literal["replace", "add-remove"]
 MOST_ROWS_PER_UNIT = 2**20
 MOST_PRICE = 0.9999  # of planned noise: above, it is not worth a plan
 FINE_STEPS, FEW_STEPS = 1024, 8  # of its grid in its deviation, and at least
+
+
+class Contribution(NamedTuple):
+    """What a row adds to the coordinates of one attribute: a vector for each value.
+
+    ``square``: at least the squared norm of each. ``least``, ``most``: the ends of the inner products of two different ones.
+    """
+
+    square: float
+    least: float
+    most: float
+
+    @classmethod
+    def centred(cls, m: int) -> Contribution:
+        """Of m values: unit vectors minus their mean."""
+        return cls(1 - 1 / m, -1 / m, -1 / m)
 
 
 @final
@@ -195,18 +211,26 @@ class Budget:
         return math.sqrt(2.0) if self.neighbours == "replace" else 1.0
 
     def residual_l2(self, sizes: Sequence[int]) -> float:
-        """The centred table of counts on attributes of these sizes (docs/proofs/residuals.md); ℓ2.
+        """The centred table of counts on attributes of these sizes (docs/proofs/residuals.md); ℓ2."""
+        return self.tensor_l2([Contribution.centred(m) for m in sizes])
 
-        A row is a tensor product of centred unit vectors: norm² Π(1 − 1/m). Two rows have the inner product
-        Π(1 − 1/m) over attributes on which they agree times Π(−1/m) over those on which they differ.
+    def tensor_l2(self, contributions: Sequence[Contribution]) -> float:
+        """A sum over rows, each adding the tensor product of what its values add for each attribute (docs/proofs/residuals.md); ℓ2.
+
+        A row has the squared norm Π square at most. Two rows have the inner product Π of ``square`` over attributes on which they
+        agree, and of something from ``least`` to ``most`` over those on which they differ: a product is least at ends.
         """
-        own = math.prod(1 - 1 / m for m in sizes)
+        own = math.prod(c.square for c in contributions)
         if self.neighbours == "add-remove":
             return math.sqrt(own)
         least = min(
-            math.prod(-1 / m if differs else 1 - 1 / m for m, differs in zip(sizes, which, strict=True))
-            for which in itertools.product((False, True), repeat=len(sizes))
-            if any(which)
+            math.prod(inner)
+            for inner, agree in zip(
+                itertools.product(*contributions),
+                itertools.product((True, False, False), repeat=len(contributions)),
+                strict=True,
+            )
+            if not all(agree)
         )
         return math.sqrt(2 * (own - least))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 
 from hedgerow._types import Names
 from hedgerow.engines.practical.measurement import varying
@@ -24,12 +24,16 @@ class Asked(ABC):
     """A public workload on the attributes that vary."""
 
     @abstractmethod
+    def on(self, universe: Universe) -> Asked:
+        """The same where attributes have other values, and some perhaps one alone."""
+
+    @abstractmethod
     def often(self, name: str) -> float:
         """Σ w_t over the sets t with this attribute."""
 
     @abstractmethod
-    def above(self, s: Names, share: float) -> float:
-        """Σ w_t·share^(|t| − |s|) over the sets t that hold s."""
+    def above(self, s: Names, shares: Mapping[str, float]) -> float:
+        """Σ w_t·Π shares of t∖s over the sets t that hold s."""
 
     @abstractmethod
     def pairs(self) -> list[Names]:
@@ -64,20 +68,24 @@ class Listed(Asked):
         for names, weight in self._weights.items():
             for name in names:
                 self._often[name] = self._often.get(name, 0.0) + weight
-        self._above: dict[tuple[float, int], dict[Names, float]] = {}
+        self._above: dict[tuple[int, Hashable], dict[Names, float]] = {}
         inside = {s for t in self._weights for s in subsets(t, 2)}
         self._inside = sorted(inside, key=lambda s: (len(s), s))
+
+    def on(self, universe: Universe) -> Asked:
+        return Listed(universe, self._weights)
 
     def often(self, name: str) -> float:
         return self._often.get(name, 0.0)
 
-    def above(self, s: Names, share: float) -> float:
-        key = (share, len(s))
+    def above(self, s: Names, shares: Mapping[str, float]) -> float:
+        key = (len(s), tuple(shares.items()))
         if key not in self._above:
             sums = self._above[key] = {}
             for t, weight in self._weights.items():
                 for part in itertools.combinations(t, len(s)):
-                    sums[part] = sums.get(part, 0.0) + weight * share ** (len(t) - len(s))
+                    others = math.prod(shares[name] for name in t if name not in part)
+                    sums[part] = sums.get(part, 0.0) + weight * others
         return self._above[key].get(s, 0.0)
 
     def pairs(self) -> list[Names]:
@@ -105,17 +113,17 @@ class EverySmallSet(Asked):
             for k in orders
         }
 
+    def on(self, universe: Universe) -> Asked:
+        return EverySmallSet(universe)
+
     def often(self, name: str) -> float:
-        return self._sum(1, 1.0)
+        return self.above((name,), dict.fromkeys(self._names, 1.0))
 
-    def above(self, s: Names, share: float) -> float:
-        return self._sum(len(s), share)
-
-    def _sum(self, inside: int, share: float) -> float:
-        left = len(self._names) - inside
-        return sum(
-            w * math.comb(left, k - inside) * share ** (k - inside) for k, w in self._weights.items() if k >= inside
-        )
+    def above(self, s: Names, shares: Mapping[str, float]) -> float:
+        """By Newton's identities for sums of products of the others' shares."""
+        a, b, c = (sum(shares[n] ** k for n in self._names) - sum(shares[n] ** k for n in s) for k in (1, 2, 3))
+        products = 1.0, a, (a**2 - b) / 2, (a**3 - 3 * a * b + 2 * c) / 6
+        return sum(w * products[k - len(s)] for k, w in self._weights.items() if k >= len(s))
 
     def pairs(self) -> list[Names]:
         return sorted(itertools.combinations(self._names, 2))

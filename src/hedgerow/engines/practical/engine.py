@@ -51,6 +51,7 @@ from hedgerow.questions.workloads import Workload
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
 LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
+RESERVE_OF_UNKNOWN = 0.03  # where n is private, and it is not known what that buys
 # What it buys: so many counts, to such a part of the rows, with so little doubt of each
 RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = 10, 0.01, 1e-4
 CERTIFICATE = {"rho": 0.056, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
@@ -369,12 +370,12 @@ def prefitted(
 
 
 def usual_reserve(budget: Budget, rows: float | None) -> float:
-    """The share of the budget for some counts that must be good, by public facts: where n is private, or small, the most there may be.
+    """The share of the budget for some counts that must be good, by public facts: of few rows the most there may be.
 
     A count with a bar of w rows that fails with probability β costs x/w² of ρ with Gaussian noise (σ²·2x = w²), x = ln(2/β), and x/w of ε with Laplace noise.
     """
     if rows is None:
-        return MOST_RESERVE
+        return RESERVE_OF_UNKNOWN
     x, within = math.log(2 / RESERVED_DOUBT), RESERVED_WITHIN * rows
     each = x / within if budget.pure else x / within**2
     return min(max(RESERVED_COUNTS * each / budget.total, LEAST_RESERVE), MOST_RESERVE)
@@ -394,7 +395,7 @@ def prefit(
     learned = Learned.nothing(data.universe, rows, merging, prior)
     for measurement in measurements:
         learned.add_values(measurement)
-    return Prefit(merging.view(data), noise, workload, allowance, rows, learned, model_cells)
+    return Prefit(merging.view(data), noise, workload.on(merging.inner), allowance, rows, learned, model_cells)
 
 
 def certified_knowledge(

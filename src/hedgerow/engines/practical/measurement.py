@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from hedgerow._types import Array, Names
+from hedgerow.engines.practical.contrasts import Contrasts, along
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
@@ -15,6 +16,7 @@ class Measurement:
     """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them.
 
     ``residual``: the counts are centred along every attribute and say nothing of smaller tables (``residuals``).
+    ``ranged``: along which of its attributes a residual was measured by contrasts of ranges (``contrasts``).
     ``of_groups``: the counts are of groups of values, not of values (``merging``).
     ``rounding``: how far, per row, the query that was counted may be from ``query`` (``exact_counts.on_grid``).
     """
@@ -26,14 +28,20 @@ class Measurement:
     residual: bool = False
     rounding: float = 0.0
     of_groups: bool = False
+    ranged: Names = ()
     _projected: dict[Names, Array] = field(default_factory=dict, repr=False)
 
     @property
     def variance(self) -> float:
-        """Of each noisy count: σ², or 2b² for Laplace noise of scale b."""
+        """Of each noisy count, and of a residual of each coordinate: σ², or 2b² for Laplace noise of scale b."""
         if isinstance(self.event, Gaussian):
             return self.event.sigma**2
         return 2 * self.event.scale**2
+
+    @property
+    def contrasts(self) -> tuple[Contrasts, ...]:
+        """Of a residual: those that it was measured by, along each attribute."""
+        return along(self.values.shape, [name in self.ranged for name in self.attributes])
 
     def onto(self, names: Names) -> Array:
         """The noisy counts summed to fewer attributes."""

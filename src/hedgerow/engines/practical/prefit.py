@@ -16,9 +16,11 @@ hypothesis cannot add more error than that; while pairs are unknown a score is w
 Σ (|count − n·h| − 3·E|noise|)⁺, by which one large error in a large table is seen. A pair that does not fit the
 model's tree may be chosen all the same, and corrects what the model says (``corrections``).
 
-Overview shares. A workload table on t asked for a random count (each value in it with probability f = ⅓) has the
-variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} m_a·f(1−f)·Π_{a∈t∖s} f². The sum over the workload is least, for a given
-cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)).
+Overview shares. What is asked about a table on t has the variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} v_a·Π_{a∈t∖s} u_a, v_a and u_a the mean
+of ‖centred‖² and of (mean)² of what is asked of attribute a. The sum over the workload is least, for a given
+cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)). In a session that was not told what will be asked
+it is values, of ordered attributes ranges too, and these are measured by contrasts of ranges (``contrasts``). Of a workload's
+tables, and in a release, it is a random count: each value in it with probability f = ⅓, so that v = m·f(1−f) and u = f².
 
 Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and
 all but the counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under
@@ -37,8 +39,9 @@ import numpy as np
 
 from hedgerow._types import Array, Counts, Names
 from hedgerow.data.source import MOST_ROWS, DataSource
-from hedgerow.engines.practical.asked import Asked, Listed
+from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
 from hedgerow.engines.practical.candidates import FLOATS, Candidates
+from hedgerow.engines.practical.contrasts import FEWEST, Contrasts, along
 from hedgerow.engines.practical.knowledge import MANY_ATTRIBUTES, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
@@ -107,6 +110,11 @@ class Prefit:
         self._planned, self._choice_share, self._final_steps = 0.0, CHOICE_SHARE, FINAL_STEPS
         self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
+        self._ranged: set[str] = set()
+        self._usual = {
+            a: (m * MASK * (1 - MASK), MASK**2)
+            for a, m in zip(self._names, self._universe.sizes(self._names), strict=True)
+        }
 
     def run(self, *, everything: bool = False) -> Learned:
         """``everything``: measure the whole workload without choosing, where the noise allows it."""
@@ -114,11 +122,21 @@ class Prefit:
             if self._public_rows is None:
                 self._measure((), self._allowance.left)
             return self.learned
+        if isinstance(self._asked, EverySmallSet) and not everything:
+            self._expect_ranges()
         # Refused only after a crash, when what was lost is paid for twice and the last does not fit: go on with what is known.
         with contextlib.suppress(BudgetExceeded):
             self._measure_workload(everything)
         self.learned.refit(self._final_steps, 0.1)
         return self.learned
+
+    def _expect_ranges(self) -> None:
+        declared = self.learned.universe  # where groups of unordered values were merged, they have no order either
+        self._ranged = {a for a in self._names if declared[a].ordered and self._universe[a].size >= FEWEST}
+        self._usual = {name: each.asked for name, each in zip(self._names, self._contrasts(self._names), strict=True)}
+
+    def _contrasts(self, names: Names) -> tuple[Contrasts, ...]:
+        return along(self._universe.sizes(names), [name in self._ranged for name in names])
 
     def _measure_workload(self, everything: bool) -> None:
         pairs = self._asked.pairs()
@@ -164,7 +182,7 @@ class Prefit:
             return False
         each = Amount(self._budget, OVERVIEW_SHARE * self._whole / len(pairs))
         noise = [
-            expected_distance(residual_event(each, self._universe.sizes(s), rows).sigma, self._universe.sizes(s))
+            expected_distance(residual_event(each, self._contrasts(s), rows).sigma, self._universe.sizes(s))
             for s in pairs
         ]
         return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * rows
@@ -199,27 +217,29 @@ class Prefit:
 
     def _overview(self, sets: list[Names], share: float) -> None:
         """Residuals of all sets at once, and of n where it is private, each with its share by the rule above."""
-        universe = self._universe
         measured = sets if self._public_rows is not None else [(), *sets]
-        demand = [self._budget.residual_l2(universe.sizes(s)) * math.sqrt(self._count_variance(s)) for s in measured]
+        contrasts = [self._contrasts(s) for s in measured]
+        demand = [
+            self._budget.tensor_l2([each.contribution for each in by]) * math.sqrt(self._count_variance(s))
+            for s, by in zip(measured, contrasts, strict=True)
+        ]
         found = []
-        for s, part, counts in zip(measured, demand, self._count(measured), strict=True):
-            event = residual_event(
-                Amount(self._budget, share * part / sum(demand)), universe.sizes(s), self._public_rows
-            )
+        for s, by, part, counts in zip(measured, contrasts, demand, self._count(measured), strict=True):
+            event = residual_event(Amount(self._budget, share * part / sum(demand)), by, self._public_rows)
             event, receipt = self._allowance.charge_planned(event, self._planned, "prefit: residual", event.grid)
-            drawn = np.asarray(self._noise.add(coordinates(counts, event.grid), receipt), dtype=float)
-            found.append(Measurement(s, from_coordinates(drawn), event, residual=True))
+            drawn = np.asarray(self._noise.add(coordinates(counts, event.grid, by), receipt), dtype=float)
+            ranged = tuple(name for name in s if name in self._ranged)
+            found.append(Measurement(s, from_coordinates(drawn, by), event, residual=True, ranged=ranged))
         for measurement in found:
             self.learned.add(measurement)
-        self.learned.overview = Overview(universe, found, self._public_rows)
+        self.learned.overview = Overview(self._universe, found, self._public_rows)
         self.learned.grow(*self._singles())
         self.learned.refit(50)
 
     def _count_variance(self, s: Names) -> float:
-        """Σ_t w_t·c_s(t): how much the residual's noise adds to random counts of the workload."""
-        own = math.prod(m * MASK * (1 - MASK) for m in self._universe.sizes(s))
-        return max(own * self._asked.above(s, MASK**2), 1e-9)
+        """Σ_t w_t·c_s(t): how much the residual's noise adds to what is asked."""
+        own = math.prod(self._usual[name][0] for name in s)
+        return max(own * self._asked.above(s, {name: outside for name, (_, outside) in self._usual.items()}), 1e-9)
 
     def _one_way_marginals(self) -> None:
         universe, names = self._universe, self._names
@@ -285,7 +305,10 @@ class Prefit:
                 if gains[i] <= 0 or len(chosen) == at_once:
                     break
                 fits = junction_cells(universe, [*learned.model.tops, *chosen, waiting[i]]) <= limit
-                chosen.append(waiting[i]) if fits else too_large.add(waiting[i])
+                if fits:
+                    chosen.append(waiting[i])
+                else:
+                    too_large.add(waiting[i])
             if not chosen:
                 return
             waiting = [c for c in waiting if c not in too_large]
@@ -398,17 +421,17 @@ class Prefit:
         return [found[s] for s in sets]
 
 
-def residual_event(amount: Amount, sizes: tuple[int, ...], rows: float | None) -> Gaussian:
+def residual_event(amount: Amount, contrasts: Sequence[Contrasts], rows: float | None) -> Gaussian:
     """The noise on a residual's coordinates that the amount buys; of n itself, which is whole, on no attributes.
 
     Rounding moves each of the r coordinates of two neighbours apart by at most a step g: by g√r in all. The last factor
     is room for the square roots of float64.
     """
-    if not sizes:
+    if not contrasts:
         return amount.gaussian(amount.budget.linear())
     grid = GRID if rows is None else max(GRID, finest_grid(rows))
-    rounding = grid * math.sqrt(math.prod(m - 1 for m in sizes))
-    sensitivity = (amount.budget.residual_l2(sizes) + rounding) * (1 + 2**-40)
+    rounding = grid * math.sqrt(math.prod(each.count for each in contrasts))
+    sensitivity = (amount.budget.tensor_l2([each.contribution for each in contrasts]) + rounding) * (1 + 2**-40)
     return amount.gaussian(sensitivity, grid)
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,11 +22,15 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.data.source import MOST_ROWS
+from hedgerow.engines.practical.contrasts import Contrasts, along
 from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.errors import InvalidInput
 from hedgerow.questions.linear import Linear, Products
 from hedgerow.questions.universe import Universe, subsets
 
 LARGEST = 2**53  # steps of a grid that float64 holds exactly
+HALF = 35  # bits of the lower part of a sum
+LOW = 2**HALF - 1
 
 
 def centred(table: Array) -> Array:
@@ -37,34 +40,57 @@ def centred(table: Array) -> Array:
     return table
 
 
-def coordinates(counts: NDArray[np.int64], grid: float) -> Array:
-    """The residual of a table in an orthonormal basis: Π(m − 1) numbers in place of Π m that depend on each other.
+def coordinates(counts: NDArray[np.int64], grid: float, contrasts: Sequence[Contrasts] = ()) -> Array:
+    """The residual of a table along contrasts of each attribute, by default orthonormal ones: Π(m − 1) numbers in place of Π m that
+    depend on each other.
 
     Each is the multiple of the grid nearest to the exact number, and at most 2^53 steps. ``grid``: a power of two ≤ 1.
 
-    A number is v/√P, v and P whole: v a sum of counts along Helmert's contrasts, P = Π k(k+1) the square of their norm.
+    A number is v/√P, v and P whole: v a sum of counts along contrasts, P the product of their squares.
     float64 rounds it, within a bound on its error; where that leaves a choice, an integer square root decides.
     """
-    v, P = _contrasted(counts), np.ones((), np.int64)
-    for m in counts.shape:
-        P = np.multiply.outer(P, np.arange(1, m) * np.arange(2, m + 1))
-    z = np.asarray(v.astype(float) / np.sqrt(P) / grid)
+    contrasts = contrasts or along(counts.shape)
+    (high, low), P = _contrasted(counts, contrasts), np.ones((), np.int64)
+    for each in contrasts:
+        P = np.multiply.outer(P, each.squares)
+    z = np.asarray((np.ldexp(high.astype(float), HALF) + low) / np.sqrt(P) / grid)
     below = np.floor(z)
     part = z - below
     steps = np.array(np.clip(below + (part > 0.5), -LARGEST, LARGEST))
     for cell in map(tuple, np.argwhere(np.abs(part - 0.5) <= 2.0**-49 * (np.abs(z) + 1))):
-        steps[cell] = _rounded(int(v[cell]), int(P[cell]), int(1 / grid))
+        steps[cell] = _rounded((int(high[cell]) << HALF) + int(low[cell]), int(P[cell]), int(1 / grid))
     return np.asarray(steps * grid)
 
 
-def _contrasted(counts: NDArray[np.int64]) -> NDArray[Any]:
-    """Along every axis, the sum of the first k counts minus k times the next, k = 1 … m − 1: in whole numbers."""
-    largest = MOST_ROWS * math.prod(m - 1 for m in counts.shape)
-    values = counts.astype(np.int64 if largest < 2**62 else object)
-    for axis, m in enumerate(counts.shape):
+def _contrasted(
+    counts: NDArray[np.int64], contrasts: Sequence[Contrasts]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """v, the sums of counts along the contrasts of every axis, exactly: high·2^35 + low, 0 ≤ low < 2^35.
+
+    A sum is at most the counts' times the largest entries of the contrasts. Where that may be more than 64 bits hold, counts are taken
+    a few bits at a time, so few that sums are whole numbers below 2^53, which float64 has exactly and multiplies fast.
+    """
+    entries = math.prod(int(np.abs(each.rows).max()) for each in contrasts)
+    if MOST_ROWS * entries < 2**62:
+        sums = _along_axes(counts.astype(np.int64), contrasts)
+        return sums >> HALF, sums & LOW
+    bits = min(53 - (counts.size * entries).bit_length(), 62 - HALF - 2)
+    high = low = np.zeros((), np.int64)
+    for shift in reversed(range(0, MOST_ROWS.bit_length(), bits)):
+        some = _along_axes(((counts >> shift) & (2**bits - 1)).astype(float), contrasts).astype(np.int64)
+        total = (low << bits) + some
+        high, low = (high << bits) + (total >> HALF), total & LOW
+    return high, low
+
+
+def _along_axes(values: NDArray[Any], contrasts: Sequence[Contrasts]) -> NDArray[Any]:
+    for axis, each in enumerate(contrasts):
         values = np.moveaxis(values, axis, -1)
-        values = np.cumsum(values, axis=-1)[..., :-1] - np.arange(1, m) * values[..., 1:]
-        values = np.moveaxis(values, -1, axis)
+        if each.is_orthonormal:  # Helmert's, without a product of matrices
+            sums = np.cumsum(values, axis=-1)[..., :-1] - np.arange(1, each.size) * values[..., 1:]
+        else:
+            sums = np.tensordot(values, each.rows.astype(values.dtype), axes=(-1, 1))
+        values = np.moveaxis(sums, -1, axis)
     return values
 
 
@@ -75,20 +101,11 @@ def _rounded(v: int, P: int, steps: int) -> int:
     return nearest if v >= 0 else -nearest
 
 
-def from_coordinates(values: Array) -> Array:
+def from_coordinates(values: Array, contrasts: Sequence[Contrasts] = ()) -> Array:
     """The centred table with these coordinates."""
-    for axis, m in enumerate(values.shape):
-        values = np.moveaxis(np.tensordot(_contrasts(m + 1).T, values, axes=(1, axis)), 0, axis)
+    for axis, each in enumerate(contrasts or along([m + 1 for m in values.shape])):
+        values = np.moveaxis(np.tensordot(each.inverse, values, axes=(1, axis)), 0, axis)
     return values
-
-
-@lru_cache(maxsize=256)
-def _contrasts(m: int) -> Array:
-    """Helmert's: m − 1 orthonormal rows, each of sum 0."""
-    rows = np.tril(np.ones((m - 1, m)))
-    rows[np.arange(m - 1), np.arange(1, m)] = -np.arange(1, m)
-    contrasts: Array = np.tril(rows, 1) / np.sqrt(np.arange(1, m) * np.arange(2, m + 1))[:, None]
-    return contrasts
 
 
 class Evidence:
@@ -105,7 +122,7 @@ class Evidence:
     def add(self, measurement: Measurement) -> None:
         names, cells = measurement.attributes, self._universe.cells
         for s in [names] if measurement.residual else subsets(names):
-            precision = cells(s) / (measurement.variance * cells(names))
+            precision = cells(s) / (measurement.variance * _loss(measurement) * cells(names))
             self._combine(s, centred(measurement.onto(s)), precision)
 
     def _combine(self, names: Names, residual: Array, precision: float) -> None:
@@ -154,8 +171,9 @@ class Overview:
     """Residuals of a whole family of sets, measured together before anything else: one Gaussian mechanism.
 
     A query q on A has the components q_s, the means of q over A∖s centred along s, and
-    ⟨q, counts⟩ = Σ_{s⊆A} ⟨q_s, z_s⟩, so its estimate has the variance Σ σ_s²‖q_s‖²: independent, jointly Gaussian noise.
-    Before it residuals were rounded, z_s by at most b_s in ℓ2, which moves the estimate by at most Σ b_s‖q_s‖: by
+    ⟨q, counts⟩ = Σ_{s⊆A} ⟨q_s, z_s⟩, z_s = J_s y_s with y_s the coordinates and J_s the inverse of their contrasts: so its estimate has
+    the variance Σ σ_s²‖J_sᵀq_s‖² (‖q_s‖² for orthonormal contrasts): independent, jointly Gaussian noise.
+    Before it coordinates were rounded, y_s by at most b_s in ℓ2, which moves the estimate by at most Σ b_s‖J_sᵀq_s‖: by
     Cauchy–Schwarz at most ``rounding`` = (Σ b_s²/σ_s²)^½ deviations.
     """
 
@@ -163,6 +181,15 @@ class Overview:
         self.universe = universe
         self._evidence = Evidence(universe, rows)
         self._variances = {m.attributes: m.variance for m in measurements}
+        self._contrasts = {
+            name: each for m in measurements for name, each in zip(m.attributes, m.contrasts, strict=True)
+        }
+        self._ranged = {name for m in measurements for name in m.ranged}
+        if any(name not in m.ranged for m in measurements for name in m.attributes if name in self._ranged):
+            raise InvalidInput(
+                "All residuals of an overview must have the same contrasts along an attribute. Found ranges in some alone. Take the "
+                "ledger from a backup."
+            )
         self.rounding = math.hypot(*(_rounding(m) for m in measurements))
         if rows is not None:
             self._variances[()] = 0.0
@@ -175,8 +202,8 @@ class Overview:
         return names in self._evidence
 
     def deviation(self, names: Names) -> float:
-        """Of each coordinate of the residual on ``names``."""
-        return math.sqrt(self._variances[names])
+        """Of the residual on ``names`` along a unit vector, on average."""
+        return math.sqrt(self._variances[names] * math.prod(self._contrasts[name].loss for name in names))
 
     def onto(self, names: Names) -> Array:
         """The estimated counts on ``names``."""
@@ -193,6 +220,10 @@ class Overview:
             true = queries.sizes.astype(float)
             share = true / np.array(sizes)
             inside, outside = true * (1 - share), share**2  # ‖centred mask‖², and the squared mean of a mask
+            for i, name in enumerate(names):
+                if name in self._ranged:
+                    moved = queries.masks[i] @ self._contrasts[name].inverse
+                    inside[:, i] = np.einsum("ij,ij->i", moved, moved)
             variance = np.zeros(len(queries))
             for s in subsets(names):
                 factors = [inside[:, i] if n in s else outside[:, i] for i, n in enumerate(names)]
@@ -203,14 +234,25 @@ class Overview:
     def widest(self, names: Names) -> float:
         """The largest deviation of a table of norm 1 on ``names``: of one that varies along some s ⊆ A alone."""
         cells = self.universe.cells
-        return max(math.sqrt(self._variances[s] * cells(s) / cells(names)) for s in subsets(names))
+        along_s = {s: math.prod(self._contrasts[name].widest for name in s) for s in subsets(names)}
+        return max(math.sqrt(self._variances[s] * along_s[s] * cells(s) / cells(names)) for s in along_s)
 
     def _deviation(self, names: Names, query: Linear) -> float:
         variance = 0.0
         for s in subsets(names):
             away = tuple(i for i, n in enumerate(names) if n not in s)
-            variance += self._variances[s] * float((centred(query.table.mean(axis=away)) ** 2).sum())
+            moved = centred(query.table.mean(axis=away))
+            for axis, name in enumerate(s):
+                if name in self._ranged:
+                    moved = np.tensordot(moved, self._contrasts[name].inverse, axes=(axis, 0))
+                    moved = np.moveaxis(moved, -1, axis)
+            variance += self._variances[s] * float((moved**2).sum())
         return math.sqrt(variance)
+
+
+def _loss(measurement: Measurement) -> float:
+    """How much more variance a cell of a residual has for what its ranges have less."""
+    return math.prod(each.loss for each in measurement.contrasts) if measurement.residual else 1.0
 
 
 def _rounding(measurement: Measurement) -> float:
@@ -218,5 +260,5 @@ def _rounding(measurement: Measurement) -> float:
     if not measurement.attributes:
         return 0.0
     event = measurement.event
-    coordinates = math.prod(m - 1 for m in measurement.values.shape)
+    coordinates = math.prod(each.count for each in measurement.contrasts)
     return event.grid / 2 * math.sqrt(coordinates / measurement.variance)
