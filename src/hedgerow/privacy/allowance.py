@@ -236,12 +236,12 @@ class Allowance(Amount):
         return receipt
 
     def charge_planned(
-        self, event: Gaussian, share: float, why: str = "", finest: float = 0.0
-    ) -> tuple[Gaussian, Receipt]:
-        """Pay for the event, or for less noise at its cost where the ledger lets this share of it be planned: what to draw, with its receipt."""
-        less = self.budget.planned(event, share, finest)
-        if less is not None:
+        self, *events: Gaussian, share: float, finest: float, why: str = ""
+    ) -> tuple[list[Gaussian], Receipt]:
+        """Pay for the events, or for less noise at their cost where the ledger lets this share of it be planned: what to draw, with its receipt."""
+        less = [planned for event in events if (planned := self.budget.planned(event, share, finest)) is not None]
+        if less:  # then all of them
             # Refused where something else was charged first, or where a crash lost some of it: then as it is, from all else.
             with contextlib.suppress(BudgetExceeded):
-                return less.event, self.charge(less, why=why)
-        return event, self.charge(event, why=why)
+                return [planned.event for planned in less], self.charge(*less, why=why)
+        return [*events], self.charge(*events, why=why)

@@ -5,7 +5,7 @@ far the data are from that. All pairs are one matrix, from one calibration and o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -131,10 +131,12 @@ class Offered:
             found = np.asarray(self._home.block(self._matrix, names))
         return found
 
-    def discounts(self, noise: float, shrinks: float, rows: float) -> Array:
-        """Σ min(noise, shrinks·n·h) for each."""
+    def discounts(self, noise: float, shrinks: float, rows: float, residual: Mapping[Names, float]) -> Array:
+        """Σ min(noise, shrinks·n·h) for each. ``residual``: the noise of those that have their own."""
         alone = [
-            float(np.minimum(noise, shrinks * rows * self._tables[s]).sum()) for s in self.sets if s in self._tables
+            float(np.minimum(residual.get(s, noise), shrinks * rows * self._tables[s]).sum())
+            for s in self.sets
+            if s in self._tables
         ]
         if self._matrix is None:
             return np.array(alone)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
 
 import numpy as np
@@ -39,6 +39,7 @@ from hedgerow.errors import BudgetExceeded
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace, grid_at_most
+from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
@@ -58,28 +59,36 @@ WHY = "certificate"
 
 
 def certified(
-    data: DataSource, noise: Noise, known: Known, allowance: Allowance, beta: float, beta_of_rows: float
+    data: DataSource,
+    noise: Noise,
+    known: Known,
+    allowance: Allowance,
+    beta: float,
+    beta_of_rows: float,
+    planned: float = 0.0,
 ) -> Certified | None:
     """Spend the allowance on a certificate of what is known; None where its noise would drown it. All it decides is public.
 
-    ``beta_of_rows``: that of the bars by which n is known, where it is private.
+    ``beta_of_rows``: that of the bars by which n is known, where it is private. ``planned``: the share of the budget that is
+    planned Gaussian noise, this among it.
     """
     family = small_sets(known)
     if not family:
         return None
     plan = _planned(known, family, allowance, beta)
+    grid = 1.0 if plan.mean is None else plan.mean.grid  # of its value; noise that is planned may be on a finer one
     if quantile(plan.margin, plan.doubts["products"]) > HELPS * known.rows.low:
         return None
     found = Certified(known, family)
     found.bits = plan.bits
     try:
-        receipt = allowance.charge(*plan.events, why=WHY)
+        plan, receipt = _charged(plan, allowance, planned)
     except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
         return None
     differences = _scanned(data, found, family)
     total, farthest = _of_all(found, differences(), family, plan)
     if plan.mean is not None:
-        mean = rounded_mean(total, plan.bits, plan.mean.grid)
+        mean = rounded_mean(total, plan.bits, grid)
         found.typical = max(0.0, float(noise.add(mean, receipt))) * alike(known.universe, plan.weights)
     lead = ahead(_usual_of_means(known, plan.numbers, found.typical or 0.0), plan.bits)
     exceeding = max(-MOST_STEPS, min(_exceeding(found, differences(), plan.numbers, lead), MOST_STEPS))
@@ -92,6 +101,18 @@ def certified(
         found.anything[size] = max(0.0, float(noise.add(exact, receipt))) + quantile(event, plan.doubts["any"])
     found.certificate = _stated(known, found, family, plan, beta_of_rows)
     return found
+
+
+def _charged(plan: _Plan, allowance: Allowance, planned: float) -> tuple[_Plan, Receipt]:
+    """With the noise that was paid for, which is less where it is planned."""
+    gaussian = [event for event in plan.events if isinstance(event, Gaussian)]
+    if not gaussian:
+        return plan, allowance.charge(*plan.events, why=WHY)
+    step = math.ldexp(1.0, -plan.bits)
+    drawn, receipt = allowance.charge_planned(*gaussian, share=planned, finest=step, why=WHY)
+    mean = None if plan.mean is None else drawn.pop(0)
+    margin, *anything = drawn
+    return replace(plan, mean=mean, margin=margin, anything=dict(zip(plan.anything, anything, strict=True))), receipt
 
 
 def _stated(

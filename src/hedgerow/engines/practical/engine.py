@@ -51,10 +51,10 @@ from hedgerow.questions.workloads import Workload
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
 LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
-RESERVE_OF_UNKNOWN = 0.03  # where n is private, and it is not known what that buys
+RESERVE_OF_UNKNOWN = 0.02  # where n is private, and it is not known what that buys
 # What it buys: so many counts, to such a part of the rows, with so little doubt of each
 RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = 10, 0.01, 1e-4
-CERTIFICATE = {"rho": 0.056, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
+CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
 
 
@@ -332,7 +332,9 @@ def prefitted(
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
-            learned = prefit(data, noise, wanted, allowance, rows, model_cells, prior).run(everything=everything)
+            beside = 0.0 if budget.pure else certifying.left
+            fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside)
+            learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: Prior | None = learned.as_prior()
         else:
@@ -346,7 +348,7 @@ def prefitted(
         if of_losses.left > 0:  # a half for what was measured and certified, a half for the declared losses
             doubt /= 2
         if state is None:
-            known = certified_knowledge(data, noise, learned, certifying, doubt)
+            known = certified_knowledge(data, noise, learned, certifying, doubt, fitting.planned)
             losses = (
                 certified_losses(data, noise, known, declared, of_losses, doubt, vouched)
                 if of_losses.left > 0
@@ -389,23 +391,24 @@ def prefit(
     rows: float | None,
     model_cells: int,
     prior: Prior | None = None,
+    beside: float = 0.0,
 ) -> Prefit:
     """What is to be measured of groups of values, once the wide attributes' values were and the rare among them are merged."""
     merging, measurements = merging_of(data, noise, allowance)
     learned = Learned.nothing(data.universe, rows, merging, prior)
     for measurement in measurements:
         learned.add_values(measurement)
-    return Prefit(merging.view(data), noise, workload.on(merging.inner), allowance, rows, learned, model_cells)
+    return Prefit(merging.view(data), noise, workload.on(merging.inner), allowance, rows, learned, model_cells, beside)
 
 
 def certified_knowledge(
-    data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float
+    data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float, planned: float
 ) -> Knowledge:
     """What was learned with its bars and a certificate, which have their parts of β; without one bars have all of it."""
     public = data.rows if allowance.budget.neighbours == "replace" else None
     if allowance.left > 0:
         known = Knowledge(learned, OF_BARS * beta, public)
-        known.certified = certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta)
+        known.certified = certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)
         if known.certified is not None:
             return known
     return Knowledge(learned, beta, public)

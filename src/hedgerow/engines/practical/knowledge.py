@@ -26,7 +26,7 @@ from hedgerow.model.log_linear import LogLinear, Target, minimise
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import inner, thing
-from hedgerow.questions.wire_values import Json, read_array, read_list, read_names, write_array, write_names
+from hedgerow.questions.wire_values import Json, read_array, read_list, read_names, read_whole, write_array, write_names
 
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
@@ -139,8 +139,9 @@ class Learned:
             made._take(replace(measurement, values=_laid_out(measurement.values, axes)))
         residuals = [m for m in made.measurements if m.residual]
         inner = made.merging.inner
-        if residuals:
-            made.overview = Overview(inner, residuals, rows)
+        if residuals:  # the first are the overview's; in older snapshots all are
+            count = read_whole("overview", record.get("overview", len(residuals)))
+            made.overview = Overview(inner, residuals[:count], rows)
         queries = [thing("a query", query, Linear) for query in record["queries"]]
         sets = [read_names("names", names) for names in record["sets"]]
         made.model = LogLinear(inner, sets, {query.key: query for query in queries})
@@ -159,6 +160,7 @@ class Learned:
             "queries": [inner(query) for query in model.queries.values()],
             "theta": write_array(model.theta),
             "priors": [write_array(self._priors[key]) for key in (*model.sets, *model.queries)],
+            "overview": 0 if self.overview is None else self.overview.measured,
         }
 
     def add(self, measurement: Measurement) -> None:

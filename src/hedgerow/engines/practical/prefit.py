@@ -6,20 +6,22 @@ less than tables, as they do not measure smaller tables again (Xiao et al. 2023)
 noise would be small, they are measured all the same, and the model takes the strongest of them (``strongest``). Otherwise all
 one-way marginals come first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once
 a round taught little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic
-data" (2022). Of many attributes several tables are chosen before the model is fitted again, no two of them sharing a pair: the
-scores of one round (``candidates``) then serve many choices, each with its own charge and draw.
+data" (2022). After an overview, and of many attributes, several tables are chosen before the model is fitted again, no two of them
+sharing a pair: the scores of one round (``candidates``) then serve many choices, each with its own charge and draw. What an
+overview leaves unknown of a table of three attributes is its residual: that alone is measured of it.
 
 Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
-one-way marginals share their budget by (cells × workload)^⅔; after an overview the noise expected in a cell counts against a
-candidate only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as a fit that shrinks towards the
-hypothesis cannot add more error than that; while pairs are unknown a score is what stands above the noise,
+one-way marginals share their budget by (cells × workload)^⅔; after an overview the noise expected in a cell, for a residual with
+that of the smaller tables, counts against a candidate only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as
+a fit that shrinks towards the hypothesis cannot add more error than that; while pairs are unknown a score is what stands above the noise,
 Σ (|count − n·h| − 3·E|noise|)⁺, by which one large error in a large table is seen. A pair that does not fit the
 model's tree may be chosen all the same, and corrects what the model says (``corrections``).
 
 Overview shares. What is asked about a table on t has the variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} v_a·Π_{a∈t∖s} u_a, v_a and u_a the mean
 of ‖centred‖² and of (mean)² of what is asked of attribute a. The sum over the workload is least, for a given
 cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)). In a session that was not told what will be asked
-it is values, of ordered attributes ranges too, and these are measured by contrasts of ranges (``contrasts``). Of a workload's
+it is values, of ordered attributes ranges too, and these are measured by contrasts of ranges (``contrasts``); of attributes of few
+values, flags and groups, more often than of others (``FEW_VALUES``). Of a workload's
 tables, and in a release, it is a random count: each value in it with probability f = ⅓, so that v = m·f(1−f) and u = f².
 
 Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and
@@ -56,9 +58,9 @@ from hedgerow.questions.universe import subsets
 ONE_WAY_SHARE = 0.1
 MORE_ONE_WAY = 0.25  # measured again with this share where the first measurements would be mostly noise,
 NOISY = 0.05  # which is when their expected total variation distance exceeds this
-OVERVIEW_SHARE = 0.9
+OVERVIEW_SHARE = 0.95
 OVERVIEW_CELLS = 600_000  # of the junction tree of all pairs
-OVERVIEW_ROUNDS = 3
+OVERVIEW_ROUNDS, ROUNDS_AT_ONCE = 24, 6  # after it, and how many tables are chosen before all are fitted
 OVERVIEW_OF_ALL = (
     0.02  # a release's is of all its workload where the noise of its tables alone has less distance than this
 )
@@ -68,7 +70,9 @@ OVERVIEW_NOISE, OVERVIEW_PAIRS = (
     1_000,
 )  # an overview of pairs that one model cannot hold: their distance and number
 PART_CELLS = 50_000  # of the model of the strongest of them
+PARTS_SHARE, PARTS_ROUNDS = 0.9, 3  # of the budget, for it; after it
 MASK = 1 / 3  # of an attribute's values are in a typical count
+FEW_VALUES = 0.5  # where nobody says what will be asked, an attribute of m values is asked about as often as m^-this
 CHOICE_SHARE = 0.1  # of a round, for choosing; the rest measures
 AT_ONCE, FEW_ATTRIBUTES = 8, 15  # of more attributes, a table for every 8 and two are chosen before all are fitted
 ROUNDS_PER_ATTRIBUTE = 3  # the first rounds are this fraction of the budget; they grow as they teach less
@@ -99,15 +103,20 @@ class Prefit:
         rows: float | None,
         learned: Learned | None = None,
         model_cells: int = MODEL_CELLS,
+        beside: float = 0.0,
     ) -> None:
-        """``rows``: n where it is public. ``learned``: what is known already. ``model_cells``: how large the model may become."""
+        """``rows``: n where it is public. ``learned``: what is known already. ``model_cells``: how large the model may become.
+
+        ``beside``: how much Gaussian noise will be charged with the prefit's share of planned noise, but not by the prefit.
+        """
         self._data, self._noise = data, noise
         self._budget, self._universe = allowance.budget, data.universe
         self._names = varying(data.universe, data.universe.names)  # the others have nothing to measure
         self._asked = workload if isinstance(workload, Asked) else Listed(data.universe, workload)
         self._allowance, self._whole = allowance, allowance.left
         self._public_rows = rows
-        self._planned, self._choice_share, self._final_steps = 0.0, CHOICE_SHARE, FINAL_STEPS
+        self._choice_share, self._final_steps = CHOICE_SHARE, FINAL_STEPS
+        self.planned, self._beside = 0.0, beside  # the share of the budget that is planned, once anything was charged
         self.learned = Learned.nothing(data.universe, rows) if learned is None else learned
         self._model_cells, self._prior_cells = model_cells, self.learned.prior_cells
         self._ranged: set[str] = set()
@@ -131,9 +140,16 @@ class Prefit:
         return self.learned
 
     def _expect_ranges(self) -> None:
+        """Nobody said what will be asked: values and ranges, more often of attributes of few values."""
         declared = self.learned.universe  # where groups of unordered values were merged, they have no order either
         self._ranged = {a for a in self._names if declared[a].ordered and self._universe[a].size >= FEWEST}
-        self._usual = {name: each.asked for name, each in zip(self._names, self._contrasts(self._names), strict=True)}
+        contrasts = self._contrasts(self._names)
+        often = np.array([each.size**-FEW_VALUES for each in contrasts])
+        often /= often.mean()
+        self._usual = {
+            name: (weight * each.asked[0], weight * each.asked[1])
+            for name, each, weight in zip(self._names, contrasts, often.tolist(), strict=True)
+        }
 
     def _contrasts(self, names: Names) -> tuple[Contrasts, ...]:
         return along(self._universe.sizes(names), [name in self._ranged for name in names])
@@ -150,12 +166,13 @@ class Prefit:
             self._overview([*self._singles(), *sets], self._allowance.left if whole else OVERVIEW_SHARE * self._whole)
             self.learned.grow(*sets)
             if not whole:
-                self._rounds(OVERVIEW_ROUNDS, 1)
+                self.learned.refit(ROUND_STEPS)
+                self._rounds(OVERVIEW_ROUNDS, ROUNDS_AT_ONCE)
         elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
-            self._plan(OVERVIEW_SHARE, bool(pairs))
-            self._overview([*self._singles(), *pairs], OVERVIEW_SHARE * self._whole)
+            self._plan(PARTS_SHARE, bool(pairs))
+            self._overview([*self._singles(), *pairs], PARTS_SHARE * self._whole)
             take_strongest(self.learned, pairs, PART_CELLS, max(4, len(self._names) // 3))
-            self._rounds(max(OVERVIEW_ROUNDS, self._at_once), self._at_once)
+            self._rounds(max(PARTS_ROUNDS, self._at_once), self._at_once)
         else:
             if not everything:  # for which choices may not be needed
                 self._plan(ONE_WAY_SHARE, bool(pairs))
@@ -168,7 +185,8 @@ class Prefit:
     def _plan(self, first: float, rounds: bool) -> None:
         """The share of the budget that buys Gaussian noise, whatever comes out: ``first`` of all, and in rounds all but the choices."""
         measured = first + (1 - first) * (1 - CHOICE_SHARE if rounds else 0.0)
-        self._planned = 0.0 if self._budget.pure else min(1.0, measured * self._whole / self._budget.total)
+        amount = measured * self._whole + self._beside
+        self.planned = 0.0 if self._budget.pure else min(1.0, amount / self._budget.total)
 
     @property
     def _at_once(self) -> int:
@@ -180,7 +198,7 @@ class Prefit:
         rows = self._public_rows
         if rows is None or not 0 < len(pairs) <= OVERVIEW_PAIRS:
             return False
-        each = Amount(self._budget, OVERVIEW_SHARE * self._whole / len(pairs))
+        each = Amount(self._budget, PARTS_SHARE * self._whole / len(pairs))
         noise = [
             expected_distance(residual_event(each, self._contrasts(s), rows).sigma, self._universe.sizes(s))
             for s in pairs
@@ -206,10 +224,13 @@ class Prefit:
 
     def _measure(self, names: Names, cost: float) -> None:
         part = self._allowance.carve(cost)
+        if self._is_residual(names):
+            self.learned.add(self._residual(part, names, self._data.marginal(names)))
+            return
         event = part.marginal()
         if isinstance(event, Gaussian):
             finest = finest_grid(MOST_ROWS if self._public_rows is None else self._public_rows)
-            event, receipt = part.charge_planned(event, self._planned, "prefit: marginal", finest)
+            (event,), receipt = part.charge_planned(event, share=self.planned, finest=finest, why="prefit: marginal")
         else:
             receipt = part.charge(event, why="prefit: marginal")
         values = self._noise.add(self._data.marginal(names), receipt)
@@ -224,17 +245,34 @@ class Prefit:
             for s, by in zip(measured, contrasts, strict=True)
         ]
         found = []
-        for s, by, part, counts in zip(measured, contrasts, demand, self._count(measured), strict=True):
-            event = residual_event(Amount(self._budget, share * part / sum(demand)), by, self._public_rows)
-            event, receipt = self._allowance.charge_planned(event, self._planned, "prefit: residual", event.grid)
-            drawn = np.asarray(self._noise.add(coordinates(counts, event.grid, by), receipt), dtype=float)
-            ranged = tuple(name for name in s if name in self._ranged)
-            found.append(Measurement(s, from_coordinates(drawn, by), event, residual=True, ranged=ranged))
+        for s, part, counts in zip(measured, demand, self._count(measured), strict=True):
+            found.append(self._residual(self._allowance.carve(share * part / sum(demand)), s, counts))
         for measurement in found:
             self.learned.add(measurement)
         self.learned.overview = Overview(self._universe, found, self._public_rows)
         self.learned.grow(*self._singles())
         self.learned.refit(50)
+
+    def _residual(self, allowance: Allowance, s: Names, counts: Counts) -> Measurement:
+        """Of a table, for all of an allowance."""
+        by = self._contrasts(s)
+        event = residual_event(allowance, by, self._public_rows)
+        (event,), receipt = allowance.charge_planned(
+            event, share=self.planned, finest=event.grid, why="prefit: residual"
+        )
+        drawn = np.asarray(self._noise.add(coordinates(counts, event.grid, by), receipt), dtype=float)
+        ranged = tuple(name for name in s if name in self._ranged)
+        return Measurement(s, from_coordinates(drawn, by), event, residual=True, ranged=ranged)
+
+    def _is_residual(self, names: Names) -> bool:
+        """Whether a table is measured by its residual alone: after an overview, which knows all smaller ones."""
+        return self.learned.overview is not None and self.learned.evidence.lacks_residual(names)
+
+    def _residual_variance(self, names: Names, amount: Amount) -> float:
+        """Of a cell of a table whose residual would be measured, but for that of smaller tables."""
+        by = self._contrasts(names)
+        σ = residual_event(amount, by, self._public_rows).sigma
+        return σ**2 * math.prod(each.loss * (1 - 1 / each.size) for each in by)
 
     def _count_variance(self, s: Names) -> float:
         """Σ_t w_t·c_s(t): how much the residual's noise adds to what is asked."""
@@ -254,7 +292,7 @@ class Prefit:
             for name, part in zip(names, parts, strict=True):
                 self._measure((name,), MORE_ONE_WAY * float(part))
             # Whether they are may follow from an estimate of n: what is planned stays, and choices have the rest.
-            if self._planned > 0:
+            if self.planned > 0:
                 self._choice_share *= (1 - ONE_WAY_SHARE) / (1 - ONE_WAY_SHARE - MORE_ONE_WAY)
         self.learned.grow(*self._singles())
         self.learned.refit(50)
@@ -344,10 +382,10 @@ class Prefit:
             self._grow(self.learned.outside, self._last)
 
     def _limit(self) -> float:
-        """Of the model's cells, for one set more: it grows with what was spent."""
+        """Of the model's cells, for one set more: it grows with what was spent, and what the model has it may have."""
         spent = 1 - self._allowance.left / self._whole
         limit = self._model_cells * self._share * max(spent, 0.1)
-        return max(limit, self._prior_cells)
+        return max(limit, self._prior_cells, self.learned.model.tree.cells)
 
     @property
     def _share(self) -> float:
@@ -387,8 +425,12 @@ class Prefit:
         limit = self._limit()
         first = learned.overview is None  # then large errors may be left anywhere, else small ones everywhere
         offered = candidates.offered(learned.model, limit, learned.current() if first else None)
-        noise = _mean_absolute(Amount(self._budget, measured).marginal())
-        discounts = offered.discounts(noise, SHRINKS, learned.rows)
+        amount = Amount(self._budget, measured)
+        noise = _mean_absolute(amount.marginal())
+        residuals = {s: self._residual_variance(s, amount) for s in offered.sets if self._is_residual(s)}
+        own = {s: _mean_size(v) for s, v in residuals.items()}
+        with_smaller = {s: _mean_size(v + learned.evidence.variance_below(s)) for s, v in residuals.items()}
+        discounts, taught = (offered.discounts(noise, SHRINKS, learned.rows, each) for each in (with_smaller, own))
         demand = np.array(self._asked.weights(offered.sets))
         members = candidates.members(offered.sets)
         scores: Array | None = None
@@ -405,7 +447,7 @@ class Prefit:
             limit -= max(0.0, added[j])
             shared = np.count_nonzero(members[:, members[j]], axis=1)
             left = left[(offered.sizes[left] <= limit) & (shared[left] <= 1)]
-        return [(offered.sets[j], offered.believed(offered.sets[j]), float(discounts[j])) for j in chosen]
+        return [(offered.sets[j], offered.believed(offered.sets[j]), float(taught[j])) for j in chosen]
 
     def _beliefs(self, sets: list[Names]) -> list[Array]:
         """The model's marginals, smaller ones as sums of larger ones where that saves an elimination."""
@@ -456,4 +498,9 @@ def _exact_scores(distances: Sequence[int], discounts: Sequence[float] | Array, 
 
 
 def _mean_absolute(event: Laplace | Gaussian) -> float:
-    return event.scale if isinstance(event, Laplace) else event.sigma * math.sqrt(2 / math.pi)
+    return event.scale if isinstance(event, Laplace) else _mean_size(event.sigma**2)
+
+
+def _mean_size(variance: float) -> float:
+    """Of Gaussian noise."""
+    return math.sqrt(2 / math.pi * variance)

@@ -154,6 +154,19 @@ class Evidence:
         """The estimate of n and its variance."""
         return float(self._residuals[()]), 1 / self._precisions[()]
 
+    def lacks_residual(self, names: Names) -> bool:
+        """Whether all that is missing for an estimate of the table is its residual."""
+        return names not in self._precisions and all(s in self._precisions for s in subsets(names)[:-1])
+
+    def variance_below(self, names: Names) -> float:
+        """Of a cell of the table on ``names``, but for its residual."""
+        return math.fsum(self._variance(s, names) for s in subsets(names)[:-1])
+
+    def _variance(self, s: Names, names: Names) -> float:
+        """What the residual on s adds to that of a cell of the table on ``names``."""
+        spread = self._universe.cells(names) / self._universe.cells(s)
+        return math.prod(1 - 1 / size for size in self._universe.sizes(s)) / (self._precisions[s] * spread**2)
+
     def estimate(self, names: Names) -> tuple[Array, float]:
         """The least-squares estimate of the counts on ``names``, and the variance of a cell."""
         universe = self._universe
@@ -162,8 +175,7 @@ class Evidence:
             spread = universe.cells(names) / universe.cells(s)
             shape = [universe[n].size if n in s else 1 for n in names]
             counts += self._residuals[s].reshape(shape) / spread
-            freedom = math.prod(1 - 1 / size for size in universe.sizes(s))
-            variance += freedom / (self._precisions[s] * spread**2)
+            variance += self._variance(s, names)
         return counts, variance
 
 
@@ -178,7 +190,7 @@ class Overview:
     """
 
     def __init__(self, universe: Universe, measurements: Sequence[Measurement], rows: float | None) -> None:
-        self.universe = universe
+        self.universe, self.measured = universe, len(measurements)
         self._evidence = Evidence(universe, rows)
         self._variances = {m.attributes: m.variance for m in measurements}
         self._contrasts = {
