@@ -47,3 +47,8 @@ def table() -> Table:
 def session(table: Table) -> hr.Session:
     """A session on it that the tests of a file share."""
     return opened(table)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs Spark comes first and together: then one process starts it, and not each (its virtual machine, and workers)."""
+    items.sort(key=lambda item: "spark" not in item.path.name)
