@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 import threadpoolctl
+import typer.testing
 from people import SMALL, frame, opened
 
 import hedgerow as hr
@@ -22,6 +24,9 @@ PHASES = [
 ]
 hypothesis.settings.register_profile("untimed", deadline=None, phases=PHASES)
 hypothesis.settings.load_profile("untimed")
+
+# The commands do not change between two calls of them: they are put together once, and not for each
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -514,7 +514,8 @@ def test_a_bad_record_is_refused_with_the_reason(record, said) -> None:
     assert len(str(refusal.value)) < 1500
 
 
-def test_records_that_share_their_parts_do_not_unfold_without_end() -> None:
+def test_records_that_share_their_parts_do_not_unfold_without_end(monkeypatch) -> None:
+    monkeypatch.setattr(wire_registry, "MOST_ITEMS", 2**16)
     shared: list = []
     for _ in range(80):
         shared = [shared, shared]
