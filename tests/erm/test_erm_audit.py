@@ -373,7 +373,7 @@ def check_neighbours(call: tuple[str, bool, bool, list[Rows], dict[str, Any]]) -
     assert farthest(first[0], second[0]) <= billed
 
 
-@settings(max_examples=400, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=200, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(calls())
 def test_no_row_of_any_table_in_any_units_is_heard_of_beyond_what_is_billed(call) -> None:
     check_neighbours(call)
