@@ -121,7 +121,9 @@ def run(
         "answered by",
     ):
         table.add_column(column, justify="right")
-    said = [(f"{score.value:.1%}", f"{score.low:.1%} … {score.high:.1%}", score.source) for score in found.scores]
+    said: list[tuple[str, ...]] = [
+        (f"{score.value:.1%}", f"{score.low:.1%} … {score.high:.1%}", score.source) for score in found.scores
+    ]
     said += [("–", "–", "–")] * (len(found.voters) - len(said))
     for k, naive, training, words in zip(found.voters, found.naive, found.training, said, strict=True):
         table.add_row(str(k), f"{naive:.1%}", f"{training:.1%}", *words)

@@ -58,7 +58,8 @@ class Event:
     """One use of the data. Frozen; refuses at construction what could not be billed or drawn."""
 
     def __post_init__(self) -> None:
-        for name, kinds, is_whole in _fields_of(type(self)):
+        own: Any = type(self)
+        for name, kinds, is_whole in _fields_of(own):
             value = getattr(self, name)
             if kinds:
                 _require_kind(name, value, kinds)
