@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 from collections.abc import Iterator
 
@@ -57,3 +58,9 @@ def session(table: Table) -> hr.Session:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """What needs Spark comes first and together: then one process starts it, and not each (its virtual machine, and workers)."""
     items.sort(key=lambda item: "spark" not in item.path.name)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays until the end: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()
