@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+import gc
 import os
 from collections.abc import Iterator
 
 import hypothesis
 import pytest
 import threadpoolctl
+import typer.testing
 from people import SMALL, frame, opened
 
 import hedgerow as hr
@@ -22,6 +25,9 @@ PHASES = [
 ]
 hypothesis.settings.register_profile("untimed", deadline=None, phases=PHASES)
 hypothesis.settings.load_profile("untimed")
+
+# The commands do not change between two calls of them: they are put together once, and not for each
+typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -47,3 +53,14 @@ def table() -> Table:
 def session(table: Table) -> hr.Session:
     """A session on it that the tests of a file share."""
     return opened(table)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What needs Spark comes first and together: then one process starts it, and not each (its virtual machine, and workers)."""
+    items.sort(key=lambda item: "spark" not in item.path.name)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported stays until the end: the collector of garbage need not look at it again and again."""
+    gc.collect()
+    gc.freeze()

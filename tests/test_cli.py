@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from hedgerow import demo
 from hedgerow.cli import app
+from hedgerow.demo import holdout
 from hedgerow.questions.counts import count
 
 FIGURES = (
@@ -60,10 +61,31 @@ def test_neighbouring_bins_are_said_as_one() -> None:
     assert all(demo.words(query).count(" ") >= 1 for query in asked)
 
 
-def test_the_demo_of_a_holdout_shows_what_is_claimed_and_saves_its_picture(tmp_path) -> None:
+@pytest.mark.parametrize(
+    ("opposed", "answered"), [(0, None), (4, 601), (600, 5)], ids=["coins", "ends among votes", "ends among features"]
+)
+def test_the_demo_of_a_holdout_shows_what_is_claimed_and_saves_its_picture(
+    tmp_path, monkeypatch, opposed, answered
+) -> None:
+    """Its five rounds may end before its 605 questions: surely where features say the label in training and the opposite after."""
+    sides = iter((1, -1))
+
+    def some_opposed(rows, features, rng):
+        X, y = coins(rows, features, rng)
+        X[:, :opposed] = next(sides) * y[:, None]
+        return X, y
+
+    coins = holdout.coins
+    monkeypatch.setattr(holdout, "coins", some_opposed)
     ran = CliRunner().invoke(app, ["demo", "holdout", "--folder", str(tmp_path), "--questions", "600"])
     assert ran.exit_code == 0, ran.output
-    assert "605 questions" in ran.output and "training set" in ran.output
+    words = " ".join(ran.output.split())
+    questions = int(re.search(r"(\d+) questions ·", words).group(1))
+    unanswered = re.search(r"its 5 rounds ended before the questions did: (\d+) were not answered", words)
+    assert questions + int(unanswered.group(1) if unanswered else 0) == 605
+    assert answered is None or questions == answered
+    rows = [line for line in ran.output.splitlines() if re.match(r"│ +(20|50|100|200|500) │", line)]
+    assert len(rows) == 5 and sum("–" in line for line in rows) == min(5, 605 - questions)
     assert (tmp_path / "false-discovery.png").stat().st_size > 10_000
 
 

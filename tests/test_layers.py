@@ -6,6 +6,7 @@ Each rule is a function of a source tree, so that a small tree that breaks it sh
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import subprocess
 import sys
@@ -78,6 +79,16 @@ def room_of(module: str) -> str:
     return module.split(".")[1] if "." in module else module
 
 
+def parsed(path: Path) -> tuple[ast.AST, ...]:
+    """All nodes of a module, of a text that is parsed once."""
+    return _nodes(path.read_text())
+
+
+@functools.cache
+def _nodes(text: str) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(text)))
+
+
 def imports(root: Path) -> dict[str, set[str]]:
     """The modules of the tree that each module imports, within functions and under TYPE_CHECKING too."""
     known = modules(root)
@@ -85,7 +96,7 @@ def imports(root: Path) -> dict[str, set[str]]:
     for module, path in known.items():
         package = module if path.name == "__init__.py" else module.rpartition(".")[0]
         named: set[str] = set()
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in parsed(path):
             if isinstance(node, ast.Import):
                 named |= {alias.name for alias in node.names}
             elif isinstance(node, ast.ImportFrom):
@@ -128,10 +139,10 @@ def is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__") and name != "_"
 
 
-def own_privates(tree: ast.Module) -> set[str]:
+def own_privates(nodes: tuple[ast.AST, ...]) -> set[str]:
     """The private attributes that the classes of a module define: in their body, or on self or cls."""
     found: set[str] = set()
-    for outer in ast.walk(tree):
+    for outer in nodes:
         if not isinstance(outer, ast.ClassDef):
             continue
         for node in outer.body:
@@ -141,9 +152,13 @@ def own_privates(tree: ast.Module) -> set[str]:
         for node in ast.walk(outer):
             if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and on_self(node):
                 found.add(node.attr)
-            elif isinstance(node, ast.Call) and ast.unparse(node.func) == "object.__setattr__":  # of a frozen one
+            elif isinstance(node, ast.Call) and is_set_on_a_frozen_one(node.func):
                 found.add(ast.literal_eval(node.args[1]) if isinstance(node.args[1], ast.Constant) else "")
     return found
+
+
+def is_set_on_a_frozen_one(called: ast.expr) -> bool:
+    return isinstance(called, ast.Attribute) and called.attr == "__setattr__" and ast.unparse(called.value) == "object"
 
 
 def on_self(node: ast.Attribute) -> bool:
@@ -151,9 +166,9 @@ def on_self(node: ast.Attribute) -> bool:
 
 
 def private_uses(path: Path) -> Iterator[tuple[int, str]]:
-    tree = ast.parse(path.read_text())
-    own = own_privates(tree) | DOCUMENTED
-    for node in ast.walk(tree):
+    nodes = parsed(path)
+    own = own_privates(nodes) | DOCUMENTED
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module != "hedgerow":  # whose helper modules are everybody's
             yield from ((node.lineno, f"import {alias.name}") for alias in node.names if is_private(alias.name))
         elif isinstance(node, ast.Attribute) and is_private(node.attr) and node.attr not in own:

@@ -1,18 +1,19 @@
 """The accuracy theorems, played out against adversaries.
 
-Each theorem promises success with probability at least 1 − β. With β = 0.1 the number of runs and the failures allowed
-among them are the smallest for which a mechanism that keeps the promise fails the test with probability at most 10⁻⁶,
-and one that breaks it three times as often as allowed (rate 0.3) passes with probability at most 0.01.
+Each theorem promises success with probability at least 1 − β. With β = 0.1 games are played until they tell: a mechanism
+that keeps the promise fails the test with probability at most 10⁻⁶, and one that breaks it three times as often as allowed
+(rate 0.3) passes with probability at most 10⁻³ (``sequential``).
 """
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
+from sequential import is_kept
 
-from hedgerow import audit
 from hedgerow.data import Histogram
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.privacy.allowance import Amount
@@ -26,7 +27,6 @@ from hedgerow.textbook import bounds, games, mwem, pmw, sparse_vector
 from hedgerow.textbook import multiplicative_weights as experts
 
 BETA = 0.1
-RUNS, ALLOWED = audit.runs_to_tell(BETA, 3 * BETA, false_fail=1e-6, false_pass=0.01)
 UNIVERSE = Universe.from_sizes({"a": 32, "b": 32})  # 2^10 cells
 BITS = Universe.from_sizes({f"x{i}": 2 for i in range(10)})  # 2^10 cells
 PURE, APPROXIMATE = Budget(1.0, 0.0), Budget(1.0, 1e-9)
@@ -75,13 +75,11 @@ def test_theorem_4_10_holds_against_an_adversary_that_makes_the_smallest_mistake
 def pmw_failures(
     config: pmw.PMWConfig,
     budget: Budget,
-    runs: int,
     adversary: Callable[[np.ndarray, pmw.PMWConfig, np.random.Generator], games.Analyst],
     noise_of: Callable[[int], Noise] = Seeded,
-) -> int:
-    """In how many games an answer is off by more than 3α, or more updates are made than Theorem 4.10 allows."""
-    failures = 0
-    for seed in range(runs):
+) -> Iterator[bool]:
+    """Of game after game whether an answer is off by more than 3α, or more updates are made than Theorem 4.10 allows."""
+    for seed in itertools.count():
         rng = np.random.default_rng([seed, 414])
         mechanisms: list[pmw.OnlinePMW] = []
 
@@ -93,10 +91,7 @@ def pmw_failures(
         transcript = games.accuracy_game(analyst, start, config.queries, games.linear_error)
         assert mechanisms[0].updates <= config.rounds
         few_updates = mechanisms[0].updates <= experts.update_bound(config.alpha, config.cells, config.step)
-        failures += not (transcript.accurate(config.error) and few_updates)
-        if failures > ALLOWED:
-            break
-    return failures
+        yield not (transcript.accurate(config.error) and few_updates)
 
 
 def near_threshold(counts, config, rng):
@@ -130,7 +125,7 @@ def test_online_pmw_keeps_the_books_promise_at_the_books_number_of_rows(budget, 
     config = pmw.configure(
         budget, cells=UNIVERSE.size, scale=rows, queries=QUERIES, beta=BETA, alpha=alpha, step="paper"
     )
-    assert pmw_failures(config, budget, RUNS, adversary) <= ALLOWED
+    assert is_kept(pmw_failures(config, budget, adversary), BETA, 3 * BETA)
 
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
@@ -138,14 +133,15 @@ def test_online_pmw_keeps_the_promise_at_its_own_smaller_number_of_rows(budget):
     rows = math.ceil(pmw.rows_needed(budget, 0.1, BETA, QUERIES, UNIVERSE.size))
     config = pmw.configure(budget, cells=UNIVERSE.size, scale=rows, queries=QUERIES, beta=BETA)
     assert config.alpha == pytest.approx(0.1, rel=1e-3)
-    assert pmw_failures(config, budget, RUNS, near_threshold) <= ALLOWED
+    assert is_kept(pmw_failures(config, budget, near_threshold), BETA, 3 * BETA)
 
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
 def test_the_promise_is_kept_with_the_operating_systems_randomness(budget):
     rows = math.ceil(pmw.rows_needed(budget, 0.15, 1e-9, QUERIES, UNIVERSE.size))
     config = pmw.configure(budget, cells=UNIVERSE.size, scale=rows, queries=QUERIES, beta=1e-9)
-    assert pmw_failures(config, budget, 2, near_threshold, lambda seed: Noise()) == 0
+    games_played = pmw_failures(config, budget, near_threshold, lambda seed: Noise())
+    assert not any(itertools.islice(games_played, 2))
 
 
 @pytest.mark.parametrize("budget", [PURE, APPROXIMATE], ids=["pure", "approximate"])
@@ -153,7 +149,7 @@ def test_the_game_sees_a_mechanism_with_a_tenth_of_the_rows_fail(budget):
     rows = math.ceil(pmw.rows_needed(budget, 0.15, BETA, QUERIES, UNIVERSE.size))
     config = pmw.configure(budget, cells=UNIVERSE.size, scale=rows, queries=QUERIES, beta=BETA)
     starved = dataclasses.replace(config, scale=rows // 10)  # the same noise on fewer rows
-    assert pmw_failures(starved, budget, RUNS, near_threshold) > ALLOWED
+    assert not is_kept(pmw_failures(starved, budget, near_threshold), BETA, 3 * BETA)
 
 
 @pytest.mark.parametrize("step", ["paper", "hoeffding"])
@@ -176,9 +172,8 @@ EVERYWHERE = np.stack([everywhere(BITS, q) for q in WORKLOAD])
 HARD_CELLS = [1023, 0, 682]  # all ones, all zeros, alternating: far from uniform on every conjunction
 
 
-def mwem_failures(config: mwem.MWEMConfig, budget: Budget, runs: int, noise_of: Callable[[int], Noise] = Seeded) -> int:
-    failures = 0
-    for seed in range(runs):
+def mwem_failures(config: mwem.MWEMConfig, budget: Budget, noise_of: Callable[[int], Noise] = Seeded) -> Iterator[bool]:
+    for seed in itertools.count():
         counts = concentrated(int(config.scale), np.random.default_rng([seed, 126]))
         if seed % 2:  # an adversary that knows the workload
             counts = np.roll(np.eye(1, 1024, dtype=np.int64)[0], HARD_CELLS[seed % 3]) * int(config.scale)
@@ -186,10 +181,7 @@ def mwem_failures(config: mwem.MWEMConfig, budget: Budget, runs: int, noise_of: 
         assert released.updates <= config.rounds
         learned = released.hypothesis.marginal(BITS.names).reshape(-1)
         worst = np.abs(EVERYWHERE @ (counts / config.scale - learned)).max()
-        failures += not (released.stopped and worst <= config.error)
-        if failures > ALLOWED:
-            break
-    return failures
+        yield not (released.stopped and worst <= config.error)
 
 
 @pytest.mark.parametrize(
@@ -207,20 +199,21 @@ def test_theorem_12_6_holds_at_the_number_of_rows_with_our_constants(budget, ste
     config = mwem.configure(
         budget, cells=BITS.size, scale=rows, queries=len(WORKLOAD), beta=BETA, alpha=alpha, step=step
     )
-    assert mwem_failures(config, budget, RUNS) <= ALLOWED
+    assert is_kept(mwem_failures(config, budget), BETA, 3 * BETA)
 
 
 def test_offline_release_keeps_the_promise_at_its_own_smaller_number_of_rows():
     rows = math.ceil(mwem.rows_needed(APPROXIMATE, 0.05, BETA, len(WORKLOAD), BITS.size))
     config = mwem.configure(APPROXIMATE, cells=BITS.size, scale=rows, queries=len(WORKLOAD), beta=BETA)
-    assert mwem_failures(config, APPROXIMATE, RUNS) <= ALLOWED
-    assert mwem_failures(config, APPROXIMATE, 1, lambda seed: Noise()) == 0
+    assert is_kept(mwem_failures(config, APPROXIMATE), BETA, 3 * BETA)
+    assert not next(mwem_failures(config, APPROXIMATE, lambda seed: Noise()))
 
 
 def test_the_harness_sees_an_offline_release_with_a_tenth_of_the_rows_fail():
     rows = math.ceil(mwem.rows_needed(APPROXIMATE, 0.05, BETA, len(WORKLOAD), BITS.size))
     config = mwem.configure(APPROXIMATE, cells=BITS.size, scale=rows, queries=len(WORKLOAD), beta=BETA)
-    assert mwem_failures(dataclasses.replace(config, scale=rows // 10), APPROXIMATE, RUNS) > ALLOWED
+    starved = dataclasses.replace(config, scale=rows // 10)
+    assert not is_kept(mwem_failures(starved, APPROXIMATE), BETA, 3 * BETA)
 
 
 # Ullman, Theorem 3.1
@@ -228,11 +221,10 @@ def test_the_harness_sees_an_offline_release_with_a_tenth_of_the_rows_fail():
 TOPS, ASKED = 20, 500
 
 
-def threshold_failures(rows: float, runs: int) -> int:
+def threshold_failures(rows: float) -> Iterator[bool]:
     """Games of 500 threshold queries, 3-sensitive in rows, with values at the very edges of the theorem's promise."""
     alpha = 0.1 * rows
-    failures = 0
-    for seed in range(runs):
+    for seed in itertools.count():
         rng = np.random.default_rng([seed, 31])
         config, _ = sparse_vector.threshold_game_config(
             Amount.share_of(APPROXIMATE),
@@ -255,11 +247,10 @@ def threshold_failures(rows: float, runs: int) -> int:
                 return math.ceil(alpha)
             return math.floor(alpha / 2)
 
-        failures += bool(games.threshold_game(adversary, above, ASKED).wrong(alpha))
-    return failures
+        yield bool(games.threshold_game(adversary, above, ASKED).wrong(alpha))
 
 
 def test_ullmans_theorem_3_1_holds_at_its_number_of_rows_and_is_seen_to_fail_at_a_fiftieth():
     rows = bounds.threshold_game_rows(0.1, BETA, APPROXIMATE.epsilon, APPROXIMATE.delta, ASKED, TOPS)
-    assert threshold_failures(rows, RUNS) <= ALLOWED
-    assert threshold_failures(rows / 50, RUNS) > ALLOWED
+    assert is_kept(threshold_failures(rows), BETA, 3 * BETA)
+    assert not is_kept(threshold_failures(rows / 50), BETA, 3 * BETA)

@@ -101,7 +101,7 @@ def test_a_composition_of_laplace_releases_stays_within_the_sum_of_their_losses(
     def run(data):
         return lambda: sum(z > 0 for z in adaptive_composition(adversary, data, 4))
 
-    bound = audit.epsilon_lower_bound(run(0), run(1), 2000)
+    bound = audit.epsilon_lower_bound(run(0), run(1), 1500)  # so many have a bound above 0.3 in 99 of 100 audits
     assert 0.3 < bound <= 4 * event.epsilon
 
 

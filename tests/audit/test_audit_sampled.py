@@ -1,11 +1,13 @@
 """``distinguish``: as sure as it says, strong enough to be an audit, and the same however many processes run it."""
 
+import itertools
 import math
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sequential import is_kept
 
 from hedgerow import audit
 from hedgerow.audit import bounds, learned, sampled
@@ -28,11 +30,10 @@ MECHANISMS = {  # of ε = 1 each, and what their outputs are
 
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_a_bound_is_above_the_true_loss_as_rarely_as_it_says(kind) -> None:
-    """Confidence 0.8; runs_to_tell has 10^-4 for either error: a bound wrong twice as often as it says is found."""
-    runs, allowed = audit.runs_to_tell(0.2, 0.4, 1e-4, 1e-4)
+    """Confidence 0.8, with 10^-4 for either error: a bound wrong twice as often as it says is found."""
     mechanism = MECHANISMS[kind](np.random.default_rng(1))
-    found = [audit.distinguish(mechanism, 0, 1, runs=400, kind=kind, confidence=0.8).epsilon for _ in range(runs)]
-    assert sum(bound > 1.0 for bound in found) <= allowed
+    audits = (audit.distinguish(mechanism, 0, 1, runs=400, kind=kind, confidence=0.8) for _ in itertools.count())
+    assert is_kept((found.epsilon > 1.0 for found in audits), 0.2, 0.4, false_fail=1e-4, false_pass=1e-4)
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)

@@ -149,9 +149,10 @@ def test_what_is_not_expected_shows_its_kind_and_place_and_not_its_message(
     assert "Mustermann" not in ran.output
 
 
-def test_what_other_libraries_log_is_not_shown() -> None:
+def test_what_other_libraries_log_is_not_shown(tmp_path: Path) -> None:
     """In a process of its own: the test's own handlers would take it."""
-    program = "import logging; from hedgerow.cli import app; app(['errata'], standalone_mode=False); logging.getLogger('sql').error('row 17')"
+    command = ["demo", "--table", str(tmp_path / "people.csv")]
+    program = f"import logging; from hedgerow.cli import app; app({command}, standalone_mode=False); logging.getLogger('sql').error('row 17')"
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200)
     assert ran.returncode == 0 and ran.stdout and ran.stderr == ""
 

@@ -117,10 +117,7 @@ def questions(universe: Universe, seed: int) -> list[hr.Query]:
     return [*found, hr.linear(two, rng.random(universe.sizes(two)) * 2.0**-30), hr.mean(two[0])]
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-@given(data=st.data())
-@settings(max_examples=30, deadline=None)
-def test_no_row_moves_a_practical_session_by_more_than_is_billed(budget, data) -> None:
+def check_a_session(budget: Budget, data: Any) -> None:
     universe, table, other = data.draw(neighbours(budget))
     guard, seed = data.draw(st.sampled_from([None, 0.1])), data.draw(st.integers(0, 100))
 
@@ -137,10 +134,7 @@ def test_no_row_moves_a_practical_session_by_more_than_is_billed(budget, data) -
     assert compared(run, table, other, budget) >= 1
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
-@given(data=st.data())
-@settings(max_examples=60, deadline=None)
-def test_no_row_moves_a_release_by_more_than_is_billed(budget, data) -> None:
+def check_a_release(budget: Budget, data: Any) -> None:
     universe, table, other = data.draw(neighbours(budget))
 
     def run(counts: np.ndarray, accountant: Accountant, noise: Recorder) -> None:
@@ -150,6 +144,29 @@ def test_no_row_moves_a_release_by_more_than_is_billed(budget, data) -> None:
         )  # fmt: skip
 
     assert compared(run, table, other, budget) >= 1
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@given(data=st.data())
+@settings(max_examples=20, deadline=None)
+def test_no_row_moves_a_practical_session_by_more_than_is_billed(budget, data) -> None:
+    check_a_session(budget, data)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_row_moves_a_release_by_more_than_is_billed(budget, data) -> None:
+    check_a_release(budget, data)
+
+
+@pytest.mark.audit
+@pytest.mark.parametrize("check", [check_a_session, check_a_release])
+@pytest.mark.parametrize("budget", BUDGETS, ids=repr)
+@given(data=st.data())
+@settings(max_examples=300, deadline=None)
+def test_no_row_of_hundreds_of_tables_moves_anything_by_more_than_is_billed(budget, check, data) -> None:
+    check(budget, data)
 
 
 def linear_queries(universe: Universe, seed: int) -> list[Linear]:

@@ -189,7 +189,8 @@ def test_no_row_of_a_duckdb_table_changes_another() -> None:
         text = as_text(value).encode("utf-8", "replace").decode()
         rows = replaced(text, place, column)
         given_rows = pa.table({n: pa.array([r[i] for r in rows], pa.string()) for i, n in enumerate(NAMES)})
-        engine.create_table("t", given_rows, overwrite=True)
+        engine.con.register("given_rows", given_rows)
+        engine.con.execute("CREATE OR REPLACE TABLE t AS FROM given_rows")
         found = np.concatenate([np.column_stack(batch) for batch in coded_batches(engine.table("t"), UNIVERSE)])
         assert_others_as_before(found, place, value)
 

@@ -246,14 +246,18 @@ def pooled(run: Callable[[Noise], Noises], made: Callable[[int], Noise], most: i
     raise AssertionError("too few draws")
 
 
+def as_keys(noises: Noises) -> list[tuple[Laplace | Gaussian, tuple[int, ...], bytes]]:
+    """Equal where events and numbers are; a 0 has no sign."""
+    return [(event, z.shape, (np.asarray(z, dtype=float) + 0.0).tobytes()) for event, z in noises]
+
+
 @both
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_what_is_published_is_the_truth_and_exactly_the_noise_that_was_drawn(name, made) -> None:
     for seed in range(3):
         source = made(seed)
-        found = [(event, z.tolist()) for event, z in PUBLISHED[name](source)]
-        drawn = [(event, z.tolist()) for event, z in source.record.noises()]
-        assert found and all(one in drawn for one in found)
+        found, drawn = as_keys(PUBLISHED[name](source)), as_keys(source.record.noises())
+        assert found and set(found) <= set(drawn)
         assert not name.startswith(("prefit", "pmw", "mwem", "theory", "over time")) or len(found) == len(drawn)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-import scipy
+from sequential import Promise, all_told
 
 import hedgerow as hr
 from hedgerow.bench import unsafe_answer
@@ -163,26 +164,25 @@ def outcome(seed: int, asked: int) -> tuple[bool, bool, bool]:
     return missed > 0, halved > 0, coded > 0
 
 
-def check(sessions: int, asked: int) -> None:
-    """At most β of the sessions may miss anything: the exact binomial test fails a valid one with probability below 1e-6.
+def check(false_pass: float, asked: int) -> None:
+    """At most β of the sessions may miss anything; they go on until they tell, and valid bars fail with probability at most 1e-6.
 
-    A bar that fails in one of five sessions, and there are 200, passes with probability below 1e-3.
+    A bar that fails in one of five sessions passes with the probability given.
     """
+    bars, shrunk, coded = promises = tuple(Promise(BETA, 0.2, 1e-6, false_pass) for _ in range(3))
     with np.errstate(all="ignore"):
-        found = np.array([outcome(seed, asked) for seed in range(sessions)])
-    missed, shrunk, coded = found.sum(axis=0)
-    allowed = int(scipy.stats.binom.isf(1e-6, sessions, BETA))
-    assert missed <= allowed
-    assert shrunk > allowed  # a fifth of the bar would not do
-    assert coded > allowed  # nor the bar of the coded table
+        all_told((outcome(seed, asked) for seed in itertools.count()), promises)
+    assert bars.kept
+    assert shrunk.broken  # a fifth of the bar would not do
+    assert coded.broken  # nor the bar of the coded table
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_truth_on_raw_values_lies_in_the_bar() -> None:
-    check(200, 6)
+    check(1e-3, 6)
 
 
 @pytest.mark.audit
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_the_truth_on_raw_values_lies_in_the_bar_of_many_questions() -> None:
-    check(300, 60)
+    check(1e-9, 60)

@@ -643,9 +643,12 @@ def test_a_guard_finds_the_hypothesis_right_and_wrong(name, tmp_path) -> None:
 def test_the_analyst_gets_answers_of_every_kind(tmp_path) -> None:
     """Else two sessions could look alike because all is refused in both."""
     answered: set[str] = set()
+    wanted = set(ACTS) - {"refused", "bad_question", "bad_batch"}
     for name in ("practical", "practical, add-remove", "practical, pure", "workload"):
+        if answered >= wanted:
+            break
         case = dataclasses.replace(CASES[name], epsilon=400.0, acts=(*ACTS * 2, *("buying_convex", "erm") * 6))
         seen = seen_of(case, neighbours_of(case, 60, 0, OTHER, PLAIN)[0], History(), tmp_path, reopen=False)
         lines = [line for line in seen.lines if line.startswith(("— ", "gave ", "raised "))]
         answered |= {act[2:] for act, then in itertools.pairwise(lines) if then.startswith("gave ")}
-    assert answered >= set(ACTS) - {"refused", "bad_question", "bad_batch"}
+    assert answered >= wanted

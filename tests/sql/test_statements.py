@@ -35,7 +35,7 @@ def tried(seed: int, how_many: int) -> tuple[int, list[str]]:
     return accepted, wrong
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_what_is_accepted_is_what_duckdb_says(seed: int) -> None:
     accepted, wrong = tried(seed, AT_ONCE)
     assert not wrong, "\n".join(wrong[:5])

@@ -7,8 +7,8 @@ import math
 
 import numpy as np
 import pytest
+from sequential import is_kept
 
-from hedgerow import audit
 from hedgerow.data.row_values import STEPS
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
@@ -88,14 +88,13 @@ def test_flips_come_a_tenth_more_at_a_time_unless_told() -> None:
 def test_an_interval_holds_at_every_moment_so_that_one_may_stop_by_looking() -> None:
     """Each run is a failure if any of its 120 intervals misses: β = 0.1 is kept, and three times that would be noticed."""
     β = 0.1
-    runs, allowed = audit.runs_to_tell(β, 3 * β, false_fail=1e-6, false_pass=0.01)
-    generator = np.random.default_rng(5)
-    missed = 0
-    for _ in range(runs):
-        yes = np.cumsum(generator.random(120) < 0.26)
+
+    def misses(seed: int) -> bool:
+        yes = np.cumsum(np.random.default_rng([seed, 5]).random(120) < 0.26)
         ends = [scq.interval(int(yes[t]), t + 1, β) for t in range(120)]
-        missed += any(not low <= 0.26 <= high for low, high in ends)
-    assert missed <= allowed
+        return any(not low <= 0.26 <= high for low, high in ends)
+
+    assert is_kept(map(misses, itertools.count()), β, 3 * β)
 
 
 def test_an_interval_is_what_the_mixture_does_not_rule_out() -> None:
@@ -119,25 +118,23 @@ def test_proposition_13_needs_as_many_flips_as_algorithm_1_needs_rows() -> None:
 def test_theorem_11_expectations_are_within_alpha_of_the_population_under_an_adaptive_analyst() -> None:
     """Uniform bits; the analyst asks each bit, then for the majority of those that said yes. E[M(q)] is known from the table."""
     α, β, k = 0.6, 0.2, 40
-    runs, allowed = audit.runs_to_tell(β, 3 * β, false_fail=1e-6, false_pass=0.05)
     n = scq.population_rows(alpha=α, beta=β, queries=k)
     config, budget = scq.for_population(n, alpha=α, beta=β, queries=k)
     assert config.flip == pytest.approx(α / 2) and n >= 1024 * math.log(k / β) / α**2
-    failures = 0
-    for seed in range(runs):
+
+    def fails(seed: int) -> bool:
         bits = np.random.default_rng(seed).integers(0, 2, (n, k - 1))
         ledger, noise = Accountant(budget), Seeded(seed)
-        said = [
-            scq.flips(config, lambda rows, b=bits, j=j: b[rows, j] * STEPS, n, ledger, noise)[0] for j in range(k - 1)
-        ]
+        said = [scq.flips(config, lambda rows, j=j: bits[rows, j] * STEPS, n, ledger, noise)[0] for j in range(k - 1)]
         common = (bits == np.array(said)).mean(axis=1) >= 0.5
-        scq.flips(config, lambda rows, c=common: c[rows] * STEPS, n, ledger, noise)
+        scq.flips(config, lambda rows: common[rows] * STEPS, n, ledger, noise)
         in_table = [*bits.mean(axis=0), common.mean()]
         truth = [*[0.5] * (k - 1), _majority(k - 1)]
         expected = [config.flip + (1 - 2 * config.flip) * q for q in in_table]
-        failures += any(abs(e - t) > α for e, t in zip(expected, truth, strict=True))
         assert ledger.spent <= budget.total * (1 + 1e-12)
-    assert failures <= allowed
+        return any(abs(e - t) > α for e, t in zip(expected, truth, strict=True))
+
+    assert is_kept(map(fails, itertools.count()), β, 3 * β)
     with pytest.raises(InvalidInput, match=f"rows must be at least {n}"):
         scq.for_population(n - 1, alpha=α, beta=β, queries=k)
 

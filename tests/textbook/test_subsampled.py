@@ -7,10 +7,12 @@ as allowed passes with probability at most 0.01 (0.05 for whole populations).
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 import pytest
+from sequential import is_kept
 
 from hedgerow import audit
 from hedgerow.data.row_values import STEPS, statistic_values
@@ -146,24 +148,24 @@ def votes(answers: list[float], bits: np.ndarray, mechanism) -> tuple[float, flo
 def test_theorem_5_answers_are_within_alpha_of_the_population_under_an_adaptive_analyst(replace) -> None:
     """The population is uniform bits, of which every statistic is ½: what is above it in the sample is chance."""
     α, β, d = 0.8, 0.2, 10
-    runs, allowed = audit.runs_to_tell(β, 3 * β, false_fail=1e-6, false_pass=0.05)
     n = subsampled.population_rows(alpha=α, beta=β, queries=d + 1)
     planned = subsampled.for_population(n + n // 50, alpha=α, beta=β, queries=d + 1, replace=replace)
     n, bits = n + n // 50, np.arange(d)
-    failures = 0
-    for seed in range(runs):
+
+    def fails(seed: int) -> bool:
         rows = in_memory({"x": np.random.default_rng(seed).integers(0, 1 << d, n)})
         ledger, noise = Accountant(planned.budget), Seeded(seed)
 
-        def ask(function, rows=rows, ledger=ledger, noise=noise) -> float:
+        def ask(function) -> float:
             valued = statistic_values(rows, statistic(function, "x", vectorised=True))
             return subsampled.answer(planned.plan, valued, rows.rows, ledger, noise).value
 
         said = [ask(lambda x, j=j: x.astype(np.int64) >> j & 1) for j in bits]
         last, truth = votes(said, bits, ask)
-        failures += any(abs(a - 0.5) > α for a in said) or abs(last - truth) > α
         assert ledger.spent <= planned.budget.total * (1 + 1e-12)
-    assert failures <= allowed
+        return any(abs(a - 0.5) > α for a in said) or abs(last - truth) > α
+
+    assert is_kept(map(fails, itertools.count()), β, 3 * β)
 
 
 def test_theorem_5_asks_for_an_eighth_of_alpha_on_the_sample_and_refuses_a_table_that_is_too_small() -> None:

@@ -54,7 +54,7 @@ class Case:
 
     score: Score
     others: Rows = dataclasses.field(default_factory=lambda: idle(1))
-    runs: int = 850  # of the short audit, on each table
+    runs: int = 720  # of the short audit, on each table
     long: int = 5000  # of `make audit`
     reach: tuple[float, float] = (0.6, 0.6)  # shares of ε that the long audit finds: a row replaced, a row removed
     tight: bool = True  # else the certificate itself has slack, and half the noise need not break it
@@ -132,15 +132,15 @@ AGAINST = (np.array([[0.7]]), np.array([-FAR]))  # make the vertex that the row 
 CASES: dict[str, Case] = {
     "mirror descent": Case(
         lambda X, y, **k: mirror_descent(X, y, over=BALL, iterations=2, **HUBER, **k).theta[0],
-        runs=1100, reach=(0.55, 0.55),
+        runs=880, reach=(0.55, 0.55),
     ),
     "whitened descent": Case(
         lambda X, y, **k: whitened_descent(X, y, iterations=1, **HUBER, **k).theta[0],
-        others=idle(100), runs=1100, reach=(0.5, 0.5),
+        others=idle(100), runs=880, reach=(0.5, 0.5),
     ),
     "noisy SGD, all rows": Case(
         lambda X, y, **k: noisy_sgd(X, y, over=BALL, batch=10, epochs=2, **HUBER, **k).theta[0],
-        runs=700, reach=(0.4, 0.4), tight=False,
+        runs=600, reach=(0.4, 0.4), tight=False,
     ),
     "output perturbation": Case(lambda X, y, **k: output_perturbation(X, y, **ridged(1.0), **k).theta[0]),
     "regularised output perturbation": Case(
@@ -148,23 +148,23 @@ CASES: dict[str, Case] = {
     ),
     "objective perturbation": Case(
         lambda X, y, **k: objective_perturbation(X, y, **ridged(10.0), **k).theta[0],
-        runs=650, reach=(0.4, 0.4), tight=False,
+        runs=480, reach=(0.4, 0.4), tight=False,
     ),
     "Frank–Wolfe": Case(
         lambda X, y, **k: frank_wolfe(X, y, over=sets.L1Ball(1.0), iterations=1, **HUBER, **k).theta[0],
-        others=AGAINST, runs=2300, reach=(0.55, 0.45), pure=True,
+        others=AGAINST, runs=1950, reach=(0.55, 0.45), pure=True,
     ),
     "general Frank–Wolfe": Case(
         lambda X, y, **k: direction(frank_wolfe_general(X, y, over=BALL, iterations=2, **HUBER, **k).theta),
-        others=ASIDE, runs=1100, reach=(0.55, 0.55),
+        others=ASIDE, runs=880, reach=(0.55, 0.55),
     ),
     "lasso without a refit": Case(
         lambda X, y, budget, **k: lasso(
             X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=False, budget=Accountant(budget), **k
         ).theta[0],
-        runs=550, reach=(0.3, 0.4), tight=False,
+        runs=420, reach=(0.3, 0.4), tight=False,
     ),
-    "lasso with a refit": Case(overheard_lasso, others=idle(100), runs=700, reach=(0.38, 0.4), tight=False),
+    "lasso with a refit": Case(overheard_lasso, others=idle(100), runs=600, reach=(0.38, 0.4), tight=False),
 }  # fmt: skip
 
 LONGER: dict[str, Case] = {

@@ -44,6 +44,7 @@ Ask = Callable[[Session, float], float]
 """What is asked of a session; the last question for a bar of at least so much, and for which it was answered."""
 
 TIGHTEST, LOOSEST = 1e-5, 1.0
+COARSE = 1.2  # by how much a bar is widened while its price says that it is refused
 
 ONE = Universe.from_sizes({"x": 2})
 REPLACED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([999, 1]))
@@ -92,6 +93,8 @@ def spending(question: Query) -> Ask:
     """Ask for a bar that the budget cannot pay, and for wider ones until it can; which it was. A refusal costs nothing."""
 
     def ask(session: Session, within: float) -> float:
+        while within < LOOSEST and not _may_be_paid(session, question, COARSE * within):
+            within *= COARSE
         while within < LOOSEST:
             with contextlib.suppress(BudgetExceeded):
                 session.ask(question, within=within)
@@ -100,6 +103,14 @@ def spending(question: Query) -> Ask:
         return within
 
     return ask
+
+
+def _may_be_paid(session: Session, question: Query, within: float) -> bool:
+    """By its price, which is public; to ask may cost more."""
+    try:
+        return session.price(question, within=min(within, LOOSEST)) <= session.remaining
+    except BudgetExceeded:
+        return False
 
 
 def opened(

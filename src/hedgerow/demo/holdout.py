@@ -6,6 +6,7 @@ the label, keeps those that look best on the test set, and lets them vote. No vo
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,7 +31,10 @@ Coins = NDArray[np.int8]
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
-    """What was claimed for votes of so many features: by the test set itself, by the training set, and by the holdout."""
+    """What was claimed for votes of so many features: by the test set itself, by the training set, and by the holdout.
+
+    The holdout says less, from some vote on, where its rounds ended before the questions did.
+    """
 
     voters: tuple[int, ...]
     naive: tuple[float, ...]
@@ -63,19 +67,18 @@ def false_discovery(
 
     held = Holdout(test, budget, train=train, rounds=rounds, questions=features)
     answers = np.full(features, TRUTH)
-    with counting_bar("asking the holdout", features, progress) as advance:
+    with counting_bar("asking the holdout", features, progress) as advance, suppress(BudgetExceeded):
         for j in range(features):
             answers[j] = held.score(lambda X, j=j: X[:, j], name=f"feature {j}").value
             advance()
-    training, scores = [], []
-    for k in voters:
-        model = vote(best_of(answers, np.arange(features), k), answers)
-        training.append(accuracy(model, train))
-        try:
+    answered = np.arange(len(held.scores))
+    votes = [vote(best_of(answers, answered, k), answers) for k in voters]
+    scores: list[Score] = []
+    with suppress(BudgetExceeded):
+        for k, model in zip(voters, votes, strict=True):
             scores.append(held.score(model, name=f"vote of {k}"))
-        except BudgetExceeded:
-            break
-    return Discovery(voters, tuple(naive), tuple(training), tuple(scores), held)
+    training = tuple(accuracy(model, train) for model in votes)
+    return Discovery(voters, tuple(naive), training, tuple(scores), held)
 
 
 def best_of(means: NDArray[Any], among: NDArray[Any], k: int) -> NDArray[Any]:
@@ -118,13 +121,17 @@ def run(
         "answered by",
     ):
         table.add_column(column, justify="right")
-    for i, score in enumerate(found.scores):
-        table.add_row(
-            str(found.voters[i]), f"{found.naive[i]:.1%}", f"{found.training[i]:.1%}", f"{score.value:.1%}",
-            f"{score.low:.1%} … {score.high:.1%}", score.source,
-        )  # fmt: skip
+    said: list[tuple[str, ...]] = [
+        (f"{score.value:.1%}", f"{score.low:.1%} … {score.high:.1%}", score.source) for score in found.scores
+    ]
+    said += [("–", "–", "–")] * (len(found.voters) - len(said))
+    for k, naive, training, words in zip(found.voters, found.naive, found.training, said, strict=True):
+        table.add_row(str(k), f"{naive:.1%}", f"{training:.1%}", *words)
     screen.print(table)
     held = found.holdout
+    unasked = features + len(found.voters) - len(held.scores)
+    if unasked:
+        screen.print(f"its {held.plan.rounds} rounds ended before the questions did: {unasked:,} were not answered")
     wrong = sum(score.source == "holdout" for score in held.scores)
     screen.print(
         f"{len(held.scores):,} questions · {wrong} of them measured, the rest explained by the training set · spent {held.ledger.spent:.3g} of "

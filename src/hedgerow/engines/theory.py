@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -211,6 +211,9 @@ def _reach(event: Laplace | Gaussian, beta: float) -> float:
     return event.sigma * math.sqrt(2 * math.log(2 / beta))
 
 
+_configured = lru_cache(maxsize=64, typed=True)(configure)  # a search over public numbers: once for the same ones
+
+
 def convex_pmw(
     questions: Sequence[BoundMinimize],
     data: DataSource,
@@ -239,7 +242,7 @@ def convex_pmw(
     )
     S = max(scale for scale in scales if scale is not None)
     calibrated = partial(
-        configure,
+        _configured,
         ledger.budget,
         cells=data.universe.size,
         rows=rows,

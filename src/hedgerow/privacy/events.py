@@ -14,6 +14,7 @@ which can move neighbours apart: the caller adds the grid to Δ, once for every 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Mapping
@@ -42,19 +43,28 @@ def grid_at_most(step: float) -> float:
     return math.ldexp(0.5, math.frexp(positive("grid step", step))[1])
 
 
+@functools.cache
+def _fields_of(kind: type[Event]) -> list[tuple[str, list[type[Event]], bool]]:
+    """The name of each field, the kinds of events that it may be, and else whether it is a whole number."""
+    found = []
+    for field in dataclasses.fields(kind):
+        kinds = [KINDS[name] for name in str(field.type).split(" | ") if name in KINDS]
+        found.append((field.name, kinds, field.type == "int"))
+    return found
+
+
 @dataclasses.dataclass(frozen=True)
 class Event:
     """One use of the data. Frozen; refuses at construction what could not be billed or drawn."""
 
     def __post_init__(self) -> None:
-        for field in dataclasses.fields(self):
-            value = getattr(self, field.name)
-            kinds = [KINDS[name] for name in str(field.type).split(" | ") if name in KINDS]
+        own: Any = type(self)
+        for name, kinds, is_whole in _fields_of(own):
+            value = getattr(self, name)
             if kinds:
-                _require_kind(field.name, value, kinds)
+                _require_kind(name, value, kinds)
                 continue
-            checked = whole(field.name, value) if field.type == "int" else positive(field.name, value)
-            object.__setattr__(self, field.name, checked)
+            object.__setattr__(self, name, whole(name, value) if is_whole else positive(name, value))
         # A loss that underflows to zero, or is not a number, would be billed as free.
         positive(f"rho of {type(self).__name__}", self.rho)
         if not self.epsilon > 0:
