@@ -27,7 +27,8 @@ hypothesis.settings.register_profile("untimed", deadline=None, phases=PHASES)
 hypothesis.settings.load_profile("untimed")
 
 # The commands do not change between two calls of them: they are put together once, and not for each
-typer.testing._get_command = functools.cache(typer.testing._get_command)  # type: ignore[attr-defined]
+if hasattr(typer.testing, "_get_command"):
+    typer.testing._get_command = functools.cache(typer.testing._get_command)
 
 
 @pytest.fixture(scope="session", autouse=True)
