@@ -123,8 +123,9 @@ class Hypothesis:
     def answer(self, query: Linear) -> float:
         """⟨q, D̂⟩. A conjunction over attributes of many cliques needs no table over them all."""
         names = query.attributes
-        if names not in self._cache and len(self._tree.cliques) == 1 and names == self._tree.cliques[0]:
-            return query.dot(self._current()[0]) / self._total  # no second array of that size
+        if len(self._tree.cliques) == 1 and names == self._tree.cliques[0]:
+            # No second array of that size; and whoever asked for one before, this is the same to the last bit.
+            return query.dot(self._current()[0]) / self._total
         if names in self._cache or query.vectors is None or self._tree.home(names) is not None:
             return query.dot(self.marginal(names))
         weights = {n: v.astype(float) for n, v in zip(names, query.vectors, strict=True)}
