@@ -73,14 +73,16 @@ def test_scores_are_of_each_candidate_by_itself(most, monkeypatch) -> None:
     model.settle(rng.normal(size=model.theta.size))
     offered = Candidates(UNIVERSE, EverySmallSet(UNIVERSE)).offered(model, 10**6)
     assert offered.sets == [*itertools.combinations(VARYING, 2), *itertools.combinations(VARYING, 3)]
+    own = {("a", "b", "c"): 2.0}  # a set of three, whose residual alone would be measured
     found = zip(
-        offered.sets, offered.distances(data.marginals, 5e3), offered.discounts(3.0, 0.5, 5e3).tolist(), strict=True
+        offered.sets, offered.distances(data.marginals, 5e3), offered.discounts(3.0, 0.5, 5e3, own).tolist(), strict=True
     )
     for names, far, discount in found:
         believed = model.marginal(names)
         np.testing.assert_allclose(offered.believed(names), believed, atol=1e-13)
         assert abs(far - distance(data.marginal(names), 5e3 * believed)) <= 1  # a half may be rounded either way
-        assert discount == pytest.approx(float(np.minimum(3.0, 0.5 * 5e3 * believed).sum()))
+        noise = own.get(names, 3.0)
+        assert discount == pytest.approx(float(np.minimum(noise, 0.5 * 5e3 * believed).sum()))
 
 
 def test_candidates_keep_the_model_within_its_limit() -> None:
