@@ -75,7 +75,10 @@ def test_scores_are_of_each_candidate_by_itself(most, monkeypatch) -> None:
     assert offered.sets == [*itertools.combinations(VARYING, 2), *itertools.combinations(VARYING, 3)]
     own = {("a", "b", "c"): 2.0}  # a set of three, whose residual alone would be measured
     found = zip(
-        offered.sets, offered.distances(data.marginals, 5e3), offered.discounts(3.0, 0.5, 5e3, own).tolist(), strict=True
+        offered.sets,
+        offered.distances(data.marginals, 5e3),
+        offered.discounts(3.0, 0.5, 5e3, own).tolist(),
+        strict=True,
     )
     for names, far, discount in found:
         believed = model.marginal(names)

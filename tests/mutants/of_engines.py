@@ -26,6 +26,7 @@ WIDTH = "engines/test_width.py::test_"
 SMALL = "model/test_small_tables.py::test_"
 
 CERTIFICATE = "engines/test_certificate.py::test_"
+ROUNDS = "engines/test_rounds.py::test_"
 LAWS = "laws/test_laws_of_bars.py::test_"
 EXACTLY = (
     "exact/test_exact_practical.py::test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all"
@@ -207,7 +208,7 @@ certificate(
 )  # fmt: skip
 certificate(
     "CE17", "engine.py", "bars and certificate have the whole β each",
-    "certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta)", "certified(data, noise, known, allowance, beta, OF_BARS * beta)",
+    "certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)", "certified(data, noise, known, allowance, beta, OF_BARS * beta, planned)",
     CERTIFICATE + "what_is_certified_has_its_own_part_of_beta",
 )  # fmt: skip
 certificate(
@@ -400,6 +401,56 @@ practical(
     CONTRASTS + "an_attribute_merged_to_one_group_is_left_out",
 )  # fmt: skip
 practical(
+    "RO01", "prefit.py", "what the overview knows of a table is paid for again",
+    "return self.learned.overview is not None and self.learned.evidence.lacks_residual(names)", "return False",
+    ROUNDS + "of_three_attributes_the_residual_alone_is_measured",
+)  # fmt: skip
+practical(
+    "RO02", "prefit.py", "the first tables are chosen as if nothing had been measured",
+    "                self.learned.refit(ROUND_STEPS)\n                self._rounds(", "                self._rounds(",
+    ROUNDS + "the_first_choice_knows_what_the_overview_says",
+)  # fmt: skip
+practical(
+    "RO03", "prefit.py", "a model that has all cells is offered one set alone, whatever it may teach",
+    "return max(limit, self._prior_cells, self.learned.model.tree.cells)", "return max(limit, self._prior_cells)",
+    ROUNDS + "a_model_that_has_all_cells_may_have_any_set",
+)  # fmt: skip
+practical(
+    "RO04", "residuals.py", "a table is taken for measured but for its residual though a smaller one is not",
+    "all(s in self._precisions for s in subsets(names)[:-1])", "any(s in self._precisions for s in subsets(names)[:-1])",
+    ROUNDS + "a_residual_counts_the_noise_of_smaller_tables_against_it_but_what_it_teaches_is_its_own",
+)  # fmt: skip
+practical(
+    "RO05", "prefit.py", "a residual is expected to have the noise of a whole table",
+    "return σ**2 * math.prod(each.loss * (1 - 1 / each.size) for each in by)", "return σ**2",
+    ROUNDS + "the_variance_that_is_expected_of_a_residual_is_what_it_has",
+)  # fmt: skip
+practical(
+    "RO06", "knowledge.py", "bars of a session taken up rest on noise that was chosen by what came out",
+    "Overview(inner, residuals[:count], rows)", "Overview(inner, residuals, rows)",
+    ROUNDS + "bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again",
+)  # fmt: skip
+practical(
+    "RO07", "prefit.py", "attributes of many values are asked about as often as flags",
+    "each.size**-FEW_VALUES", "each.size**-0.0",
+    ROUNDS + "attributes_of_few_values_have_less_noise_where_nobody_says_what_is_asked",
+)  # fmt: skip
+practical(
+    "RO08", "certifying.py", "the certificate's noise is not planned, and has no room beside what is",
+    "allowance.charge_planned(*gaussian, share=planned, finest=step, why=WHY)", "allowance.charge_planned(*gaussian, share=0.0, finest=step, why=WHY)",
+    ROUNDS + "a_certificate_is_paid_from_what_was_planned",
+)  # fmt: skip
+practical(
+    "RO09", "certifying.py", "how far a certificate's noise reaches is said of less noise than was drawn",
+    "    margin, *anything = drawn\n", "    margin, *anything = (replace(e, sigma=0.9 * e.sigma) for e in drawn)\n",
+    CERTIFICATE + "the_numbers_are_those_of_the_data_when_there_is_no_noise",
+)  # fmt: skip
+practical(
+    "RO10", "engine.py", "the certificate's part is not planned for: it takes what the prefit's choices need",
+    "beside = 0.0 if budget.pure else certifying.left", "beside = 0.0",
+    ROUNDS + "a_certificate_is_paid_from_what_was_planned",
+)  # fmt: skip
+practical(
     "R06", "candidates.py", "scores carry rounding that depends on the data",
     "np.clip(np.round(expected), 0, most).astype(np.int64)", "np.clip(expected, 0, most)",
     EXACT + "scores_are_exact_whatever_n_was_guessed",
@@ -507,7 +558,7 @@ practical(
 )  # fmt: skip
 practical(
     "R26", "residuals.py", "estimates claim less variance than they have",
-    "variance += freedom / (self._precisions[s] * spread**2)", "variance += freedom / (self._precisions[s] * spread**3)",
+    "/ (self._precisions[s] * spread**2)", "/ (self._precisions[s] * spread**3)",
     PRACTICAL + "the_stated_variance_is_the_variance",
 )  # fmt: skip
 practical(

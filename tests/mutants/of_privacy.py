@@ -828,7 +828,7 @@ planned(
 )  # fmt: skip
 planned(
     "PN17", "allowance.py", "less noise is drawn than is said",
-    "return less.event, self.charge(less, why=why)", "return event, self.charge(less, why=why)",
+    "return [planned.event for planned in less], self.charge(*less, why=why)", "return [*events], self.charge(*less, why=why)",
     PLANNED + "an_allowance_charges_less_noise_where_it_may_be_planned_and_else_the_event_as_it_is",
 )  # fmt: skip
 
@@ -840,7 +840,7 @@ of_prefit(
 )  # fmt: skip
 of_prefit(
     "PN20", "prefit.py", "the share is one of the prefit, not of the budget: what is left of it is lost",
-    "else min(1.0, measured * self._whole / self._budget.total)", "else min(1.0, measured)",
+    "amount = measured * self._whole + self._beside", "amount = measured * self._budget.total + self._beside",
     PLANNED + "a_prefit_plans_its_overview_and_what_it_measures_after_it[1.0-replace]",
 )  # fmt: skip
 of_ledgers = Writer("planned noise", "ledgers/")
