@@ -51,7 +51,7 @@ from hedgerow.questions.workloads import Workload
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
 LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
-RESERVE_OF_UNKNOWN = 0.02  # where n is private, and it is not known what that buys
+RESERVE_OF_UNKNOWN = 0.02  # where n is private, and nobody knows what that buys
 # What it buys: so many counts, to such a part of the rows, with so little doubt of each
 RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = 10, 0.01, 1e-4
 CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it

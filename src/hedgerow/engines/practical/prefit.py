@@ -225,7 +225,7 @@ class Prefit:
     def _measure(self, names: Names, cost: float) -> None:
         part = self._allowance.carve(cost)
         if self._is_residual(names):
-            self.learned.add(self._residual(part, names, self._data.marginal(names)))
+            self.learned.add(self._residual(part, names))
             return
         event = part.marginal()
         if isinstance(event, Gaussian):
@@ -253,13 +253,14 @@ class Prefit:
         self.learned.grow(*self._singles())
         self.learned.refit(50)
 
-    def _residual(self, allowance: Allowance, s: Names, counts: Counts) -> Measurement:
-        """Of a table, for all of an allowance."""
+    def _residual(self, allowance: Allowance, s: Names, counts: Counts | None = None) -> Measurement:
+        """Of a table, for all of an allowance. ``counts``: the data's, where they are at hand."""
         by = self._contrasts(s)
         event = residual_event(allowance, by, self._public_rows)
         (event,), receipt = allowance.charge_planned(
             event, share=self.planned, finest=event.grid, why="prefit: residual"
         )
+        counts = self._data.marginal(s) if counts is None else counts
         drawn = np.asarray(self._noise.add(coordinates(counts, event.grid, by), receipt), dtype=float)
         ranged = tuple(name for name in s if name in self._ranged)
         return Measurement(s, from_coordinates(drawn, by), event, residual=True, ranged=ranged)
