@@ -131,6 +131,29 @@ def test_attributes_of_few_values_have_less_noise_where_nobody_says_what_is_aske
     assert shares["a", "b"] / shares["b", "d"] == pytest.approx(3 ** (selection.FEW_VALUES / 2), rel=0.05)
 
 
+def test_what_few_values_gain_costs_questions_about_all_attributes_alike_less_than_a_hundredth() -> None:
+    """As docs/proofs/residuals.md says, of the mean deviation of sets of one, two and three attributes."""
+
+    def deviation(exponent: float) -> float:
+        made = fitted(FEW_VALUES=exponent)[0]
+        overview = made.learned.overview
+        assert overview is not None
+        first = {m.attributes: m.variance for m in made.learned.measurements[: overview.measured]}
+        asked = {name: each.asked for name, each in zip(UNIVERSE.names, made._contrasts(UNIVERSE.names), strict=True)}
+        found = []
+        for size in (1, 2, 3):
+            of_size = []
+            for t in itertools.combinations(UNIVERSE.names, size):
+                inside = (s for s in first if set(s) <= set(t))
+                of_size.append(
+                    sum(first[s] * math.prod(asked[a][0 if a in s else 1] for a in t) for s in inside) ** 0.5
+                )
+            found.append(float(np.mean(of_size)))
+        return float(np.mean(found))
+
+    assert deviation(selection.FEW_VALUES) < 1.01 * deviation(0.0)
+
+
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
 def test_bars_are_those_of_the_overview_and_a_session_taken_up_has_them_again(neighbours) -> None:
     """What is measured later is chosen by what came out: no bar rests on its noise."""
