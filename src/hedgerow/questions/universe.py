@@ -49,6 +49,7 @@ class Universe:
         self.shape: tuple[int, ...] = tuple(a.size for a in self._attributes.values())
         self.size: int = math.prod(self.shape)
         self._index = {name: i for i, name in enumerate(self.names)}
+        self._size = dict(zip(self.names, self.shape, strict=True))
 
     @classmethod
     def from_sizes(cls, sizes: Mapping[str, int]) -> Universe:
@@ -118,7 +119,11 @@ class Universe:
         return tuple(self.names[i] for i in sorted({self.index(name) for name in names}))
 
     def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
-        return tuple(self.shape[self.index(name)] for name in names)
+        names = tuple(names)
+        try:
+            return tuple([self._size[name] for name in names])  # a list, as this is asked very often
+        except (KeyError, TypeError):
+            return tuple(self.shape[self.index(name)] for name in names)  # which says what is wrong
 
     def cells(self, names: Iterable[str]) -> int:
         """How many cells the marginal on these attributes has, exactly."""

@@ -259,10 +259,8 @@ class Certified:
 
     def flat(self, names: Names) -> float:
         """How many rows any product on these attributes may be off, whichever cells it is about."""
-        return (
-            min(self._of_product(each) for each in self.allowed(names, keep=False) if each.table is None)
-            + self.rounding[names]
-        )
+        lines = allowed(self.believed(names), self.typical or 0.0, self.bits, flat=True)
+        return min(map(self._of_product, lines)) + self.rounding[names]
 
     def _of_product(self, each: Allowed) -> float:
         """Of one product, beside what its cells are allowed; sums of products have it once for each."""

@@ -38,8 +38,11 @@ class Allowed:
     table: Steps | None
 
 
-def allowed(believed: Array, typical: float, bits: int) -> list[Allowed]:
-    """What is allowed to the questions of one table, each line by itself, in steps of 2^-bits rows. ``typical`` is in rows."""
+def allowed(believed: Array, typical: float, bits: int, *, flat: bool = False) -> list[Allowed]:
+    """What is allowed to the questions of one table, each line by itself, in steps of 2^-bits rows. ``typical`` is in rows.
+
+    ``flat``: only the lines that allow all questions alike.
+    """
     roots = np.sqrt(np.maximum(believed, 0.0))
     total = float(roots.sum())
     if not 0 < total < math.inf:
@@ -50,7 +53,7 @@ def allowed(believed: Array, typical: float, bits: int) -> list[Allowed]:
     for c, slope in PIECES:
         if slope == 0:
             found.append(Allowed(int(c * level), None))
-        else:
+        elif not flat:
             table = np.clip(np.rint(slope * level / total * roots), 0, MOST_SUM // roots.size)
             found.append(Allowed(int(c * level), table.astype(np.int64)))
     return found
