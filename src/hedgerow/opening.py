@@ -79,7 +79,7 @@ def open(
     state the largest constants of the losses that will be asked.
     ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
     ``reserve``: the share kept for ``ask(within=…)``; by default a public rule, what ten counts to a hundredth of the rows would cost, but
-    between 1 and 5 per cent, and 3 where n is private.
+    between 1 and 5 per cent, and 2 where n is private.
     ``model_cells``: how large the hypothesis may become, in cells of its junction tree (some 50 bytes each, and time in proportion).
     Strong pairs beyond it are measured all the same, and correct answers and records.
     ``vouched``: losses of one's own (``losses.Custom``) that may be minimised on the data, where their functions see private

@@ -221,6 +221,40 @@ def test_a_crash_anywhere_in_the_opening_costs_what_was_lost_and_goes_on(opened,
     assert again.spent <= budget.total * (1 + 1e-11)
 
 
+@pytest.mark.parametrize("name", [name for name in BUDGETS if "approximate" in name])
+@pytest.mark.parametrize("last", [0, 3])
+def test_what_an_overview_drew_is_known_where_a_crash_leaves_too_little_for_all_of_it(name, last) -> None:
+    """Nearly all of the budget is for it, and a part of it is paid for twice."""
+    first = practical(BUDGETS[name], reserve=0.01)
+    entries = first.ledger.entries()
+    ledger = taken_up(first.ledger, [*entries[:last], cut_off(entries[last])])
+    again = practical(BUDGETS[name], reserve=0.01, ledger=ledger)
+    drawn = [entry for entry in again.log if entry.why == "prefit: residual" and entry.released]
+    known = again._engine.measurements
+    assert len(drawn) >= 8
+    assert sum(m.residual for m in known) == len(drawn) < sum(m.residual for m in first._engine.measurements)
+    assert max(again.ask(hr.marginal("b")).error) < 0.02  # which was measured
+    assert again.spent <= BUDGETS[name].total * (1 + 1e-11)
+    third = practical(BUDGETS[name], reserve=0.01, ledger=taken_up(again.ledger))
+    assert third.spent == again.spent
+    assert [said(third, query) for query in LATER] == [said(again, query) for query in LATER]
+
+
+def test_a_private_number_of_rows_that_nothing_is_left_to_measure_is_refused() -> None:
+    """Openings were interrupted, each as soon as it had paid."""
+    budget = BUDGETS["add-remove approximate"]
+    opened = practical(budget, reserve=0.01)
+    entries = [cut_off(opened.ledger.entries()[0])]
+    while len(entries) < 1000:
+        try:
+            again = practical(budget, reserve=0.01, ledger=taken_up(opened.ledger, entries))
+        except hr.BudgetExceeded as error:
+            assert "number of rows" in str(error)
+            return
+        entries.append(cut_off(replace(again.log[len(entries)], number=len(entries))))
+    raise AssertionError("never refused")
+
+
 @pytest.mark.parametrize("name", BUDGETS)
 def test_a_round_that_was_open_is_over_and_the_next_is_charged(name) -> None:
     wide = [hr.count(a=a, b=True, c={"w", "x"}, d=(0, 1)) for a in range(6)]

@@ -136,6 +136,11 @@ class Prefit:
         # Refused only after a crash, when what was lost is paid for twice and the last does not fit: go on with what is known.
         with contextlib.suppress(BudgetExceeded):
             self._measure_workload(everything)
+        if self._public_rows is None and not self.learned.measurements:
+            raise BudgetExceeded(
+                "The number of rows, which is private, must be measured before anything is answered. Found nothing left to pay for it: "
+                "all was charged before openings were interrupted. Open another ledger, with what is left of your budget."
+            )
         self.learned.refit(self._final_steps, 0.1)
         return self.learned
 
@@ -163,16 +168,20 @@ class Prefit:
             whole = everything and self._noise_of_everything() <= OVERVIEW_OF_ALL
             sets = self._inside() if whole else pairs
             self._plan(1.0 if whole else OVERVIEW_SHARE, bool(pairs))  # refused where n was measured first
-            self._overview([*self._singles(), *sets], self._allowance.left if whole else OVERVIEW_SHARE * self._whole)
-            self.learned.grow(*sets)
-            if not whole:
+            share = self._allowance.left if whole else OVERVIEW_SHARE * self._whole
+            is_complete = self._overview([*self._singles(), *sets], share)
+            self.learned.grow(*(s for s in sets if s in self.learned.evidence))
+            if is_complete and not whole:
                 self.learned.refit(ROUND_STEPS)
                 self._rounds(OVERVIEW_ROUNDS, ROUNDS_AT_ONCE)
         elif not (self._budget.pure or everything) and self._worth_an_overview(pairs):
             self._plan(PARTS_SHARE, bool(pairs))
-            self._overview([*self._singles(), *pairs], PARTS_SHARE * self._whole)
-            take_strongest(self.learned, pairs, PART_CELLS, max(4, len(self._names) // 3))
-            self._rounds(max(PARTS_ROUNDS, self._at_once), self._at_once)
+            is_complete = self._overview([*self._singles(), *pairs], PARTS_SHARE * self._whole)
+            known = [pair for pair in pairs if pair in self.learned.evidence]
+            if known:
+                take_strongest(self.learned, known, PART_CELLS, max(4, len(self._names) // 3))
+            if is_complete:
+                self._rounds(max(PARTS_ROUNDS, self._at_once), self._at_once)
         else:
             if not everything:  # for which choices may not be needed
                 self._plan(ONE_WAY_SHARE, bool(pairs))
@@ -236,22 +245,28 @@ class Prefit:
         values = self._noise.add(self._data.marginal(names), receipt)
         self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
 
-    def _overview(self, sets: list[Names], share: float) -> None:
-        """Residuals of all sets at once, and of n where it is private, each with its share by the rule above."""
+    def _overview(self, sets: list[Names], share: float) -> bool:
+        """Residuals of all sets at once, and of n where it is private, each with its share by the rule above; whether all could be paid.
+
+        Not after a crash, when what was lost is paid for twice: then it is one of those that were, the first of them.
+        """
         measured = sets if self._public_rows is not None else [(), *sets]
         contrasts = [self._contrasts(s) for s in measured]
         demand = [
             self._budget.tensor_l2([each.contribution for each in by]) * math.sqrt(self._count_variance(s))
             for s, by in zip(measured, contrasts, strict=True)
         ]
-        found = []
-        for s, part, counts in zip(measured, demand, self._count(measured), strict=True):
-            found.append(self._residual(self._allowance.carve(share * part / sum(demand)), s, counts))
-        for measurement in found:
-            self.learned.add(measurement)
-        self.learned.overview = Overview(self._universe, found, self._public_rows)
-        self.learned.grow(*self._singles())
-        self.learned.refit(50)
+        found: list[Measurement] = []
+        with contextlib.suppress(BudgetExceeded):
+            for s, part, counts in zip(measured, demand, self._count(measured), strict=True):
+                found.append(self._residual(self._allowance.carve(share * part / sum(demand)), s, counts))
+        if found:
+            for measurement in found:
+                self.learned.add(measurement)
+            self.learned.overview = Overview(self._universe, found, self._public_rows)
+            self.learned.grow(*(s for s in self._singles() if s in self.learned.evidence))
+            self.learned.refit(50)
+        return len(found) == len(measured)
 
     def _residual(self, allowance: Allowance, s: Names, counts: Counts | None = None) -> Measurement:
         """Of a table, for all of an allowance. ``counts``: the data's, where they are at hand."""
