@@ -12,7 +12,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.engines.practical import prefit as selection
-from hedgerow.engines.practical.engine import RESERVE_OF_UNKNOWN
+from hedgerow.engines.practical.engine import CERTIFICATE, RESERVE_OF_UNKNOWN
 from hedgerow.engines.practical.knowledge import Knowledge, Learned
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.engines.practical.prefit import Prefit, residual_event
@@ -181,6 +181,9 @@ def test_a_snapshot_from_before_rounds_measured_residuals_is_read() -> None:
     state = made.state()
     del state["overview"]
     assert Learned.restored(UNIVERSE, None, state).overview.measured == count
+    for wrong in (-1, 0, count + 1):
+        with pytest.raises(hr.InvalidInput, match=r"overview must .*Found"):
+            Learned.restored(UNIVERSE, None, state | {"overview": wrong})
 
 
 @pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
@@ -194,8 +197,17 @@ def test_a_certificate_is_paid_from_what_was_planned(neighbours) -> None:
     assert session.remaining == pytest.approx(0.1 * budget.total, rel=1e-3)
 
 
+def test_of_few_rows_that_are_public_no_certificate_is_planned_and_its_part_buys_something_else() -> None:
+    budget, shares = hr.Budget(1.0, 1e-6), []
+    for rows in (300, ROWS):
+        session = hr.open(table(rows), universe=UNIVERSE, budget=budget, seed=0, reserve=0.1, guard=0.0)
+        assert (session.certificate is None) == (rows == 300)
+        shares.append(session.remaining / budget.total)
+    assert shares == pytest.approx([0.1 + 0.9 * CERTIFICATE["rho"], 0.1], rel=1e-3)
+
+
 def test_of_few_rows_no_certificate_is_bought_and_nobody_is_promised_its_part() -> None:
-    """It was planned, so it buys nothing else: what is said to be left is what questions may spend."""
+    """It was planned, as n is private, so it buys nothing else: what is said to be left is what questions may spend."""
     budget = hr.Budget(0.1, 1e-6, "add-remove")
     session = hr.open(table(200), universe=UNIVERSE, budget=budget, seed=0)
     assert session.certificate is None

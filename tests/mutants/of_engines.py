@@ -447,7 +447,7 @@ practical(
 )  # fmt: skip
 practical(
     "RO10", "engine.py", "the certificate's part is not planned for: it takes what the prefit's choices need",
-    "beside = 0.0 if budget.pure else certifying.left", "beside = 0.0",
+    "beside = certifying.left  #", "beside = 0.0  #",
     ROUNDS + "a_certificate_is_paid_from_what_was_planned",
 )  # fmt: skip
 practical(

@@ -103,6 +103,12 @@ def certified(
     return found
 
 
+def is_drowned(amount: Amount, rows: float, beta: float) -> bool:
+    """Whether the noise would drown a certificate, as far as a public n alone says."""
+    part = amount.part(SHARES["products"] / (sum(SHARES.values()) + TYPICAL))
+    return quantile(part.count(), beta) > HELPS * rows
+
+
 def _charged(plan: _Plan, allowance: Allowance, planned: float) -> tuple[_Plan, Receipt]:
     """With the noise that was paid for, which is less where it is planned."""
     gaussian = [event for event in plan.events if isinstance(event, Gaussian)]

@@ -26,7 +26,7 @@ from hedgerow.engines.engine import bar_for_ratio
 from hedgerow.engines.practical.ahead import Ahead, is_countable
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
 from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified
-from hedgerow.engines.practical.certifying import certified
+from hedgerow.engines.practical.certifying import certified, is_drowned
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
@@ -332,7 +332,9 @@ def prefitted(
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
-            beside = 0.0 if budget.pure else certifying.left
+            beside = certifying.left  # but where it would not be bought, and what is planned buys nothing else
+            if budget.pure or (beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)):
+                beside = 0.0
             fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside)
             learned = fitting.run(everything=everything)
             estimate = learned.rows

@@ -26,7 +26,16 @@ from hedgerow.model.log_linear import LogLinear, Target, minimise
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import inner, thing
-from hedgerow.questions.wire_values import Json, read_array, read_list, read_names, read_whole, write_array, write_names
+from hedgerow.questions.wire_values import (
+    Json,
+    read_array,
+    read_list,
+    read_names,
+    read_whole,
+    refuse,
+    write_array,
+    write_names,
+)
 
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
@@ -141,6 +150,8 @@ class Learned:
         inner = made.merging.inner
         if residuals:  # the first are the overview's; in older snapshots all are
             count = read_whole("overview", record.get("overview", len(residuals)))
+            if not 0 < count <= len(residuals):
+                refuse("overview", "how many of the residuals are the overview's", count)
             made.overview = Overview(inner, residuals[:count], rows)
         queries = [thing("a query", query, Linear) for query in record["queries"]]
         sets = [read_names("names", names) for names in record["sets"]]
