@@ -83,7 +83,7 @@ def test_the_demo_of_a_holdout_shows_what_is_claimed_and_saves_its_picture(
     questions = int(re.search(r"(\d+) questions ·", words).group(1))
     unanswered = re.search(r"its 5 rounds ended before the questions did: (\d+) were not answered", words)
     assert questions + int(unanswered.group(1) if unanswered else 0) == 605
-    assert answered is None or questions == answered
+    assert answered is None or 5 <= questions <= answered  # fewer where a coin, too, is taken for more than one
     rows = [line for line in ran.output.splitlines() if re.match(r"│ +(20|50|100|200|500) │", line)]
     assert len(rows) == 5 and sum("–" in line for line in rows) == min(5, 605 - questions)
     assert (tmp_path / "false-discovery.png").stat().st_size > 10_000
