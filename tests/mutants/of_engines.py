@@ -412,7 +412,7 @@ practical(
 )  # fmt: skip
 practical(
     "RO03", "prefit.py", "a model that has all cells is offered one set alone, whatever it may teach",
-    "return max(limit, self._prior_cells, known)", "return max(limit, self._prior_cells)",
+    "return max(limit, self._prior_cells, has)", "return max(limit, self._prior_cells)",
     ROUNDS + "a_model_that_has_all_cells_may_have_any_set",
 )  # fmt: skip
 practical(

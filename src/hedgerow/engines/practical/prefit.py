@@ -398,11 +398,11 @@ class Prefit:
             self._grow(self.learned.outside, self._last)
 
     def _limit(self) -> float:
-        """Of the model's cells, for one set more: it grows with what was spent. After an overview what the model has it may have."""
+        """Of the model's cells, for one set more: it grows with what was spent, and unless there are many attributes what the model has it may have."""
         spent = 1 - self._allowance.left / self._whole
         limit = self._model_cells * self._share * max(spent, 0.1)
-        known = 0 if self.learned.overview is None else self.learned.model.tree.cells
-        return max(limit, self._prior_cells, known)
+        has = self.learned.model.tree.cells if len(self._names) <= MANY_ATTRIBUTES else 0
+        return max(limit, self._prior_cells, has)
 
     @property
     def _share(self) -> float:
