@@ -277,14 +277,16 @@ class CliqueTable:
 @compiled()
 def _places(shape: Any, inside: Any, found: Any) -> None:
     """For each cell of a table, its place among the cells of the attributes ``inside``."""
-    for i in range(found.size):
-        place, stride, rest = 0, 1, i
-        for axis in range(shape.size - 1, -1, -1):
-            if inside[axis]:
-                place += stride * (rest % shape[axis])
-                stride *= shape[axis]
-            rest //= shape[axis]
-        found[i] = place
+    found[0] = 0
+    block, stride = 1, 1  # the cells of the axes so far, and those among them that count
+    for axis in range(shape.size - 1, -1, -1):
+        step = stride if inside[axis] else 0
+        for k in range(1, shape[axis]):
+            for i in range(block):
+                found[k * block + i] = found[i] + k * step
+        block *= shape[axis]
+        if inside[axis]:
+            stride *= shape[axis]
 
 
 @compiled("contract")

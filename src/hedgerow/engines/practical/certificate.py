@@ -350,8 +350,8 @@ def small_sets(known: Known) -> dict[int, list[Names]]:
             every = set(itertools.islice(itertools.chain.from_iterable(inside), MOST_LISTED))
         taken: list[Names] = []
         additions, cells = 0.0, 0
-        for t in sorted(every, key=lambda t: (_work(universe, t), t)):
-            additions, cells = additions + _work(universe, t), cells + universe.cells(t)
+        for work_of_it, t in sorted((_work(universe, t), t) for t in every):
+            additions, cells = additions + work_of_it, cells + universe.cells(t)
             if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS[size]:
                 break
             taken.append(t)

@@ -81,7 +81,7 @@ NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is 
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-MOST_MESSAGES = 150_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
+MOST_MESSAGES = 75_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is less
 PAIRS_AT_ONCE, TABLES_AT_ONCE = 8, 32  # of tables that were all measured, into the model between two fits
@@ -398,10 +398,10 @@ class Prefit:
             self._grow(self.learned.outside, self._last)
 
     def _limit(self) -> float:
-        """Of the model's cells, for one set more: it grows with what was spent, and unless there are many attributes what the model has it may have."""
+        """Of the model's cells, for one set more: it grows with what was spent. After an overview what the model has it may have."""
         spent = 1 - self._allowance.left / self._whole
         limit = self._model_cells * self._share * max(spent, 0.1)
-        has = self.learned.model.tree.cells if len(self._names) <= MANY_ATTRIBUTES else 0
+        has = 0 if self.learned.overview is None else self.learned.model.tree.cells
         return max(limit, self._prior_cells, has)
 
     @property
