@@ -23,7 +23,7 @@ def test_the_stored_transcripts_are_those_that_are_run() -> None:
 @pytest.mark.parametrize("name", [name for name in TRANSCRIPTS if name != "arithmetic"])
 def test_a_seed_gives_what_it_gave(name) -> None:
     if name.startswith(FITTED) and recomputed("arithmetic") != STORED["arithmetic"]:
-        pytest.skip("stored on a machine whose linear algebra has other last bits, after which a fit stops elsewhere")
+        pytest.skip("stored on a machine whose arithmetic has other last bits, after which a fit stops elsewhere")
     assert difference(STORED[name], recomputed(name), RTOL, ATOL) == ""
 
 

@@ -28,6 +28,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import llvmlite.binding as llvm
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
@@ -111,8 +112,9 @@ def bill(session: hr.Session) -> dict[str, Any]:
 
 @transcript
 def arithmetic() -> Any:
-    """What the last bits of linear algebra depend on. Machines that agree here should agree in all results.
+    """What the last bits of arithmetic depend on. Machines that agree here should agree in all results.
 
+    Kernels are compiled for the processor at hand: two that run the same linear algebra may still add in other orders.
     The practical fit stops at a tolerance that is far above rounding, and each step is chosen by the last: a bit that
     differs early on becomes a thousandth of an answer. Those transcripts, ``FITTED``, are compared between such only.
     """
@@ -121,7 +123,8 @@ def arithmetic() -> Any:
     sums = [S, A @ b, b @ b, A.T @ S, np.linalg.solve(S, b), np.linalg.cholesky(S), np.exp(A), np.log(A), np.sin(b)]
     bits = hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in sums)).hexdigest()
     names = [f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "numba")]
-    return [*names, *platform.libc_ver(), platform.machine(), bits]
+    processor = [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
+    return [*names, *platform.libc_ver(), platform.machine(), *processor, bits]
 
 
 FITTED = ("practical session", "release, ", "release of", "bundled demo", "convex, practical", "session estimator")
