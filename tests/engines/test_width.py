@@ -172,7 +172,8 @@ def test_a_wide_model_grows_as_far_as_its_answers_go_through_it_and_the_rest_cor
     data, budget = chained(40, 20_000, 0), hr.Budget(8, 1e-6)
     found = []
     for cells in (150, 170):
-        monkeypatch.setattr(selection, "MOST_MESSAGES", 80 * cells)  # of 80 values
+        messages = 80 * cells  # of 80 values, for a model of so few cells
+        monkeypatch.setattr(selection, "MOST_MESSAGES", messages * selection.MODEL_CELLS // 100)
         account = Accountant(budget)
         asked, allowance = EverySmallSet(data.universe), Allowance.of(account)
         # 200 cells in all, of which 40 attributes have three quarters while it is chosen what to measure

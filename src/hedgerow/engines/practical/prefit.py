@@ -81,7 +81,7 @@ NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is 
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-MOST_MESSAGES = 75_000_000  # its cells times the values of all attributes, of more attributes: what answers go through
+MOST_MESSAGES = 90_000_000  # its cells times the values of all attributes, where these are many: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is less
 PAIRS_AT_ONCE, TABLES_AT_ONCE = 8, 32  # of tables that were all measured, into the model between two fits
@@ -384,9 +384,8 @@ class Prefit:
             last = last and len(chosen) == many
             for names, _, _ in chosen:
                 self._measure(names, measured)
-            self._grow(
-                [names for names, _, _ in chosen], self._limit() if len(chosen) == 1 else self._share * self._largest
-            )
+            limit = self._limit() if len(chosen) == 1 else self._chosen(self._share)
+            self._grow([names for names, _, _ in chosen], limit)
             self.learned.refit(ROUND_STEPS)
             little = 0
             for names, believed, discount in chosen:
@@ -395,7 +394,7 @@ class Prefit:
             if 2 * little >= len(chosen):
                 cost *= FACTOR
         if self.learned.overview is None:  # now that nothing else is coming
-            self._grow(self.learned.outside, self._last)
+            self._grow(self.learned.outside, self._chosen())
 
     def _limit(self) -> float:
         """Of the model's cells, for one set more: it grows with what was spent. After an overview what the model has it may have."""
@@ -413,12 +412,12 @@ class Prefit:
     def _largest(self) -> float:
         return LARGEST_MODEL_CELLS / MODEL_CELLS * self._model_cells
 
-    @property
-    def _last(self) -> float:
-        """Of the model's cells when nothing else is coming."""
-        if len(self._names) <= MANY_ATTRIBUTES:
-            return self._largest
-        return min(self._largest, MOST_MESSAGES / sum(self._universe.sizes(self._names)))
+    def _chosen(self, share: float = 1.0) -> float:
+        """Of the model's cells, when several tables were chosen for it."""
+        if len(self._names) <= FEW_ATTRIBUTES:
+            return share * self._largest
+        messages = MOST_MESSAGES / MODEL_CELLS * self._model_cells
+        return min(share * self._largest, messages / sum(self._universe.sizes(self._names)))
 
     def _grow(self, sets: list[Names], limit: float) -> None:
         """Into the model as far as there is room: what is left corrects what it says (``corrections``)."""
