@@ -8,6 +8,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from hedgerow.model import small_tables
 from hedgerow.model.junction_tree import JunctionTree, junction_cells
 from hedgerow.model.log_linear import LogLinear
 from hedgerow.model.pair_tables import PairTables
@@ -42,6 +43,39 @@ def test_tables_of_up_to_three_attributes_are_those_of_an_elimination(seed) -> N
             np.testing.assert_allclose(small.marginal(names), tree.marginal(beliefs, names), atol=1e-13)
     assert not fits(tree, universe.names[:4]) or len(universe.names) < 4
     assert not fits(tree, universe.names[:2], memory_limit=1.0)
+
+
+@pytest.mark.parametrize("most", [small_tables.TOGETHER, 40])
+@pytest.mark.parametrize("seed", SEEDS)
+def test_tables_made_together_are_to_the_last_bit_what_they_are_one_by_one(seed, most, monkeypatch) -> None:
+    """All of them, some of them, and those that were not announced."""
+    monkeypatch.setattr(small_tables, "TOGETHER", most)
+    universe, _, tree, beliefs = drawn(seed)
+    sets = [names for size in (1, 2, 3) for names in itertools.combinations(universe.names, size)]
+    one_by_one, together = SmallTables(tree, beliefs), SmallTables(tree, beliefs)
+    for expected in (sets, sets[:: 2 + seed % 3], ()):
+        together.expect(expected)
+        for names in sets:
+            assert np.array_equal(one_by_one.marginal(names), together.marginal(names))
+
+
+def test_attributes_that_come_the_same_way_are_summed_over_once(monkeypatch) -> None:
+    """Nine leaves on three cliques of a triangle: 27 tables of one of each, by three sums, not by three for each."""
+    sizes = {"x": 3, "y": 3, "z": 3} | {f"{n}{i}": 2 for n in "xyz" for i in range(3)}
+    tree = JunctionTree(sizes, [("x", "y", "z"), *((n, *(f"{n}{i}" for i in range(3))) for n in "xyz")])
+    beliefs, _ = tree.calibrate([np.random.default_rng(0).normal(size=shape) for shape in tree.shapes])
+    small, sums = SmallTables(tree, beliefs), []
+    small.marginal(("x0", "y0", "z0"))  # compiled
+    passed = small_tables._passed
+    monkeypatch.setattr(small_tables, "_passed", lambda *given: sums.append(1) or passed(*given))
+    sets = list(itertools.product(*([f"{n}{i}" for i in range(3)] for n in "xyz")))
+    few = [names for names in sets if sum(int(name[1]) for name in names) % 3 == 0]
+    for expected, times in ((sets, 3), (few, 3 * 9)):  # of less than half of them, each by itself
+        small.expect(expected)
+        sums.clear()
+        for names in expected:
+            np.testing.assert_allclose(small.marginal(names), tree.marginal(beliefs, names), atol=1e-13)
+        assert len(sums) == times
 
 
 def test_the_ends_of_a_long_chain_have_a_table() -> None:

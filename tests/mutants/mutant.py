@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,12 @@ class Mutant:
 class Writer:
     """A list of mutants of one area, in files of one folder."""
 
+    every: ClassVar[list[Writer]] = []
+
     def __init__(self, area: str, folder: str) -> None:
         self.area, self.folder = area, folder
         self.mutants: list[Mutant] = []
+        Writer.every.append(self)
 
     def __call__(self, id: str, file: str, note: str, old: str, new: str, *tests: str, equivalent: str = "") -> None:
         self.mutants.append(Mutant(id, self.area, self.folder + file, old, new, tests, note, equivalent))

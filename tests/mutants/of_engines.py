@@ -24,6 +24,7 @@ CHOSEN = "attacks/test_attacks_bars.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
 WIDTH = "engines/test_width.py::test_"
 SMALL = "model/test_small_tables.py::test_"
+HYPOTHESIS = "model/test_hypothesis.py::test_"
 
 CERTIFICATE = "engines/test_certificate.py::test_"
 ROUNDS = "engines/test_rounds.py::test_"
@@ -310,8 +311,44 @@ model(
 )  # fmt: skip
 model(
     "WI10", "small_tables.py", "the values of an attribute are laid out before all that can be is summed away",
-    "coming = min(orders", "coming = max(orders",
+    "coming = min(map(list", "coming = max(map(list",
     SMALL + "a_table_is_summed_in_the_order_that_takes_least",
+)  # fmt: skip
+model(
+    "WI11", "small_tables.py", "of tables made together each is that of the first",
+    "zip(places, outside, strict=True)", "zip(places, all_outside[0], strict=True)",
+    SMALL + "tables_made_together_are_to_the_last_bit_what_they_are_one_by_one",
+)  # fmt: skip
+model(
+    "WI12", "small_tables.py", "tables of one meeting are made with the messages of another way",
+    "self._from_above(way, n) if way == meeting.clique else self._from_below(way)[n] for n in names", "self._from_above(way, n) if way == meeting.clique else self._from_below(way)[n] for n in names[::-1]",
+    SMALL + "tables_made_together_are_to_the_last_bit_what_they_are_one_by_one",
+)  # fmt: skip
+model(
+    "WI13", "junction_tree.py", "attributes are looked for in a clique that holds only some of them",
+    "holding &= self._holding[name]", "holding |= self._holding[name]",
+    SMALL + "the_tree_of_many_attributes_is_a_junction_tree_of_all_sets",
+    SMALL + "tables_of_up_to_three_attributes_are_those_of_an_elimination",
+)  # fmt: skip
+model(
+    "WI14", "tree_sizes.py", "of a long way only the last step counts",
+    "line[b] = before + m * more", "line[b] = m * more",
+    SMALL + "an_edge_is_taken_along_the_way_between_its_ends",
+)  # fmt: skip
+model(
+    "WI15", "memory_layout.py", "the values of an attribute are taken for those of the next",
+    "offsets = np.add.outer(offsets, stride * np.arange(size)).reshape(-1)", "offsets = np.add.outer(offsets, min(stride, 1) * np.arange(size)).reshape(-1)",
+    HYPOTHESIS + "folds_agree_with_numpy",
+)  # fmt: skip
+model(
+    "WI16", "hypothesis.py", "a marginal that is asked for after a change is that from before it",
+    "self._beliefs, self._waiting = None, []\n        elif", "self._waiting = []\n        elif",
+    HYPOTHESIS + "changes_and_marginals_in_any_order_agree_with_brute_force",
+)  # fmt: skip
+model(
+    "WI17", "mixture.py", "every block counts alike, however many rows it has",
+    "tables = [share * part.marginal(names) for", "tables = [part.marginal(names) / len(self._parts) for",
+    "sessions/test_blocks.py::test_records_and_the_hypothesis_are_a_mixture_by_rows",
 )  # fmt: skip
 model(
     "WI07", "triangulation.py", "a tree is said to be larger than it is",
@@ -1151,6 +1188,7 @@ ENGINE = [
     *merging.mutants,
     *losses.mutants,
     *practical.mutants,
+    *model.mutants,
     *fit.mutants,
     *shrinkage.mutants,
     *bars.mutants,

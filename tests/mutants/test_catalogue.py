@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 from catalogue import MUTANTS
-from mutant import Mutant
+from mutant import Mutant, Writer
 
 TESTS = Path(__file__).resolve().parent.parent
 SOURCE = TESTS.parent / "src" / "hedgerow"
 MECHANISMS = [
     "textbook",
     "engines/practical",
+    "model",
     "erm/solvers",
     "generalise",
     "privacy",
@@ -47,6 +48,10 @@ def test_a_mutant_names_tests_that_are_there_and_says_why_it_harms(mutant: Mutan
 def test_no_two_mutants_have_one_name_or_make_one_change() -> None:
     assert [i for i, count in Counter(m.id for m in MUTANTS).items() if count > 1] == []
     assert [c for c, count in Counter((m.file, m.old, m.new) for m in MUTANTS).items() if count > 1] == []
+
+
+def test_every_mutant_that_is_written_is_in_the_catalogue() -> None:
+    assert {m.id for writer in Writer.every for m in writer.mutants} == {m.id for m in MUTANTS}
 
 
 @pytest.mark.parametrize("folder", MECHANISMS)

@@ -16,7 +16,7 @@ marginal and is done in the same pass over memory, which gives the normaliser as
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,6 +120,10 @@ class Hypothesis:
             self._cache[key] = known
         return known
 
+    def expect(self, sets: Sequence[Names]) -> None:
+        """Marginals that will be asked for next: what they have in common is worked out once, and kept until others are expected."""
+        self._small_tables().expect(s for s in sets if s not in self._cache and self._is_small(s))
+
     def answer(self, query: Linear) -> float:
         """⟨q, D̂⟩. A conjunction over attributes of many cliques needs no table over them all."""
         names = query.attributes
@@ -159,12 +163,18 @@ class Hypothesis:
         return np.asarray(summed / summed.sum())
 
     def _summed(self, names: Names) -> Array:
+        if self._is_small(names):
+            return self._small_tables().marginal(names)
+        return self._tree.marginal(self._current(), names, memory_limit=self.memory_limit)
+
+    def _is_small(self, names: Names) -> bool:
+        return self._tree.home(names) is None and fits(self._tree, names, self.memory_limit)
+
+    def _small_tables(self) -> SmallTables:
         beliefs = self._current()
-        if self._tree.home(names) is None and fits(self._tree, names, self.memory_limit):
-            if self._small is None:
-                self._small = SmallTables(self._tree, beliefs)
-            return self._small.marginal(names)
-        return self._tree.marginal(beliefs, names, memory_limit=self.memory_limit)
+        if self._small is None:
+            self._small = SmallTables(self._tree, beliefs)
+        return self._small
 
     def _current(self) -> list[Array]:
         """The beliefs on every clique with all factors in them."""

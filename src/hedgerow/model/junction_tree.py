@@ -66,6 +66,13 @@ class JunctionTree:
         self.shapes: tuple[tuple[int, ...], ...] = tuple(self._shape(c) for c in self.cliques)
         self._clique_cells = [math.prod(s) for s in self.shapes]
         self.cells: int = sum(self._clique_cells)
+        self._by_size = sorted(range(len(self.cliques)), key=self._clique_cells.__getitem__)
+        self._holding = dict.fromkeys(
+            names, 0
+        )  # for each attribute, the cliques that hold it: bits, that of the smallest first
+        for place, i in enumerate(self._by_size):
+            for name in self.cliques[i]:
+                self._holding[name] |= 1 << place
         shared = [m & self._masks[p] if p >= 0 else 0 for m, p in forest]
         self.separators: tuple[tuple[str, ...], ...] = tuple(tuple(names[i] for i in bits(m)) for m in shared)
         self._starts = [0, *accumulate(self._clique_cells)]
@@ -81,9 +88,10 @@ class JunctionTree:
 
     def home(self, attributes: Iterable[str]) -> int | None:
         """The smallest clique that holds all these attributes; None if no clique does."""
-        wanted = _mask(attributes, self._position)
-        holding = [i for i, mask in enumerate(self._masks) if wanted & ~mask == 0]
-        return min(holding, key=self._clique_cells.__getitem__, default=None)
+        holding = (1 << len(self.cliques)) - 1
+        for name in attributes:
+            holding &= self._holding[name]
+        return self._by_size[(holding & -holding).bit_length() - 1] if holding else None
 
     def axes(self, names: Iterable[str], clique: int) -> tuple[int, ...]:
         """Where these attributes are among the axes of a clique."""

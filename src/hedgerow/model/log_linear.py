@@ -191,12 +191,26 @@ class LogLinear:
 
     def marginal(self, names: Names) -> Array:
         """What the model believes, now."""
+        if self._is_small(names):
+            return self._small_tables().marginal(names)
+        return self.tree.marginal(self.beliefs(), names)
+
+    def marginals(self, sets: Sequence[Names]) -> list[Array]:
+        """The same of many: what they have in common is worked out once."""
+        small = self._small_tables()
+        small.expect(names for names in sets if self._is_small(names))
+        found = [self.marginal(names) for names in sets]
+        small.expect(())
+        return found
+
+    def _is_small(self, names: Names) -> bool:
+        return self.tree.home(names) is None and fits(self.tree, names)
+
+    def _small_tables(self) -> SmallTables:
         beliefs = self.beliefs()
-        if self.tree.home(names) is not None or not fits(self.tree, names):
-            return self.tree.marginal(beliefs, names)
         if self._small is None:
             self._small = SmallTables(self.tree, beliefs)
-        return self._small.marginal(names)
+        return self._small
 
     def hypothesis(self, memory_limit: int = 2**31) -> Hypothesis:
         made = Hypothesis(self.universe, memory_limit)

@@ -10,16 +10,17 @@ Seen from M, attributes outside it lie behind different separators, and are inde
 Messages are made when they are first needed, each from those that come to the clique before its separator, and kept: a table
 then costs one sum over a few attributes of one clique, where an elimination goes through all cliques in between. On top of each
 tree is its largest clique. Messages go up for all attributes below a separator at once, and few are below a large one; for a third
-attribute they go down, one by one, and are forgotten where they become many.
+attribute they go down, one by one, and are forgotten where they become many. Of tables that are expected, those that meet in one clique by
+the same ways are summed together, with the messages of all their attributes side by side.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +33,9 @@ from hedgerow.model.memory_layout import fold
 MOST = 3  # attributes of a table
 KEPT_BYTES = 600_000_000  # of all messages: half for those that go up, half for those that go down
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
-LONG_WAY = 4_000_000  # cells of a clique times the values of the first that is summed over
+LONG_WAY = 4_000_000  # cells of a clique times the values of what comes to it
+TOGETHER = 2_000_000  # numbers that are kept while several tables are made
+MOST_UNASKED = 2  # tables are made together where there are at most so many to each that was asked for
 SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
 
 
@@ -71,12 +74,24 @@ class Rooted:
                         down.append(d)
             for c in reversed(down[1:]):
                 self.below[self.above[c]] |= self.below[c]
+        self.toward = [
+            {n: c for c in below for n in self.below[c].difference(own)}
+            for own, below in zip(tree.cliques, self.next, strict=True)
+        ]  # for each clique, the next one on the way to an attribute that is below it and not in it
         self.home = {n: i for i in sorted(range(count), key=lambda i: -self.depth[i]) for n in tree.cliques[i]}
         self.message_cells = sum(
             math.prod(tree.sizes[n] for n in shared) * sum(tree.sizes[n] for n in below.difference(shared))
             for above, shared, below in zip(self.above, self.separators, self.below, strict=True)
             if above >= 0
         )
+
+    def further(self, clique: int, names: Names) -> int | None:
+        """The clique below this one where two of the attributes are still together, or one and all that others share with it."""
+        ways = [self.toward[clique][n] for n in names if n in self.toward[clique]]
+        for i, way in enumerate(ways):
+            if way in ways[:i] or all(n in self.below[way] for n in names):
+                return way
+        return None
 
 
 @lru_cache(maxsize=64)
@@ -93,61 +108,109 @@ class SmallTables:
         self._up: dict[int, dict[str, Array]] = {}
         self._down: dict[tuple[int, str], Array] = {}
         self._down_cells = 0
+        self._met: dict[Names, tuple[_Meeting, Names]] = {}  # where those meet that are expected
+        self._alike: dict[
+            _Meeting, list[Names]
+        ] = {}  # the others that come to each, where their tables are made together
+        self._made: dict[tuple[Names, Names], Array] = {}  # by those inside and the others
 
     def marginal(self, names: Names) -> Array:
         """The probabilities on these attributes, in their order."""
-        parts: dict[int, list[str]] = {}  # by tree: they are independent
-        for name in names:
-            parts.setdefault(self._rooted.top[self._rooted.home[name]], []).append(name)
         found, order = np.ones(()), list[str]()
-        for top, together in parts.items():
-            table, axes = self._at(self._meeting(top, together), together)
+        for together in self._trees(names):
+            meeting, outside = self._met.get(together) or self._meeting(together)
+            if together in self._met and meeting in self._alike and (meeting.inside, outside) not in self._made:
+                self._make(meeting, self._alike[meeting])
+            table = self._made.get((meeting.inside, outside))
+            if table is None:
+                table = self._summed(meeting, [(n,) for n in outside])
             found = np.multiply.outer(found, table)
-            order += axes
+            order += [*meeting.inside, *outside]
         return np.ascontiguousarray(np.transpose(found, [order.index(n) for n in names]))
 
-    def _meeting(self, top: int, names: Sequence[str]) -> int:
-        """M: from the top down, as long as two of them are in or below a clique further down, and no other is above that one alone."""
-        rooted, at = self._rooted, top
-        while True:
-            own = self._tree.cliques[at]
-            further = None
-            for c in rooted.next[at]:
-                below = [n for n in names if n in rooted.below[c]]
-                if len(below) == len(names) or sum(n not in own for n in below) > 1:
-                    further = c
-            if further is None:
-                return at
-            at = further
+    def expect(self, sets: Iterable[Names]) -> None:
+        """Tables that will be asked for: those whose attributes come to the same clique by the same ways are made together.
 
-    def _at(self, clique: int, names: Sequence[str]) -> tuple[Array, list[str]]:
-        """The formula above, and the order of its axes.
+        To the last bit they are what they are one by one.
+        """
+        together = dict.fromkeys(part for names in sets for part in self._trees(names) if len(part) > 1)
+        self._met, self._made = {part: self._meeting(part) for part in together}, {}
+        alike: dict[_Meeting, list[Names]] = {}
+        for meeting, outside in self._met.values():
+            alike.setdefault(meeting, []).append(outside)
+        self._alike = {meeting: all_outside for meeting, all_outside in alike.items() if _are_most(all_outside)}
 
+    def _trees(self, names: Names) -> list[Names]:
+        """The attributes by tree: they are independent."""
+        parts: dict[int, list[str]] = {}
+        for name in names:
+            parts.setdefault(self._rooted.top[self._rooted.home[name]], []).append(name)
+        return [tuple(part) for part in parts.values()]
+
+    def _meeting(self, names: Names) -> tuple[_Meeting, Names]:
+        """M, and those outside it in the order of their ways.
+
+        From the top down, as long as two of them are in or below a clique further down, and no other is above that one alone.
         Those that come through the largest separators are summed over first; what is left then lies along the attributes inside. Where the way
         there would be long, it is the shortest one.
         """
-        table, rooted = self._cliques[clique], self._rooted
+        rooted, at = self._rooted, self._rooted.top[self._rooted.home[names[0]]]
+        while (further := rooted.further(at, names)) is not None:
+            at = further
+        table, toward = self._cliques[at], rooted.toward[at]
         inside = table.joined(tuple(n for n in names if n in table.names))
         coming = []
-        for n in (n for n in names if n not in table.names):
-            way = next((c for c in rooted.next[clique] if n in rooted.below[c]), None)
-            shared = rooted.separators[clique if way is None else way]
-            given = self._from_above(clique, n) if way is None else self._from_below(way)[n]
-            coming.append((n, shared, given))
-        coming.sort(key=lambda come: -len(come[2]))
-        if len(coming) > 1 and table.size(table.names) * coming[0][2].shape[1] > LONG_WAY:
-            orders = [list(order) for order in itertools.permutations(coming)]
-            coming = min(orders, key=lambda order: _way(table, inside, order))
-        own = [shared for _, shared, _ in coming]
+        for n in names:
+            if n not in table.names:
+                way = toward.get(n, at)  # from above through its own
+                coming.append(_Way(way, rooted.separators[way], n, self._tree.sizes[n]))
+        coming.sort(key=lambda way: (-table.size(way.shared), way.through))
+        if len(coming) > 1 and table.size(table.names) * max(way.values for way in coming) > LONG_WAY:
+            coming = min(map(list, itertools.permutations(coming)), key=lambda order: _length(table, inside, order))
+        return _Meeting(at, inside, tuple(way.through for way in coming)), tuple(way.name for way in coming)
+
+    def _make(self, meeting: _Meeting, all_outside: Sequence[Names]) -> None:
+        """The tables of all these, a few at a time where their sums would be large."""
+        others = [tuple(dict.fromkeys(names)) for names in zip(*all_outside, strict=True)]
+        if len(all_outside) > 1 and self._largest(meeting, others) > TOGETHER:
+            axis = max(range(len(others)), key=lambda k: len(others[k]))
+            first = set(others[axis][: len(others[axis]) // 2])
+            for half in (True, False):
+                self._make(meeting, [outside for outside in all_outside if (outside[axis] in first) is half])
+            return
+        table, places = self._summed(meeting, others), []
+        for names in others:
+            ends = np.cumsum([0, *(self._tree.sizes[n] for n in names)]).tolist()
+            places.append({n: slice(*cut) for n, cut in zip(names, itertools.pairwise(ends), strict=True)})
+        whole: list[slice] = [slice(None)] * len(meeting.inside)
+        for outside in all_outside:
+            own = [place[n] for place, n in zip(places, outside, strict=True)]
+            self._made[meeting.inside, outside] = table[tuple(whole + own)]
+
+    def _largest(self, meeting: _Meeting, others: Sequence[Names]) -> int:
+        """The most numbers that are kept while they are summed over."""
+        table, columns, most = self._cliques[meeting.clique], 1, 0
+        shared = [self._rooted.separators[way] for way in meeting.ways]
+        for k, names in enumerate(others):
+            columns *= sum(self._tree.sizes[n] for n in names)
+            most = max(most, columns * table.size(table.joined(meeting.inside, *shared[k + 1 :])))
+        return most
+
+    def _summed(self, meeting: _Meeting, others: Sequence[Names]) -> Array:
+        """The formula above: a table along the attributes inside, and for each way along the values of the attributes that come by it."""
+        table, inside = self._cliques[meeting.clique], meeting.inside
+        own = [self._rooted.separators[way] for way in meeting.ways]
         left = table.joined(inside, *own)
-        values, columns = table.sum(left).reshape(-1, 1), 1
-        for k, (_, shared, given) in enumerate(coming):
+        values, columns, shape = table.sum(left).reshape(-1, 1), 1, [self._tree.sizes[n] for n in inside]
+        for k, (way, names) in enumerate(zip(meeting.ways, others, strict=True)):
+            messages = [self._from_above(way, n) if way == meeting.clique else self._from_below(way)[n] for n in names]
+            given = messages[0] if len(messages) == 1 else np.concatenate(messages, axis=1)
             onto = table.joined(inside, *own[k + 1 :])
             found = np.zeros((table.size(onto), columns, given.shape[1]))
-            _passed(values, table.places(left, shared), table.places(left, onto), given, found)
+            _passed(values, table.places(left, own[k]), table.places(left, onto), given, found)
             values, left, columns = found.reshape(len(found), -1), onto, columns * given.shape[1]
-        order = [*inside, *(n for n, _, _ in coming)]
-        return values.reshape([self._tree.sizes[n] for n in order]), order
+            shape.append(given.shape[1])
+        return values.reshape(shape)
 
     def _from_above(self, clique: int, name: str) -> Array:
         """P(x | S), S the separator above a clique and x an attribute that is not below it: cells of S by values of x."""
@@ -202,12 +265,36 @@ class SmallTables:
         return found
 
 
-def _way(table: CliqueTable, inside: Names, coming: Sequence[tuple[str, Names, Array]]) -> int:
+class _Meeting(NamedTuple):
+    """Where attributes come together: in a clique, of which some are, and to which each of the others has its own way.
+
+    A way is the clique that it comes through, below this one, or this one itself: from above.
+    """
+
+    clique: int
+    inside: Names
+    ways: tuple[int, ...]
+
+
+class _Way(NamedTuple):
+    through: int
+    shared: Names
+    name: str
+    values: int
+
+
+def _are_most(all_outside: Sequence[Names]) -> bool:
+    """Whether several are asked for, and not much fewer than there would be of their attributes."""
+    others = math.prod(len(set(names)) for names in zip(*all_outside, strict=True))
+    return 1 < others <= MOST_UNASKED * len(all_outside)
+
+
+def _length(table: CliqueTable, inside: Names, coming: Sequence[_Way]) -> int:
     """How many products it takes to sum over these in this order, which is more than the numbers that are ever kept."""
     total, columns = 0, 1
-    for k, (_, _, given) in enumerate(coming):
-        columns *= given.shape[1]
-        total += table.size(table.joined(inside, *(shared for _, shared, _ in coming[k:]))) * columns
+    for k, way in enumerate(coming):
+        columns *= way.values
+        total += table.size(table.joined(inside, *(each.shared for each in coming[k:]))) * columns
     return total
 
 

@@ -116,7 +116,7 @@ class Offered:
         self._home, self._ends = home, ends
         self._matrix = home.believed(model)
         alone = sets if self._matrix is None else sets[len(ends) :]
-        self._tables = {s: model.marginal(s) for s in alone}
+        self._tables = dict(zip(alone, model.marginals(alone), strict=True))
         for s in sets if corrections is not None and corrections.outside else ():
             table = None if corrections is None else corrections.table(s)
             if table is not None and s in self._tables:

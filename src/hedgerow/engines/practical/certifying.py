@@ -274,8 +274,10 @@ def _mean_noise(amount: Amount, exact: float) -> Laplace | Gaussian:
 def _differences(data: DataSource, found: Certified, family: dict[int, list[Names]]) -> Iterator[tuple[Names, Steps]]:
     """N_t − G_t in whole steps. Many tables in one scan."""
     for some in _chunks(data.universe, [t for sets in family.values() for t in sets]):
+        found.hypothesis.expect(some)
         for names, counts in zip(some, data.marginals(some), strict=True):
             yield names, (counts << found.bits) - found.stepped(names)
+    found.hypothesis.expect(())
 
 
 def _scanned(

@@ -183,6 +183,9 @@ class Believed(Hypothesis):
     def copy(self) -> Hypothesis:
         return self  # nothing changes it
 
+    def expect(self, sets: Sequence[Names]) -> None:
+        self._of_groups.expect(sets)
+
     def _computed(self, names: Names) -> Array:
         if not names:
             return np.ones(())
