@@ -94,9 +94,10 @@ class DataSource(ABC):
             return {}
         sizes = sorted((self.universe.cells(names), names) for names in tables if names)
         handy = [(set(names), names) for size, names in sizes if size <= SUMMED]
+        of_more = {k: [(held, names) for held, names in handy if len(names) > k] for k in set(map(len, wanted))}
         found = {}
         for names in wanted:
-            inside = next((table for held, table in handy if table != names and held.issuperset(names)), None)
+            inside = next((table for held, table in of_more[len(names)] if held.issuperset(names)), None)
             if inside is not None:
                 found[names] = inside
         return found

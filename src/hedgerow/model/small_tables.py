@@ -79,9 +79,10 @@ class Rooted:
             for own, below in zip(tree.cliques, self.next, strict=True)
         ]  # for each clique, the next one on the way to an attribute that is below it and not in it
         self.home = {n: i for i in sorted(range(count), key=lambda i: -self.depth[i]) for n in tree.cliques[i]}
+        self.cells = [math.prod(tree.sizes[n] for n in shared) for shared in self.separators]
         self.message_cells = sum(
-            math.prod(tree.sizes[n] for n in shared) * sum(tree.sizes[n] for n in below.difference(shared))
-            for above, shared, below in zip(self.above, self.separators, self.below, strict=True)
+            cells * sum(tree.sizes[n] for n in below.difference(shared))
+            for above, cells, shared, below in zip(self.above, self.cells, self.separators, self.below, strict=True)
             if above >= 0
         )
 
@@ -164,7 +165,7 @@ class SmallTables:
             if n not in table.names:
                 way = toward.get(n, at)  # from above through its own
                 coming.append(_Way(way, rooted.separators[way], n, self._tree.sizes[n]))
-        coming.sort(key=lambda way: (-table.size(way.shared), way.through))
+        coming.sort(key=lambda way: (-rooted.cells[way.through], way.through))
         if len(coming) > 1 and table.size(table.names) * max(way.values for way in coming) > LONG_WAY:
             coming = min(map(list, itertools.permutations(coming)), key=lambda order: _length(table, inside, order))
         return _Meeting(at, inside, tuple(way.through for way in coming)), tuple(way.name for way in coming)
