@@ -284,6 +284,11 @@ practical(
     WIDTH + "scores_are_of_each_candidate_by_itself",
 )  # fmt: skip
 practical(
+    "WI18", "corrections.py", "a table is raked to sums that it had before it was scaled to others",
+    "found = scale.times(table, target / np.maximum(found, 1e-300), onto)", "found, _ = onto.sum(table), scale.times(table, target / np.maximum(found, 1e-300), onto)",
+    MERGING + "raking_gives_the_sums_asked_for",
+)  # fmt: skip
+practical(
     "WI02", "prefit.py", "tables chosen together are about the same pair, which is paid for twice",
     "(shared[left] <= 1)", "(shared[left] <= 2)",
     WIDTH + "tables_chosen_together_share_at_most_one_attribute_and_all_is_spent",

@@ -27,6 +27,7 @@ from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.kernels import rake
 from hedgerow.model.log_linear import Local, minimise
+from hedgerow.model.memory_layout import fold, update_folds
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
 
@@ -222,22 +223,17 @@ class Believed(Hypothesis):
 
 
 def raked(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
-    """The table scaled, again and again, to have these sums."""
+    """The table scaled, again and again, to have these sums: scaled to the one, it is summed for the next in the same pass."""
     table = np.maximum(table, 1e-12 / table.size)
-    plans = [
-        (
-            tuple(i for i, n in enumerate(names) if n not in s),
-            [m if n in s else 1 for n, m in zip(names, table.shape, strict=True)],
-            target,
-        )
-        for s, target in targets.items()
-    ]
+    axes = [tuple(i for i, n in enumerate(names) if n in s) for s in targets]
+    wanted = list(targets.values())
+    found = fold(table.shape, axes[0]).sum(table) if axes else np.ones(())
     for _ in range(SWEEPS if table.size <= LARGE else FEWER_SWEEPS):
         apart = 0.0
-        for away, wide, target in plans:
-            found = table.sum(axis=away)
+        for i, target in enumerate(wanted):
             apart = max(apart, float(np.abs(found - target).sum()))
-            table = table * (target / np.maximum(found, 1e-300)).reshape(wide)
+            scale, onto = update_folds(table.shape, axes[i], axes[(i + 1) % len(axes)])
+            found = scale.times(table, target / np.maximum(found, 1e-300), onto)
         if apart < AGREES:
             break
     return np.asarray(table / table.sum())
