@@ -36,6 +36,7 @@ from hedgerow.engines.practical.largest_errors import (
     sum_of_errors,
 )
 from hedgerow.engines.practical.measurement import Measurement, Rows
+from hedgerow.engines.practical.purchases import Wanted
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
@@ -629,6 +630,30 @@ def test_a_ratio_is_bought_as_one_or_refused_unpaid(budget) -> None:
         error = max((t + top.error) / (b - bottom.error) - t / b, t / b - (t - top.error) / (b + bottom.error))
         assert error <= within * (1 + 1e-6)
     assert bought and within == 0.001
+
+
+def test_bars_that_are_bought_together_are_paid_together_or_not_at_all() -> None:
+    """Two that are a little too dear together, though each could be paid alone."""
+    session = opened(table(), reserve=0.3)
+    purchases, spent = session._engine._purchases, session.spent
+    queries = [hr.count(age=(1, 3), region={"n"}).on(UNIVERSE), hr.count(sex=True, visits={0, 2}).on(UNIVERSE)]
+
+    def wanted(within: float) -> list[Wanted]:
+        return [Wanted(query, within) for query in queries]
+
+    def pays(bars: list[Wanted]) -> bool:
+        return session.ledger.affords(*(purchase.event for purchase in purchases.plan(bars)))
+
+    refused, paid = 1e-6, 0.5
+    for _ in range(60):
+        middle = math.sqrt(refused * paid)
+        refused, paid = (refused, middle) if pays(wanted(middle)) else (middle, paid)
+    assert all(pays([one]) for one in wanted(refused))
+    with pytest.raises(hr.BudgetExceeded, match="nothing was charged"):
+        purchases.buy(*wanted(refused))
+    assert session.spent == spent
+    purchases.buy(*wanted(paid))
+    assert session.spent > spent
 
 
 def test_what_is_bought_is_nearer_than_what_was_known() -> None:

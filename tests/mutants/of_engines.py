@@ -215,7 +215,7 @@ certificate(
 certificate(
     "CE18", "purchases.py", "a part of what was asked for is paid before the rest is refused",
     "        if not self.ledger.affords(*(purchase.event for purchase in plan)):\n", "        if not self.ledger.affords(plan[0].event):\n",
-    CERTIFICATE + "a_ratio_is_bought_as_one_or_refused_unpaid",
+    CERTIFICATE + "bars_that_are_bought_together_are_paid_together_or_not_at_all",
 )  # fmt: skip
 certificate(
     "CE20", "knowledge.py", "what was bought is taken whole, however noisy, and what was known is dropped",
