@@ -534,6 +534,7 @@ def test_nothing_about_the_rows_is_logged_or_shown(caplog, capsys) -> None:
         session = hr.open(rows, universe=secret, budget=hr.Budget(1, 1e-6, neighbours="add-remove"))
         session.ask(hr.count(code=4711))
     shown = caplog.text + "".join(capsys.readouterr()) + repr(session) + repr(session._data) + repr(session._engine)
+    shown = re.sub("0x[0-9a-f]+", "", shown)  # places in memory, which are any numbers
     assert "4711" not in shown
     assert "4321" not in shown
 
