@@ -67,9 +67,8 @@ class JunctionTree:
         self._clique_cells = [math.prod(s) for s in self.shapes]
         self.cells: int = sum(self._clique_cells)
         self._by_size = sorted(range(len(self.cliques)), key=self._clique_cells.__getitem__)
-        self._holding = dict.fromkeys(
-            names, 0
-        )  # for each attribute, the cliques that hold it: bits, that of the smallest first
+        # For each attribute the cliques that hold it, as bits: the smallest first.
+        self._holding = dict.fromkeys(names, 0)
         for place, i in enumerate(self._by_size):
             for name in self.cliques[i]:
                 self._holding[name] |= 1 << place

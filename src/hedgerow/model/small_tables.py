@@ -110,9 +110,7 @@ class SmallTables:
         self._down: dict[tuple[int, str], Array] = {}
         self._down_cells = 0
         self._met: dict[Names, tuple[_Meeting, Names]] = {}  # where those meet that are expected
-        self._alike: dict[
-            _Meeting, list[Names]
-        ] = {}  # the others that come to each, where their tables are made together
+        self._alike: dict[_Meeting, list[Names]] = {}  # who comes to each, where tables are made together
         self._made: dict[tuple[Names, Names], Array] = {}  # by those inside and the others
 
     def marginal(self, names: Names) -> Array:

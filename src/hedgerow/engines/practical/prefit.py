@@ -81,9 +81,7 @@ NOTICEABLE = 3.0  # times the noise's mean size: what a count is off by less is 
 SHRINKS = 0.8
 MODEL_CELLS = 500_000  # of the junction tree while choosing
 LARGEST_MODEL_CELLS = 1_000_000  # when everything has been measured and only the fit remains
-MOST_MESSAGES = (
-    90_000_000  # its cells times the values of all attributes, where these are many: what answers go through
-)
+MOST_MESSAGES = 90_000_000  # its cells times the values of all attributes, of many: what answers go through
 SCAN_CELLS = 10_000_000  # of all tables that are counted in one scan
 DIRECT = 0.25  # where pairs do not fit one model, a release measures its workload's tables if their noise is less
 PAIRS_AT_ONCE, TABLES_AT_ONCE = 8, 32  # of tables that were all measured, into the model between two fits
