@@ -38,6 +38,7 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow import audit
+from hedgerow._threads import one_thread
 from hedgerow.convex.sets import InterpolationBall, NuclearBall
 from hedgerow.data import Histogram
 from hedgerow.privacy.allowance import Amount
@@ -121,6 +122,9 @@ def arithmetic() -> Any:
     A, b = uniform(0, 40, 40), uniform(1, 40)
     S = A @ A.T + np.eye(40)
     sums = [S, A @ b, b @ b, A.T @ S, np.linalg.solve(S, b), np.linalg.cholesky(S), np.exp(A), np.log(A), np.sin(b)]
+    with one_thread:  # and in blocks, whose size depends on the processor's caches
+        large = uniform(2, 500, 500)
+        sums += [large @ large, large @ large[0]]
     bits = hashlib.sha256(b"".join(np.ascontiguousarray(x).tobytes() for x in sums)).hexdigest()
     names = [f"{name} {importlib.metadata.version(name)}" for name in ("numpy", "scipy", "numba")]
     processor = [llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]

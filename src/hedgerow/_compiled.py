@@ -38,14 +38,20 @@ class _Later:
         return self._machine(*given)
 
     def _compile_module(self) -> None:
-        """All of the module at once, under their own names: compiled functions can call only compiled ones."""
+        """All of the module at once, under their own names: compiled functions can call only compiled ones.
+
+        Inlined where they are called. A call would be linked by name to whichever copy the process met first, and a copy that was
+        optimised anew with its caller rounds otherwise: the process that compiles would give other last bits than all after it.
+        """
         import numba
 
         with _one_at_a_time:
             home = self._function.__globals__
             waiting = {name: later for name, later in home.items() if isinstance(later, _Later)}
             ready = {
-                name: numba.njit(cache=True, nogil=True, fastmath=later._fastmath or False)(later._function)
+                name: numba.njit(cache=True, nogil=True, forceinline=True, fastmath=later._fastmath or False)(
+                    later._function
+                )
                 for name, later in waiting.items()
             }
             home.update(ready)
