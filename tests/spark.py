@@ -75,11 +75,10 @@ def losing_an_executor(session: Any, work: Callable[[], Any], after: int = 0) ->
 @contextlib.contextmanager
 def _killing(session: Any, after: int) -> Iterator[list[Any]]:
     """One is killed once some, but not all, tasks of a stage are done; that of the stage after so many have been seen."""
-    for _ in range(600):  # until one is there: on a busy machine they start late
-        if executors(session):
-            break
+    until = time.monotonic() + 200
+    while not (there := executors(session)) and time.monotonic() < until:  # on a busy machine they start late
         time.sleep(0.1)
-    victim, over, killed = executors(session)[0], threading.Event(), []
+    victim, over, killed = there[0], threading.Event(), []
 
     def kill() -> None:
         tracker, seen = session.sparkContext.statusTracker(), set()

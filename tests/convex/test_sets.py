@@ -297,12 +297,24 @@ def test_potential_ranges_grow_like_the_logarithm_of_the_dimension(p):
     assert Simplex().potential(p).range == pytest.approx(math.log(p))
 
 
-def test_a_hyperbolic_step_on_a_large_ball_survives_duals_far_beyond_exp():
+@pytest.mark.parametrize("size", [2e6, 1e15, 1e17, 1e100, 1e250])
+def test_a_hyperbolic_step_on_a_large_ball_survives_duals_far_beyond_exp(size):
+    """Also those whose last digit is worth more than the step that brings them back to the ball."""
     C = L1Ball(1.0)
     psi = C.potential(1000)
-    after = psi.minimiser(np.linspace(-1e6, 2e6, 1000))
+    after = psi.minimiser(np.linspace(-size / 2, size, 1000))
     assert C.contains(after)
     assert after[-1] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("size", [2e6, 1e8, 1e9, 1e10, 1e17, 1e100, 1e250])
+def test_so_does_one_on_an_interpolation_ball_which_ends_where_the_dual_is_largest(alpha, size):
+    C = InterpolationBall(2.0, alpha)
+    dual = np.linspace(-0.5, 1.0, 1000)
+    after = HyperbolicEntropy(1000, C.radius_l1(1000), C._hyperbolic).minimiser(size * dual)
+    assert C.contains(after)
+    assert dual @ after == pytest.approx(C.radius * C.dual_norm(dual), rel=1e-5)
 
 
 def test_the_interpolation_ball_takes_the_potential_with_the_better_bound():

@@ -283,7 +283,7 @@ RUNS = (
     ),
     _sampled(
         "sparse vector with its gap", Budget(2.0, 0.0), functools.partial(_guarded, gap=True),
-        ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 6000, 0.3,
+        ([0.0] * 8 + [1.0], [1.0] * 8 + [0.0]), 20_000, 0.45,
     ),
     _sampled("a statistic of 2 of 4 rows", PURE, row_cases.sampled_statistic, row_cases.FEW_ROWS, 4000, 0.1),
     _sampled(

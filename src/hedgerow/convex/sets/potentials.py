@@ -243,14 +243,16 @@ def hyperbolic_on_l1(v: Array, beta: float, radius: float) -> Array:
     """β·sinh((v − λ)₊) with the least λ ≥ 0 for which the sum is at most ``radius``; v ≥ 0. Sorting, then a quadratic."""
     if beta * np.sinh(np.minimum(v, LARGEST_EXPONENT)).sum() <= radius:
         return beta * np.sinh(v)
-    top = float(v.max())
-    w = -np.sort(top - v[v > top - math.asinh(radius / beta)])  # ≤ 0, decreasing; smaller ones end at zero
+    behind = (
+        float(v.max()) - v
+    )  # all that follows is from there: beside a large v what counts would be lost to rounding
+    w = -np.sort(behind[behind < math.asinh(radius / beta)])  # ≤ 0, decreasing; smaller ones end at zero
     up, down = np.cumsum(np.exp(w)), np.cumsum(np.exp(-w))
     reached = beta * (up * np.exp(-w) - down * np.exp(w)) / 2  # the sum if λ were at w
     k = int(np.flatnonzero(reached <= radius)[-1])
-    a, b, c = up[k], down[k], radius / beta  # a·y − b/y = 2c for y = exp(top − λ)
+    a, b, c = up[k], down[k], radius / beta  # a·y − b/y = 2c for y = exp(max v − λ)
     y = (c + math.sqrt(c * c + a * b)) / a
-    sizes = beta * np.sinh(np.maximum(v - (top - math.log(y)), 0.0))
+    sizes = beta * np.sinh(np.maximum(math.log(y) - behind, 0.0))
     return _within(sizes, float(sizes.sum()), radius)
 
 

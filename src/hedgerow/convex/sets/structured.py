@@ -34,6 +34,10 @@ from hedgerow.convex.sets.potentials import (
 )
 from hedgerow.errors import InvalidInput
 
+FAR = (
+    1e10  # beside a dual of this size an entropy of a few units is nothing, and soon less than the dual's own rounding
+)
+
 
 @dataclass(frozen=True)
 class GroupL1Ball(ConvexSet):
@@ -192,6 +196,8 @@ class InterpolationBall(ConvexSet):
         """The x ≥ 0 with asinh(x/β) + λ(1−α) + λα·x/‖x‖₂ = v where x > 0, for the least λ ≥ 0 with N(x) ≤ R."""
         if self.alpha == 0:
             return hyperbolic_on_l1(v, beta, self.radius)
+        if (top := float(v.max())) > FAR:
+            return -self.minimise(v / top)
         free = beta * np.sinh(np.minimum(v, LARGEST_EXPONENT / 2))
         if self.norm(free) <= self.radius:
             return free
