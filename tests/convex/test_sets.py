@@ -308,7 +308,7 @@ def test_a_hyperbolic_step_on_a_large_ball_survives_duals_far_beyond_exp(size):
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.5, 0.9])
-@pytest.mark.parametrize("size", [2e6, 1e8, 1e9, 1e10, 1e17, 1e100, 1e250])
+@pytest.mark.parametrize("size", [2e6, 1e8, 1e9, 9e9, 1.1e10, 3e10, 1e12, 1e17, 1e100, 1e250])
 def test_so_does_one_on_an_interpolation_ball_which_ends_where_the_dual_is_largest(alpha, size):
     C = InterpolationBall(2.0, alpha)
     dual = np.linspace(-0.5, 1.0, 1000)

@@ -243,9 +243,8 @@ def hyperbolic_on_l1(v: Array, beta: float, radius: float) -> Array:
     """β·sinh((v − λ)₊) with the least λ ≥ 0 for which the sum is at most ``radius``; v ≥ 0. Sorting, then a quadratic."""
     if beta * np.sinh(np.minimum(v, LARGEST_EXPONENT)).sum() <= radius:
         return beta * np.sinh(v)
-    behind = (
-        float(v.max()) - v
-    )  # all that follows is from there: beside a large v what counts would be lost to rounding
+    # All that follows is counted from the largest: beside a large v the rest would be lost to rounding.
+    behind = float(v.max()) - v
     w = -np.sort(behind[behind < math.asinh(radius / beta)])  # ≤ 0, decreasing; smaller ones end at zero
     up, down = np.cumsum(np.exp(w)), np.cumsum(np.exp(-w))
     reached = beta * (up * np.exp(-w) - down * np.exp(w)) / 2  # the sum if λ were at w

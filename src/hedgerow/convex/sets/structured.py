@@ -34,9 +34,7 @@ from hedgerow.convex.sets.potentials import (
 )
 from hedgerow.errors import InvalidInput
 
-FAR = (
-    1e10  # beside a dual of this size an entropy of a few units is nothing, and soon less than the dual's own rounding
-)
+FAR = 1e8  # beside such a dual an entropy of a few units is nothing, and soon less than the dual's own rounding
 
 
 @dataclass(frozen=True)
