@@ -12,7 +12,7 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.model.junction_tree import JunctionTree
 
-universe = hr.Universe.from_sizes({"a": 7, "b": 5, "c": 8, "d": 3, "e": 11})
+universe = hr.Universe.from_sizes({"a": 70, "b": 50, "c": 300, "d": 3, "e": 11})
 tree = JunctionTree(universe, [("a", "b"), ("b", "c", "d"), ("d", "e")])
 for seed in range(20):
     draws = np.random.default_rng(seed)

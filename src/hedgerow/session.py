@@ -50,11 +50,12 @@ from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
-from hedgerow.sql.result import Result, run
 from hedgerow.textbook.scq import Counted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hedgerow.sql.result import Result
 
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
@@ -569,7 +570,9 @@ class Session(OneOnly):
         return self.sql_result(statement).frame
 
     def sql_result(self, statement: str) -> Result:
-        """The same, with answers in its cells."""
+        """Return the same, with answers in its cells."""
+        from hedgerow.sql.result import run
+
         return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
-from hedgerow.model.junction_tree import JunctionTree, too_large
+from hedgerow.model.junction_tree import FEW_CELLS, JunctionTree, too_large
 from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.questions.universe import Universe
 
@@ -237,7 +237,11 @@ class Hypothesis:
         belief = self._beliefs[0]
         top = float(table.max()) if top is None else top
         if table.size == belief.size:
-            self._total = kernels.exp_times(belief.reshape(-1), table.reshape(-1), top)
+            if belief.size <= FEW_CELLS:
+                belief *= np.exp(table.reshape(belief.shape) - top)
+                self._total = float(belief.sum())
+            else:
+                self._total = kernels.exp_times(belief.reshape(-1), table.reshape(-1), top)
             return None
         small = self.universe.cells(wanted) <= JOINED
         by, onto = folds.update_folds(belief.shape, self._axes(names), self._axes(wanted if small else ()))
@@ -289,7 +293,10 @@ class Hypothesis:
         if names != given:
             table = np.transpose(table, [given.index(n) for n in names])
         table = np.asarray(table, order="C")
-        low, high = kernels.extremes(table.reshape(-1))
+        if table.size <= FEW_CELLS:
+            low, high = float(table.min()), float(table.max())  # NaN if any entry is
+        else:
+            low, high = kernels.extremes(table.reshape(-1))
         if not math.isfinite(high - low):
             raise InvalidInput(
                 "A log table must be finite. Found an entry that is not. Use a large negative number for 0."
