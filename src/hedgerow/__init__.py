@@ -27,7 +27,7 @@ if _typing.TYPE_CHECKING:
     )
     from hedgerow.generalise.holdout import Holdout
     from hedgerow.opening import open, release
-    from hedgerow.planning import Plan, plan
+    from hedgerow.planning.plan import Plan, plan
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
@@ -80,7 +80,7 @@ _NAMES = {  # public names by the modules that define them
     ],
     "generalise.holdout": ["Holdout"],
     "opening": ["open", "release"],
-    "planning": ["Plan", "plan"],
+    "planning.plan": ["Plan", "plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
     "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],

@@ -92,7 +92,8 @@ def eliminate_few(
         fill, weight = known[v]
         return (-1.0, weight, v) if fill == 0 else (fill, weight, v) if fill_first else (weight, fill, v)
 
-    near, left, order, maximal = list(near), set(range(len(near))), [], []
+    near, left, maximal = list(near), set(range(len(near))), []
+    order: list[tuple[int, int]] = []
     known, childless = [fill_and_weight(v) for v in range(len(near))], set(left)
     while left:
         v = min(map(worth, left))[-1]
