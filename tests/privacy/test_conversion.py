@@ -184,3 +184,22 @@ def test_the_largest_rho_is_within_its_epsilon_and_nothing_larger_is(epsilon, de
     rho = conversion.largest_rho(epsilon, delta)
     assert epsilon_of_rho(rho, delta) <= epsilon
     assert epsilon_of_rho(rho * (1 + 1e-9), delta) > epsilon
+
+
+MIXTURES = [
+    {Gaussian(1, 3.0): 1},
+    {Laplace(1, 4): 7},
+    {Laplace(1, 1e8): 3},
+    {Gaussian(2, 9.0): 5, Laplace(1, 30): 11, Exponential(1, 0.01): 4},
+    {AboveThreshold(1, 0.01, 0.02): 6, Gaussian(1, 100.0): 1000},
+]
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("counts", MIXTURES)
+def test_the_epsilon_of_mixed_events_is_what_dp_accountings_renyi_accountant_finds(counts, delta) -> None:
+    event = dp_events(counts)
+    coarse, order = rdp.RdpAccountant(conversion._COARSE[1:]).compose(event).get_epsilon_and_optimal_order(delta)
+    near = rdp.RdpAccountant(conversion._around(order)).compose(event)
+    expected = min(coarse, near.get_epsilon(delta))
+    assert conversion.renyi_epsilon(counts, delta) == pytest.approx(expected, rel=1e-12, abs=1e-15)

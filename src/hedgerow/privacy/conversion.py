@@ -17,7 +17,7 @@ from __future__ import annotations
 import functools
 import importlib
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -75,30 +75,56 @@ def _around(order: float) -> Array:
 
 def epsilon_of_rho(ρ: float, delta: float) -> float:
     """Return the smallest known ε such that ρ-zCDP implies (ε, delta)-DP."""
-    coarse, order = _epsilon_and_order(_COARSE, ρ, delta)
-    return min(coarse, _epsilon_and_order(_around(order), ρ, delta)[0])
+    return _least_epsilon(lambda orders: ρ * orders, delta)
 
 
-def _epsilon_and_order(orders: Array, ρ: float, delta: float) -> tuple[float, float]:
-    """Return the least ε over these Rényi orders α, each of divergence ρα, and the order that gives it.
+def renyi_epsilon(counts: Mapping[Event, int], delta: float) -> float:
+    """Return the smallest ε, at delta, that the Rényi divergences of these events allow: those that `dp_events` exports."""
 
-    ε(α) = ρα + ln(1 − 1/α) − ln(δα)/(α − 1) (Canonne, Kamath & Steinke, Proposition 12). Where δ² > 1 − e^(−ρα) the total
+    def divergence(orders: Array) -> Array:
+        return np.sum([count * _divergence(event, orders) for event, count in counts.items()], axis=0)
+
+    return _least_epsilon(divergence, delta)
+
+
+def _divergence(event: Event, orders: Array) -> Array:
+    """Return the Rényi divergence of an event at each order α: what dp-accounting has for the event that `dp_events` makes of it.
+
+    Gaussian: α·Δ²/2σ². Laplace of loss ε: ε + ln(1 + (α − 1)·(e^((1 − 2α)ε) − 1)/(2α − 1))/(α − 1). All else: αρ.
+    """
+    match event:
+        case events.Planned():
+            return _divergence(event.event, orders)
+        case events.Gaussian():
+            return orders * (event.sensitivity / event.sigma) ** 2 / 2
+        case events.Laplace() if event.epsilon > 1e-6:
+            ε, α = _dominating_laplace(event.epsilon), np.where(orders > 1, orders, 2.0)
+            excess = (α - 1) * np.expm1((1 - 2 * α) * ε) / (2 * α - 1)
+            return np.where(orders > 1, ε + np.log1p(excess) / (α - 1), ε + math.expm1(-ε))
+    return np.asarray(orders * event.rho)
+
+
+def _least_epsilon(divergence: Callable[[Array], Array], delta: float) -> float:
+    """Return the least ε over Rényi orders, first over all of them coarsely, then finely around the best."""
+    coarse, order = _epsilon_and_order(_COARSE, divergence(_COARSE), delta)
+    near = _around(order)
+    return min(coarse, _epsilon_and_order(near, divergence(near), delta)[0])
+
+
+def _epsilon_and_order(orders: Array, divergences: Array, delta: float) -> tuple[float, float]:
+    """Return the least ε over these Rényi orders α of divergences D, and the order that gives it.
+
+    ε(α) = D + ln(1 − 1/α) − ln(δα)/(α − 1) (Canonne, Kamath & Steinke, Proposition 12). Where δ² > 1 − e^(−D) the total
     variation is below δ by Bretagnolle and Huber's inequality, and ε is 0. Near α = 1 the formula loses its digits to cancellation.
     """
     if delta == 0:
-        return (0.0 if ρ == 0 else math.inf), 1.0
+        return (0.0 if not divergences.any() else math.inf), 1.0
     far = orders > 1.01
     α = np.where(far, orders, 2.0)
-    ε = np.where(far, ρ * α + np.log1p(-1 / α) - np.log(delta * α) / (α - 1), math.inf)
-    ε = np.where(delta**2 + np.expm1(-ρ * orders) > 0, 0.0, np.maximum(ε, 0.0))
+    ε = np.where(far, divergences + np.log1p(-1 / α) - np.log(delta * α) / (α - 1), math.inf)
+    ε = np.where(delta**2 + np.expm1(-divergences) > 0, 0.0, np.maximum(ε, 0.0))
     best = int(np.argmin(ε))
     return float(ε[best]), float(orders[best])
-
-
-def renyi_epsilon(dp_event: Any, delta: float) -> float:
-    accountant = _dp_accounting().rdp.RdpAccountant
-    coarse, order = accountant(_COARSE[1:]).compose(dp_event).get_epsilon_and_optimal_order(delta)
-    return float(min(coarse, accountant(_around(order)).compose(dp_event).get_epsilon(delta)))
 
 
 @functools.lru_cache(maxsize=256)
