@@ -82,7 +82,7 @@ def renyi_epsilon(counts: Mapping[Event, int], delta: float) -> float:
     """Return the smallest ε, at delta, that the Rényi divergences of these events allow: those that `dp_events` exports."""
 
     def divergence(orders: Array) -> Array:
-        return np.sum([count * _divergence(event, orders) for event, count in counts.items()], axis=0)
+        return np.asarray(np.sum([count * _divergence(event, orders) for event, count in counts.items()], axis=0))
 
     return _least_epsilon(divergence, delta)
 
@@ -96,7 +96,7 @@ def _divergence(event: Event, orders: Array) -> Array:
         case events.Planned():
             return _divergence(event.event, orders)
         case events.Gaussian():
-            return orders * (event.sensitivity / event.sigma) ** 2 / 2
+            return np.asarray(orders * (event.sensitivity / event.sigma) ** 2 / 2)
         case events.Laplace() if event.epsilon > 1e-6:
             ε, α = _dominating_laplace(event.epsilon), np.where(orders > 1, orders, 2.0)
             excess = (α - 1) * np.expm1((1 - 2 * α) * ε) / (2 * α - 1)
