@@ -28,6 +28,7 @@ from hedgerow.engines.practical.prefit import MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
+from hedgerow.model.preparing import compiling
 from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
@@ -346,7 +347,8 @@ def _prepared(
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
-    data = _read(source, universe, budget, table, csv, unit, stacklevel=6)
+    with compiling(universe):
+        data = _read(source, universe, budget, table, csv, unit, stacklevel=6)
     return data, account, Noise() if seed is None else Seeded(seed)
 
 
