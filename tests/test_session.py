@@ -566,6 +566,16 @@ def test_a_second_table_on_one_account_pays_for_its_own_draws_and_is_told_of_its
     assert spent[1] == pytest.approx(2 * spent[0]) and spent[0] > 0
 
 
+def test_where_in_its_bin_a_drawn_number_is_says_nothing_of_another_attribute() -> None:
+    declared = hr.Universe(
+        x=hr.Range(0, 1, bins=1), y=hr.Range(0, 10, bins=2), day=hr.Dates("2020-01-01", "2022-12-31", "year")
+    )
+    session = hr.open(Histogram(declared, np.full(6, 500)), universe=declared, budget=hr.Budget(1.0, 1e-6), seed=1)
+    drawn = session.synthetic(4000)
+    places = np.array([drawn["x"], drawn["y"] % 5, pd.to_datetime(drawn["day"]).dt.day_of_year])
+    assert np.abs(np.corrcoef(places) - np.eye(3)).max() < 5 / np.sqrt(4000)
+
+
 def test_what_was_bought_is_priced_as_it_is_repeated_for_nothing() -> None:
     declared = hr.Universe(age=hr.Integers(0, 7), smoker=hr.Flag())
     counts = np.random.default_rng(0).integers(100, 1800, (8, 2))
