@@ -651,8 +651,8 @@ class Session(OneOnly):
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
         in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
         if in_rows or (scale == "rows" and bound.is_fraction):
-            reach = bound.reach(value) if in_rows else np.abs(value)  # type: ignore[attr-defined]
-            error = None if error is None else self._engine.error_in_rows(reach, error)
+            bar_in_rows = self._engine.total_error_in_rows if in_rows else self._engine.error_in_rows
+            error = None if error is None else bar_in_rows(np.abs(value), error)
             value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
         labels = bound.labels if estimate.labels is None else estimate.labels
         return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)

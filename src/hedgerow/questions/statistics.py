@@ -195,10 +195,6 @@ class BoundTotal(Composed):
         table = self.part.middle * spread(self.part.among.share, self.part.names)
         return self.part.believed(known, table)
 
-    def reach(self, value: float) -> float:
-        """What the doubt about the number of rows is to be multiplied by."""
-        return abs(value) if self.limits[0] == 0 else max(map(abs, self.limits))
-
 
 # Variances and correlations
 
@@ -498,11 +494,6 @@ class Several(Composed):
 
     def best(self, known: Knows) -> Array:
         return self._each(lambda part: part.best(known))
-
-    def reach(self, value: Array) -> Array:
-        parts: Any = self.parts
-        flat = zip(parts, np.ravel(value), strict=True)
-        return np.array([part.reach(float(v)) for part, v in flat]).reshape(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
