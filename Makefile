@@ -6,7 +6,7 @@ DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-peers docs clean
+.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-start bench-peers docs clean
 
 setup: $(READY)
 
@@ -59,6 +59,9 @@ crashes: setup         ## sessions killed at every step, and many at once, on SQ
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	$(BIN)/python benchmarks/run.py
+
+bench-start: setup     ## from nothing to an answer, into docs/benchmarks-start.md
+	$(BIN)/python benchmarks/start.py
 
 bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours at their defaults, and goes on where it was
 	$(BIN)/python benchmarks/peers.py

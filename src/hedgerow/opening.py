@@ -22,13 +22,11 @@ from hedgerow.data.contributions import Unit
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.holding import held
 from hedgerow.data.rows import Rows, columns_of, stored
-from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.engine import MOST_RESERVE, Practical, prefitted
 from hedgerow.engines.practical.knowledge import Prior
 from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engines.release import released
-from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
 from hedgerow.model.preparing import compiling
 from hedgerow.privacy.advice import advise
@@ -128,7 +126,11 @@ def open(
             )
         kept = _kept_rows(rows, source, data, universe, budget, table, csv)
         engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
-    sampled = None if kept is None else Sampling(kept, universe, account, noise, queries=queries, beta=beta)
+    sampled = None
+    if kept is not None:
+        from hedgerow.engines.sampling import Sampling
+
+        sampled = Sampling(kept, universe, account, noise, queries=queries, beta=beta)
     appending = _Appending(chosen, noise, whose, unit, progress)
     return Session(data, account, noise, engine, beta, sampled, block=block, appending=appending, limit=most)
 
@@ -179,6 +181,8 @@ def _engine(
     universe, workload = data.universe, options.workload
     if options.profile == "theory":
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
+        from hedgerow.engines import theory
+
         convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
         return theory.calibrated(
             data, account, noise, convex=convex, queries=options.queries, beta=beta, alpha=options.alpha, vouched=options.vouched

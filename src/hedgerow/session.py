@@ -31,7 +31,6 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.over_time import Column, Series, estimated
 from hedgerow.engines.practical.certificate import Certificate
-from hedgerow.engines.sampling import Sampling
 from hedgerow.engines.together import Part, Together
 from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
@@ -51,12 +50,13 @@ from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
-from hedgerow.textbook.scq import Counted
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hedgerow.engines.sampling import Sampling
     from hedgerow.sql.result import Result
+    from hedgerow.textbook.scq import Counted
 
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
