@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from coded_rows import coded_rows
 
 import hedgerow as hr
 from hedgerow.data import Table
@@ -81,8 +82,8 @@ def test_every_source_of_texts_is_read_by_the_same_rule(attribute, tmp_path) -> 
     ]  # fmt: skip
     universe = hr.Universe(a=attribute)
     for source in sources:
-        assert Table(source, universe)._cells().ravel().tolist() == expected, source
-    assert Table(f"sqlite://{tmp_path}/t.db", universe, table="t")._cells().ravel().tolist() == expected
+        assert coded_rows(source, universe).ravel().tolist() == expected, source
+    assert coded_rows(f"sqlite://{tmp_path}/t.db", universe, table="t").ravel().tolist() == expected
 
 
 TIMES = [

@@ -513,7 +513,7 @@ class Ledger(OneOnly, ABC):
     def spent_epsilon(self) -> float:
         """The ε, at the budget's δ, of the recorded events: the smallest of the bounds at hand.
 
-        Bounds: the sum of ε; the conversion of the sum of ρ, planned noise apart; dp-accounting's Rényi accountant on `dp_event()`. The
+        Bounds: the sum of ε; the conversion of the sum of ρ, planned noise apart; the sum of Rényi divergences, as of `dp_event()`. The
         last two read the events as a list fixed beforehand: the promise made to the data is the budget, not this.
         """
         if not self._entries:
@@ -524,7 +524,7 @@ class Ledger(OneOnly, ABC):
         found = self.budget.epsilon_of_rows(basic, float(self._parts.others), delta, planned=noise)
         if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi accountant knows one row alone
             return found
-        return min(found, conversion.renyi_epsilon(self.dp_event(), delta))
+        return min(found, conversion.renyi_epsilon(dict(self._counts), delta))
 
     def dp_event(self) -> Any:
         """The recorded events for dp-accounting (``conversion.dp_events``)."""
