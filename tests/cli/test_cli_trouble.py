@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from desks import BUDGET, RESERVE, Desk, made, opened
 from typer.testing import CliRunner
 
@@ -236,6 +237,33 @@ def test_marks_that_would_steer_a_terminal_are_not_shown() -> None:
 # Interruptions, and several at once
 
 
+ENDS = {
+    "well": (None, 0), "by Ctrl-C": (KeyboardInterrupt(), output.INTERRUPTED), "by a bug": (ZeroDivisionError("8675309"), output.UNEXPECTED),
+    "without a file": (FileNotFoundError(2, "No such file", "people.csv"), output.INPUT), "by bad input": (hr.InvalidInput("x"), output.INPUT),
+    "by its size": (hr.TooLarge("x"), output.INPUT), "without budget": (hr.BudgetExceeded("x"), output.BUDGET),
+    "without its ledger": (hr.LedgerUnavailable("x"), output.LEDGER), "by a broken ledger": (hr.LedgerBroken("x"), output.LEDGER),
+    "without data": (hr.DataUnavailable("x"), output.DATA),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_a_command_ends_with_the_status_of_how_it_ended_and_with_0_only_where_all_is_well(how: str) -> None:
+    raised, code = ENDS[how]
+    commands = typer.Typer(cls=output.Guarded)
+
+    @commands.callback()
+    def several() -> None: ...
+
+    @commands.command()
+    def run() -> None:
+        if raised is not None:
+            raise raised
+
+    ran = CliRunner().invoke(commands, ["run"])
+    assert ran.exit_code == code and (code == 0) == (ran.stderr == "")
+    assert ran.stdout == "" and "Traceback" not in ran.stderr and "8675309" not in ran.stderr
+
+
 def lines_of(desk: Desk) -> int:
     try:
         with sqlite3.connect(f"file:{desk.folder / 'people.ledger'}?mode=ro", uri=True) as store:
@@ -252,7 +280,7 @@ def test_ctrl_c_while_opening_keeps_what_was_paid_and_the_same_command_goes_on(t
         time.sleep(0.002)
     os.kill(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=200)
-    if process.returncode == 0:
+    if process.returncode == 0 and "Interrupted" not in err:
         pytest.skip("it was done before it could be interrupted")
     assert process.returncode == output.INTERRUPTED and out == "" and "Traceback" not in err, err
     assert "was spent. Open again with the same ledger" in err

@@ -207,6 +207,18 @@ def test_classes_read_off_the_labels_are_warned_about_and_stated_ones_are_not() 
         erm.LogisticRegression(budget=BUDGET, classes=["red", "green"]).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore::hedgerow.errors.UnaccountedWarning")
+def test_the_penalty_is_of_the_public_number_of_rows_however_many_there_are(monkeypatch) -> None:
+    """Under add/remove how many there are is private, and a penalty that followed it would be told for nothing."""
+    penalties, loss = [], erm.Ridge._loss
+    monkeypatch.setattr(erm.Ridge, "_loss", lambda self, n: penalties.append(n) or loss(self, n))
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(-0.5, 0.5, (400, 2)), rng.uniform(-1, 1, 400)
+    for n in (20, 200, 400):
+        erm.Ridge(Budget(1.0, 1e-6, "add-remove"), alpha=3.0, rows=200, random_state=0).fit(X[:n], y[:n])
+    assert penalties == [200, 200, 200]
+
+
 @pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "Ridge"])
 def test_a_radius_bounds_the_coefficients(name) -> None:
     X, y, _ = line(500)

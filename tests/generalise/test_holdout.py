@@ -9,7 +9,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import special, stats
 
 import hedgerow as hr
 from hedgerow.errors import BudgetExceeded, InvalidInput
@@ -402,6 +402,50 @@ def test_an_interval_is_hoeffdings_or_better_and_leaves_out_what_is_improbable(m
         assert stats.binom.cdf(round(mean * n), n, high) <= math.exp(-spent)
     if mean > 0:
         assert stats.binom.sf(round(mean * n) - 1, n, low) <= math.exp(-spent)
+
+
+@pytest.mark.parametrize("centre", [40.0, 400.0, 985.0])
+@pytest.mark.parametrize("is_below", [True, False])
+def test_both_ends_of_an_interval_fail_together_with_the_share_of_beta_that_the_query_has(centre, is_below) -> None:
+    """A query of few words: two thirds of half of β, shared by its words, is what its two sides have for the sample."""
+    plan = holdout(n=1000, d=1).plan
+    assert plan.epsilon >= 1  # so that no other theorem narrows it
+    before, after = widths.Asked(3, 2, 1, 0, 2), widths.Asked(3, 3, 1 + (not is_below), 0, 2)
+    low, high, by = widths.interval(plan, before, after, centre, is_below)
+    off = (widths.below if is_below else widths.measured)(plan, after, plan.beta / 6)
+    ends = max(0.0, centre - off) / 1000, min(1000, centre + off) / 1000
+
+    def improbable(mean: float, population: float) -> float:
+        """Hoeffding's bound on a sample's mean so far on one side of the population's."""
+        pairs = ((mean, population), (1 - mean, 1 - population))
+        return math.exp(-1000 * sum(float(special.rel_entr(p, q)) for p, q in pairs)) if 0 < population < 1 else 0.0
+
+    sides = improbable(ends[0], low), improbable(ends[1], high)
+    share = plan.beta / 2 * 2 / 3 * math.exp(-widths.words(plan, before))
+    assert by == widths.FEW_WORDS and 0 < share < 1e-3
+    assert sum(sides) <= share * (1 + 1e-6) and max(sides) == pytest.approx(share / 2, rel=1e-6)
+
+
+@pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(2.0, 1e-6)], ids=["Laplace", "Gaussian"])
+def test_the_width_of_a_measurement_is_left_on_either_side_with_its_share_of_beta(budget: Budget) -> None:
+    plan = holdout(budget=budget).plan
+    for beta in (0.5, 0.05, 1e-4):
+        asked = widths.Asked(5, 1, 1, 4, 1)
+        off = widths.measured(plan, asked, beta) - plan.resolution / 2
+        law = stats.norm(scale=plan.measurement.sigma) if budget.delta else stats.laplace(scale=plan.measurement.scale)
+        assert 2 * law.sf(off) <= beta / (3 * widths._parts(5, plan.rounds))
+
+
+def test_an_interval_leaves_room_for_what_values_lose_as_whole_units(monkeypatch) -> None:
+    """Where the interval of what was rounded is that alone, the mean of the values themselves is in it."""
+    monkeypatch.setattr(
+        widths, "interval", lambda plan, before, after, rows, *_: (rows / plan.rows, rows / plan.rows, "")
+    )
+    rows = noise_rows(500, 2, 0)
+    for value in (0.25 / metrics.UNITS, 1 / 3, 1 - 1e-9):
+        kept = metrics.Metric("constant", lambda y, predicted, value=value: np.full(len(y), value))
+        score = hr.Holdout(rows, BUDGET, train=rows, seed=1).score(feature(0), metric=kept)
+        assert score.source == "guess" and score.low <= value <= score.high <= value + 2 / metrics.UNITS
 
 
 @pytest.mark.parametrize("budget", [Budget(1.0, 0.0), Budget(2.0, 1e-6)])

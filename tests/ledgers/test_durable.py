@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -16,7 +17,7 @@ from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.ledgers import Head, binding, durable, read, views
+from hedgerow.ledgers import Head, binding, chain, durable, read, views
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers.chain import next_line
 from hedgerow.ledgers.store import Moved
@@ -82,6 +83,16 @@ def test_a_snapshot_gives_what_all_entries_give_to_the_last_bit(monkeypatch) -> 
     assert asked(by_snapshot) == asked(by_entries) == before
     assert by_snapshot.certificate == by_entries.certificate == first.certificate is not None
     assert hr.wire.dumps(by_snapshot.log[3]) == hr.wire.dumps(by_entries.log[3])
+
+
+def test_no_snapshot_is_taken_that_lacks_what_others_bought(monkeypatch) -> None:
+    monkeypatch.setattr(durable, "EVERY", 1)
+    url = sqlite_url()
+    one, two = opened(url), opened(url)
+    two.ask(BOUGHT[0], within=WITHIN)
+    with one.ledger.asking():  # which hears of it, and has learned nothing from it yet
+        one.ledger.charge(Gaussian(1.0, 1e5), why="something else")
+    assert not alike(one, two) and alike(opened(url), two)
 
 
 @pytest.mark.parametrize("profile", ["practical", "theory"])
@@ -362,6 +373,21 @@ def test_a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_th
     )
 
 
+@everywhere
+def test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_theirs(fresh) -> None:
+    url = fresh()
+    owner = ledger_at(url, PURE)
+    for name in ("heart", "heart/ana"):
+        owner.cap(name, 0.4)
+    for who in ("hearts", "heart-2/ana", "hear", "heart ", "lung/heart", "Heart/ana", "heart/anabel"):
+        ledger_at(url, PURE, who=who).charge(Laplace(1.0, 1 / 0.05))
+    assert ledger_at(url, PURE, who="heart").remaining == pytest.approx(0.35)  # anabel is of the project
+    assert ledger_at(url, PURE, who="heart/ana").remaining == pytest.approx(0.35)  # and is not Ana
+    ledger_at(url, PURE, who="heart/ana").charge(Laplace(1.0, 1 / 0.1))
+    left = [ledger_at(url, PURE, who=who).remaining for who in ("heart", "heart/ana", "heart/ben", "hearts")]
+    assert left == pytest.approx([0.25, 0.25, 0.25, 0.55])
+
+
 def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     url = sqlite_url()
     session = opened(url, who="ana")
@@ -523,6 +549,34 @@ def test_lines_cut_off_at_the_end_are_found_by_a_head_noted_elsewhere(fresh) -> 
             looked_at.verify(str(head))
     with pytest.raises(hr.InvalidInput, match="A head must be"):
         shorter.verify("somewhere")
+
+
+@pytest.mark.parametrize("harm", ["again", "skipped", "with what came out"])
+def test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits(harm) -> None:
+    url, _ = small(sqlite_url)
+    store, there = ledger_store(url), ledger_at(url, PURE)
+    first = read(url).entries()[0]
+    entry = {
+        "again": dataclasses.replace(first, released=()),
+        "skipped": dataclasses.replace(first, number=3, released=()),
+        "with what came out": dataclasses.replace(first, number=2),
+    }[harm]
+    store.append([(durable.now(), "", "charge", hr.wire.dumps(entry))])
+    assert len(list(chain.checked(store.lines(), Head()))) == store.head().number  # the chain is whole
+    store.close()
+    for taken_up in (there.refresh, lambda: ledger_at(url, PURE)):
+        with pytest.raises(hr.LedgerBroken, match="must be charge 2"):
+            taken_up()
+
+
+def test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits() -> None:
+    lines = [next_line(Head(), 1000, "", "account", "{}")]
+    for time in (1000, 2000):  # at one time, and later
+        lines.append(next_line(lines[-1].head, time, "", "answers", "{}"))
+    assert list(chain.checked(lines, Head())) == lines
+    late = next_line(lines[-1].head, 1999, "", "answers", "{}")
+    with pytest.raises(hr.LedgerBroken, match="Found an earlier time"):
+        list(chain.checked([*lines, late], Head()))
 
 
 def test_a_snapshot_that_was_changed_is_found_and_not_taken_up() -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from concurrency import forked
 from crashing import BOUGHT, FREE, WITHIN, Log, in_a_process, opened
 from fresh_ledgers import postgres_url, sqlite_url
@@ -143,6 +144,25 @@ def test_what_could_not_be_written_is_in_no_error() -> None:
     assert "8675309" not in str(error)
     with pytest.raises(hr.LedgerUnavailable, match="opened again after its ledger failed"):
         ledger.charge(TENTH)
+
+
+@everywhere
+@pytest.mark.parametrize(
+    "said",
+    ["disk full\nDETAIL:  Failing row contains (7, 8675309).", "", "no room." * 90],
+    ids=["details", "no words", "many words"],
+)
+def test_a_refusal_has_the_databases_first_words_and_nothing_of_the_statement_or_its_values(fresh, said) -> None:
+    store = ledger_at(fresh(), PURE)._store
+
+    def fail() -> None:
+        raise sa.exc.OperationalError("INSERT INTO hedgerow_lines", {"body": "8675309"}, Exception(said))
+
+    with pytest.raises(hr.LedgerUnavailable) as raised:
+        store._tried("written", fail)
+    words = str(raised.value)
+    assert not any(part in words for part in ("8675309", "INSERT", "DETAIL", "\n", "sqlalche.me"))
+    assert (said.splitlines() or ["OperationalError"])[0].rstrip(".")[:160] in words and len(words) < 500
 
 
 def test_a_file_that_may_only_be_read_refuses_and_is_as_it_was() -> None:

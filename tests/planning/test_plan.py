@@ -25,6 +25,31 @@ def test_the_error_at_n_and_the_rows_for_an_error_are_inverse(budget: hr.Budget)
         assert mechanism.error(100 * n) < 0.05 < mechanism.error(n / 2)
 
 
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@pytest.mark.parametrize("accuracy", [0.3, 0.02])
+def test_the_rows_that_a_plan_says_are_enough_are_and_half_of_them_are_not(budget: hr.Budget, accuracy: float) -> None:
+    made = hr.plan(universe=SMALL, budget=budget, accuracy=accuracy, queries=1000, simulate=False)
+    theorems = {m.name: m for m in mechanisms(budget, 1000, 0.05, SMALL.size)}
+    assert {option.mechanism for option in made.options} == theorems.keys()
+    for option in made.options:
+        assert option.rows is not None
+        assert theorems[option.mechanism].error(option.rows) <= 1.02 * accuracy
+        assert theorems[option.mechanism].error(option.rows / 2) > accuracy
+
+
+@pytest.mark.parametrize("error", [None, 0.5, 0.02])
+def test_no_rows_are_promised_that_the_simulation_did_not_find_enough(
+    monkeypatch: pytest.MonkeyPatch, error: float | None
+) -> None:
+    """Whatever is tried has bars of this width, or none: more than the accuracy, or just that."""
+    monkeypatch.setattr(simulation, "simulated", lambda u, b, rows, **_: simulation.Simulated(rows, error, 0.001, 0.01))
+    made = hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), accuracy=0.02, queries=10)
+    (tried,) = (option for option in made.options if option.mechanism == "practical profile")
+    assert (tried.rows is not None) == (error == 0.02)
+    if tried.rows is None:
+        assert made.best is not tried and "practical profile" not in made.sentence
+
+
 def test_the_theorems_are_those_of_the_textbook_said_of_every_answer() -> None:
     budget = hr.Budget(1.0, 1e-6)
     found = {m.name: m for m in mechanisms(budget, 1000, 0.05, 128)}
