@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 from recorder import Drawn, Recorder, Script, Transcript, transcribed
 
+from hedgerow.privacy.amplification import _FINE
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
+from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace, SubsampledGaussian
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
 
 BUDGETS = {
@@ -142,8 +143,10 @@ def allowed(drawn: Drawn, entry: Entry, budget: Budget) -> Fraction:
         return Fraction(0)
     # a flip's loss is worked out for one row that says otherwise
     Δ = Fraction(1 if drawn.kind == "flips" else drawn.event.sensitivity)  # type: ignore[attr-defined]
-    if type(entry.event).__name__ == "SubsampledGaussian" and budget.neighbours == "replace":
-        Δ *= 2  # billed as a row that goes and one that comes
+    if isinstance(entry.event, SubsampledGaussian):
+        Δ *= 1 + Fraction(_FINE)  # what it is priced at: rounding to the grid is in the noise, not in its sensitivity
+        if budget.neighbours == "replace":
+            Δ *= 2  # billed as a row that goes and one that comes
     return Δ * Δ if isinstance(drawn.event, Gaussian) else Δ
 
 

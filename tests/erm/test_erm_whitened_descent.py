@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal, localcontext
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -17,7 +19,9 @@ from hedgerow.erm.problem import Problem
 from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers.whitened_descent import (
     SHARE,
+    Metric,
     Releases,
+    _rounding,
     bounded_form,
     into_ball,
     label_event,
@@ -26,6 +30,7 @@ from hedgerow.erm.solvers.whitened_descent import (
     planned,
     row_weights,
     whitened_descent,
+    whitened_sum,
 )
 from hedgerow.privacy import events
 from hedgerow.privacy.allowance import Allowance
@@ -140,6 +145,50 @@ def test_a_row_that_goes_leaves_the_weights_of_the_others_as_they_were_to_the_la
         left = row_weights(problem_of(np.delete(X, gone, 0), np.delete(y, gone), budget=budget, rows=5000), metric)
         assert np.array_equal(left, np.delete(whole, gone))
     assert (whole < 1).any()
+
+
+CROWD = Budget(1000.0, 1e-6, "add-remove")  # knows small eigenvalues from smaller ones
+
+
+@pytest.mark.parametrize("times", [1, 9, 100, 10_000])
+def test_the_metric_is_no_more_stretched_than_its_arithmetic_is_billed_for(times) -> None:
+    """Rows alike, and as many times as were guessed: eigenvalues of their cut sum would reach 8 a feature."""
+    p, guess = 6, 10
+    problem = problem_of(np.ones((times * guess, p)), np.ones(times * guess), budget=CROWD, rows=guess, norm="linf")
+    plan = plan_of(problem)
+    values = np.linalg.eigvalsh(metric_of(problem, plan.moments, drawn(plan.moments)).moments) / problem.row_l2**2
+    floor = math.sqrt(2 * p) * plan.moments.sigma / guess
+    assert np.all(values >= floor * (1 - 1e-9)) and values.max() <= 8 * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("beyond", [0.1, 1.0, 100.0, 1e6])
+def test_rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows(beyond) -> None:
+    """Against whole numbers and 60 digits; sums from a tenth of what is allowed for to a million times that."""
+    rng, p, guess = np.random.default_rng(1), 4, 1000
+    problem = problem_of(np.zeros((1, p)), np.zeros(1), losses.BoundedLogistic(), budget=CROWD, rows=guess)
+    floor = 1e-4
+    billed, worst = _rounding(problem, p, floor) / 2, 0.0
+    step = Fraction(problem.unit) * Fraction(problem.slope_unit)
+    axes = np.linalg.qr(rng.normal(size=(p, p)))[0]
+    A = (axes / np.sqrt(np.array([floor, 1e-2, 1.0, 8.0]))) @ axes.T
+    metric = Metric(A, np.linalg.inv(A @ A), 1.0)
+    for _ in range(200):
+        far = beyond * problem.most_rows * problem.lipschitz / float(step)
+        whole = [int(rng.uniform(-far, far)) * 3 + 1 for _ in range(p)]  # beyond 2^53 most are no float64
+        found = whitened_sum(problem, metric, np.array([float(w) for w in whole]) * float(step))
+        true = [sum(Fraction(a) * w for a, w in zip(row, whole, strict=True)) * step for row in A.tolist()]
+        scaled = [t / (Fraction(problem.slope_bound) * Fraction(metric.length)) for t in true]
+        square = sum(t * t for t in scaled)
+        shrink = Fraction(1)
+        if square > problem.most_rows**2:
+            with localcontext(prec=60):
+                shrink = Fraction(problem.most_rows / (Decimal(square.numerator) / Decimal(square.denominator)).sqrt())
+        worst = max(
+            worst,
+            math.sqrt(sum(float(Fraction(f) - t * shrink) ** 2 for f, t in zip(found.tolist(), scaled, strict=True))),
+        )
+        assert np.linalg.norm(found) <= problem.most_rows * (1 + 1e-12)
+    assert 1e-4 * billed < worst <= billed
 
 
 def test_two_rows_second_moments_are_apart_by_no_more_than_is_billed() -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from neighbouring import BUDGETS, Case, hold, unbalanced
+from neighbouring import BUDGETS, Case, faults, hold, moved, unbalanced
 from preparing import prepared
 from recorder import Recorder, Script, transcribed
 
@@ -140,6 +140,55 @@ CASES: dict[str, Callable[[], Case]] = {
 @pytest.mark.parametrize("name", CASES)
 def test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all(name: str) -> None:
     hold(CASES[name]())
+
+
+# A guess of the number of rows that is too small: sums are cut, and pulled into balls, before noise is added. That must move no two
+# of them apart in the norm in which they are billed, however many rows there are.
+
+GUESS = 10
+COUNTS = tuple(GUESS * times for times in (1, 8, 9, 20, 100))  # 8 times the guess are allowed for
+
+
+def crowded(count: int, degrees: float) -> Rows:
+    """So many rows that all pull one way, beside the axes."""
+    angle = math.radians(degrees)
+    return np.tile([math.cos(angle), math.sin(angle), 0.02], (count, 1)), np.full(count, FAR)
+
+
+def newcomers(X: np.ndarray) -> np.ndarray:
+    """Rows along the axes of what is left of the second moments, and corners: the worst that may come."""
+    cut = np.clip(X.T @ X, -8 * GUESS, 8 * GUESS)
+    _, axes = np.linalg.eigh(cut)
+    corners = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0]])
+    return np.vstack([axes.T, np.eye(3)[:1], corners])
+
+
+def crowds(name: str) -> list[float]:
+    """Shares of its sensitivity by which one more row moves what is drawn from."""
+    solver, _, given = SOLVED[name]
+    budget = Budget(50.0, 1e-3, "add-remove")  # knows the moments well, and tells directions apart
+    shares = [0.0]
+
+    def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
+        return getattr(erm, solver)(*table, budget=ledger, noise=noise, rows=GUESS, **given)
+
+    def transcript(table: Rows, history: Any = None) -> Any:
+        return transcribed(run, table, Accountant(budget, slack=SLACK), Recorder(0, history))
+
+    for count, degrees in itertools.product((1, *COUNTS), (9.0, 30.0)):
+        X, y = crowded(count, degrees)
+        one = transcript((X, y))
+        for x in newcomers(X):
+            for label in (FAR, -FAR):
+                other = transcript((np.vstack([X, x]), np.append(y, label)), one.draws)
+                assert faults(one, other, budget) == [], f"{count} rows, {degrees} degrees"
+                shares += [share for _, share in moved(one, other, budget)]
+    return shares
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed(name: str) -> None:
+    assert 0.5 <= max(crowds(name)) <= 1
 
 
 def test_every_solver_is_held_to_its_sensitivities() -> None:

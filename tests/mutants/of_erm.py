@@ -19,6 +19,7 @@ SEEDS = "privacy/test_seeds.py::test_"
 PROMISES = "erm/test_erm_promises.py::test_"
 WORKERS = "erm/test_erm_spark_workers.py::test_"
 SPARK = "erm/test_erm_spark.py::test_"
+EXACT = "exact/test_exact_erm.py::test_"
 
 erm = Writer("erm", "erm/")
 erm(
@@ -60,7 +61,7 @@ erm(
 )  # fmt: skip
 erm(
     "E08", "problem.py", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
-    "if rows > self.most_rows:", "if False:",
+    "if cut and rows > self.most_rows:", "if False:",
     VALUES + "where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut",
 )  # fmt: skip
 erm(
@@ -281,7 +282,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E57", "whitened_descent.py", "long rows are not held",
-    "problem.gradient(A @ θ, weights=weights)", "problem.gradient(A @ θ)",
+    "problem.gradient(A @ θ, weights=weights, cut=False)", "problem.gradient(A @ θ, cut=False)",
     PROMISES + "no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed",
 )  # fmt: skip
 solvers(
@@ -348,6 +349,32 @@ erm(
     "E77", "spark_rows.py", "a worker that rounds otherwise clips rows that others sum",
     "_require_arithmetic(arithmetic)  # here too", "pass  # here too",
     "attacks/test_attacks_blocks.py::test_a_worker_of_another_kind_keeps_nothing_that_others_sum",
+)  # fmt: skip
+solvers(
+    "E78", "whitened_descent.py", "a sum is cut before it is whitened: where more rows came than were guessed one row moves it by several times what is billed",
+    "problem.gradient(A @ θ, weights=weights, cut=False)", "problem.gradient(A @ θ, weights=weights)",
+    EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
+)  # fmt: skip
+solvers(
+    "E79", "whitened_descent.py", "a whitened sum grows with rows that nobody guessed, and so does its rounding",
+    "return moved if length <= problem.most_rows else moved * (problem.most_rows / length)", "return moved",
+    WHITENED + "rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows",
+)  # fmt: skip
+solvers(
+    "E80", "whitened_descent.py", "the metric is stretched further than its arithmetic is billed for",
+    "raised = np.clip(values, floor, max(_STEEPEST, floor))", "raised = np.maximum(values, floor)",
+    WHITENED + "the_metric_is_no_more_stretched_than_its_arithmetic_is_billed_for",
+)  # fmt: skip
+solvers(
+    "E81", "whitened_descent.py", "rounding of sums of more rows than were guessed is not billed",
+    "condition = math.sqrt(max(_STEEPEST / floor, 1.0))", "condition = 0.0",
+    WHITENED + "rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows",
+)  # fmt: skip
+solvers(
+    "E82", "whitened_descent.py", "a sum is pulled into a ball of another metric than the one that is billed",
+    "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(moved))\n",
+    "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(total)) / problem.lipschitz\n",
+    EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
 )  # fmt: skip
 
 ERM = [*erm.mutants, *solvers.mutants]

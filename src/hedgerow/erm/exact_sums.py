@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Matrix
 
 EXACT = 53  # bits of a float64: whole numbers below 2^53 are exact
+ROUNDED = (
+    32 * 2.0**-53
+)  # relative error of a sum beyond 2^53: its digits, of which there are fewer, are put together one by one
 BLOCK = 1 << 12  # rows that are summed at a time where not all are in one place
 
 
 def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
-    """Xᵀ·V, rounded once to a float64: exact where it is below 2^53."""
+    """Xᵀ·V as a float64: exact where it is below 2^53, else with a relative error of at most `ROUNDED`."""
     n = int(X.shape[0])
     room = EXACT - bits_of_X - max(n - 1, 0).bit_length()
     if n == 0 or room >= bits_of_V:

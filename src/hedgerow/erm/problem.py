@@ -12,7 +12,9 @@ in any order, and a neighbour moves the sum by its own row's gradient and by not
 
 n is public when neighbours replace a row. When they add or remove one it is not: the caller states `rows`, a public guess
 of it, which is all that scales, step sizes and iteration counts ever see; the data enter through sums alone. If the guess was
-too small the sums are as exact, in more passes (`exact_sums`), and cut at what 8 times as many rows could add up to.
+too small the sums are as exact, in more passes (`exact_sums`), and each coordinate is cut at what 8 times as many rows could add
+up to. That contracts every ℓq norm, and no other: a solver that bills a sum in another metric takes it uncut (`cut=False`) and
+cuts it there (docs/proofs/cuts_and_projections.md).
 """
 
 from __future__ import annotations
@@ -113,15 +115,24 @@ class Problem:
         return row_products(self.X, theta * self.unit)
 
     @np.errstate(all="ignore")
-    def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Array | float = 1.0) -> Array:
-        """Σ weight·ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`; weights at most 1. Exact, as above. Private."""
-        X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
-        return self.sum_of(self.loss.derivative(row_products(X, theta * self.unit), y) * weights, X)
+    def gradient(
+        self,
+        theta: Array,
+        keep: NDArray[np.int64] | None = None,
+        weights: Array | float = 1.0,
+        cut: bool = True,
+    ) -> Array:
+        """Σ weight·ℓ'(⟨x, θ⟩, y)·x over all rows, or those numbered in `keep`; weights at most 1. Exact, as above. Private.
 
-    def sum_of(self, slopes: Array, X: Matrix) -> Array:
+        Without `cut`, sums of more rows than are allowed for are rounded, to a relative error of `exact_sums.ROUNDED` a coordinate.
+        """
+        X, y = (self.X, self.y) if keep is None else (self.X[keep], self.y[keep])
+        return self.sum_of(self.loss.derivative(row_products(X, theta * self.unit), y) * weights, X, cut)
+
+    def sum_of(self, slopes: Array, X: Matrix, cut: bool = True) -> Array:
         """Σ slope·x over the rows of X, some or all of the table's in any layout. Exact, as above. Private."""
         total = exact_sum(X, self.slopes_in_units(slopes), self.bits, self.slope_bits)
-        return self.held_sum(total, int(X.shape[0]))
+        return self.held_sum(total, int(X.shape[0]), cut)
 
     @np.errstate(all="ignore")
     def slopes_in_units(self, slopes: Array) -> Array:
@@ -129,9 +140,9 @@ class Problem:
         top = self._top_slope
         return np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)
 
-    def held_sum(self, total: Array, rows: int) -> Array:
+    def held_sum(self, total: Array, rows: int, cut: bool = True) -> Array:
         """A sum of so many rows' products of units, as a number; of more rows than are allowed for, cut. Private."""
-        if rows > self.most_rows:  # cutting each coordinate moves no two sums apart
+        if cut and rows > self.most_rows:  # moves no two sums apart in an ℓq norm, nor any coordinate of theirs
             edge = self.most_rows * self._top_slope * math.floor(self.row_bound / self.unit)
             total = np.clip(total, -edge, edge)
         return total * (self.unit * self.slope_unit)

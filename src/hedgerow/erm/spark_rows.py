@@ -129,13 +129,15 @@ class OnCluster(Problem):
         weigh = functools.partial(_weighed, rows_of=self._rows_of, rule=rule, arithmetic=self.source.arithmetic)
         return self.source.kept_there(self.rows.mapInArrow(weigh, f"{ROW}, weight double"))
 
-    def gradient(self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Any = 1.0) -> Array:
+    def gradient(
+        self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Any = 1.0, cut: bool = True
+    ) -> Array:
         assert keep is None  # `require_here` has refused what needs it
         total = self._summed(
             weights if hasattr(weights, "mapInArrow") else self.rows, functools.partial(_slopes, theta=theta),
             self.bits, self.slope_bits, weighted=hasattr(weights, "mapInArrow"),
         )  # fmt: skip
-        return self.held_sum(total, self.held_rows)
+        return self.held_sum(total, self.held_rows, cut)
 
     def sums(self, rule: Rule, bits: int, more_bits: int) -> Array:
         return self._summed(self.rows, lambda problem, weights: rule(problem), bits, more_bits)

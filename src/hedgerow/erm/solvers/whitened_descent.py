@@ -10,7 +10,9 @@ C = √tr(AM̃A), about the root mean square of ‖Ax‖; w = min(1, C/‖Ax‖)
  2. T steps θ′ ← θ′ − η·(A·Σ w·φ′(⟨x, θ⟩, y)·x + N(0, σ²I))/n; release A times the mean of all θ′, with weights 1, …, T.
 
 Privacy. A row's part of a sum is w·φ′·Ax, at most bC long, so the sum moves by at most 2bC (bC where rows come and go). A
-and C are functions of M̃, and a row's weight of its own features and of A. All releases are Gaussian: one mechanism.
+and C are functions of M̃, and a row's weight of its own features and of A. All releases are Gaussian: one mechanism. Where n is
+a guess and there are more rows than are allowed for, the sum is pulled into a ball after it was multiplied by A: before, that
+would be a contraction in another metric than the one that is billed.
 
 Why. Noise of covariance Σ on the gradient costs ½tr(H⁻¹Σ), H about M. Were all rows as long as their root mean square,
 noise of covariance A⁻² would be needed tr(A²M) times, and that product is least at A ∝ M^(−½) (Cauchy–Schwarz): p², where
@@ -40,6 +42,7 @@ from hedgerow._checks import positive
 from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import BoundedLogistic, Hinge, Huber, Logistic, Loss, SmoothedHinge, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
+from hedgerow.erm.exact_sums import ROUNDED
 from hedgerow.erm.problem import Problem, require_count
 from hedgerow.erm.solver import Draw, Plan, public
 from hedgerow.erm.solvers.minimum import require_smooth
@@ -54,6 +57,7 @@ USUAL_SPREAD = 2.5  # log-odds of a classifier, root mean square
 FEWEST_STEPS, MOST_STEPS = 16, 500
 HINGE = 0.2  # margins over which its kink is rounded
 _FLATTEST = 1e-8  # of ‖x‖²: eigenvalues of M̃ are raised to it at least, so that A stays well conditioned
+_STEEPEST = 8.0  # of ‖x‖²: they are lowered to it, which 8 times the rows of the guess do not exceed
 _BLOCK = 4096  # rows whose lengths are computed at a time
 _ROUNDING = 1e-7  # share of C for the rounding of ‖Ax‖, within the margin that `allowance` has for clipped norms
 
@@ -62,7 +66,7 @@ class Metric(NamedTuple):
     """What the second moments say."""
 
     A: Array  # symmetric
-    moments: Array  # A⁻²: M̃ with its small eigenvalues raised
+    moments: Array  # A⁻²: M̃ with its eigenvalues held
     length: float  # C, at which rows are held
 
 
@@ -151,8 +155,7 @@ def planned(
         far = _travel(problem, amount, p, spread, math.sqrt(p) / 2, left) * problem.loss.mean_smoothness
         iterations = round(min(max(far, FEWEST_STEPS), MOST_STEPS))
     T = require_count("iterations", iterations)
-    # Rounding of A·Σ, in units of bC, moves two neighbours apart: ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖.
-    rounded = 2 * (p + 3) * (math.sqrt(p) + 1) * 2.0**-53 * problem.most_rows / math.sqrt(_floor(moments, p, problem.n))
+    rounded = _rounding(problem, p, _floor(moments, p, problem.n))
     step = amount.fine_gaussian(budget.gradient(1.0) + rounded, p, T, share=left)
     labels = label_event(problem, amount, LABELS_SHARE) if adapts else None
     return Releases(labels, moments, step, T, spread, amount)
@@ -161,6 +164,15 @@ def planned(
 def _floor(moments: Gaussian, p: int, n: int) -> float:
     """r, in units of ‖x‖²: noise with variance σ² on the diagonal and half of that off it has norm √(2p)·σ."""
     return max(math.sqrt(2 * p) * moments.sigma / n, _FLATTEST)
+
+
+def _rounding(problem: Problem, p: int, floor: float) -> float:
+    """How far rounding of A·Σ and of its pull into the ball moves two neighbours apart at most, in units of bC."""
+    if problem.budget.neighbours == "replace":  # ‖A‖·‖x‖ ≤ floor^(−½), C ≥ 1 and ‖Σ‖ ≤ rows·b·‖x‖
+        return 2 * (p + 3) * (math.sqrt(p) + 1) * 2.0**-53 * problem.most_rows / math.sqrt(floor)
+    # There may be any number of rows: errors are relative to ‖A‖·‖Σ‖, so to ‖A·Σ‖ times A's condition number, and the ball bounds that.
+    condition = math.sqrt(max(_STEEPEST / floor, 1.0))
+    return 2 * ((p + 3) * 2.0**-53 + ROUNDED) * (math.sqrt(p) + 1) * condition * problem.most_rows
 
 
 def _travel(problem: Problem, amount: Amount, p: int, spread: float, length: float, share: float) -> float:
@@ -183,18 +195,18 @@ def descended(problem: Problem, releases: Releases, draw: Draw) -> tuple[Array, 
     θ, mean = np.zeros(p), np.zeros(p)
     with draw.bar("whitened descent", T) as tick:
         for t in range(T):
-            total = A @ _held(problem, problem.gradient(A @ θ, weights=weights)) / unit
+            total = whitened_sum(problem, metric, problem.gradient(A @ θ, weights=weights, cut=False))
             θ = shrink @ (θ - η * unit / problem.n * draw.add(total))
             mean += (θ - mean) * (2 / (t + 2))  # weights 1, 2, …, T
             tick(t + 1)
     return np.asarray(A @ mean), metric
 
 
-def _held(problem: Problem, total: Array) -> Array:
-    """The point of the ball ‖·‖ ≤ rows·b·‖x‖ that is nearest to a sum: itself, unless there are more rows than that. Private."""
-    most = problem.most_rows * problem.lipschitz
-    length = float(np.linalg.norm(total))
-    return total if length <= most else total * (most / length)
+def whitened_sum(problem: Problem, metric: Metric, total: Array) -> Array:
+    """A·Σ/(bC), to which a row adds at most 1: the nearest point of the ball ‖·‖ ≤ rows, itself unless there are more. Private."""
+    moved = metric.A @ total / (problem.slope_bound * metric.length)
+    length = float(np.linalg.norm(moved))
+    return moved if length <= problem.most_rows else moved * (problem.most_rows / length)
 
 
 @np.errstate(all="ignore")
@@ -208,7 +220,8 @@ def metric_of(problem: Problem, event: Gaussian, draw: Draw) -> Metric:
     square = np.zeros((p, p))
     square[upper] = draw.add(gram[upper] * scale) / scale / problem.n
     values, vectors = np.linalg.eigh(square + np.triu(square, 1).T)
-    raised = np.maximum(values, _floor(event, p, problem.n))
+    floor = _floor(event, p, problem.n)
+    raised = np.clip(values, floor, max(_STEEPEST, floor))
     length = math.sqrt(max(float((values / raised).sum()), 1.0))
     return Metric((vectors / np.sqrt(raised)) @ vectors.T / size, (vectors * raised) @ vectors.T * size**2, length)
 
