@@ -6,7 +6,7 @@ DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint stops audit coverage mutants crashes bench bench-peers docs clean
+.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-peers docs clean
 
 setup: $(READY)
 
@@ -62,6 +62,9 @@ bench: setup           ## speed and accuracy, tables and plots into docs/
 
 bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours at their defaults, and goes on where it was
 	$(BIN)/python benchmarks/peers.py
+
+size: setup            ## what a plain install weighs, into docs/install.md
+	$(BIN)/python tools/install_size.py
 
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py

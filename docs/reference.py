@@ -13,11 +13,33 @@ import hedgerow as hr
 MODULES = (hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.bench)
 
 
+class Name:
+    """A default that is shown as the constant it is, not as its digits."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def by_name(parameter: inspect.Parameter, constants: dict[str, object]) -> inspect.Parameter:
+    """Write a default that is a table by the name of the table: digits that a power function gave vary by processor."""
+    if not isinstance(parameter.default, tuple) or not parameter.default:
+        return parameter
+    names = [name for name, constant in constants.items() if constant is parameter.default]
+    return parameter.replace(default=Name(names[0])) if names else parameter
+
+
 def signature(thing: object) -> str:
+    if not callable(thing):
+        return ""
     try:
-        shown = str(inspect.signature(thing)) if callable(thing) else ""  # type: ignore[arg-type]
+        found = inspect.signature(thing)
     except ValueError:
         return ""
+    constants = getattr(inspect.unwrap(thing), "__globals__", {})
+    shown = str(found.replace(parameters=[by_name(each, constants) for each in found.parameters.values()]))
     return re.sub(r" at 0x[0-9a-f]+", "", shown).replace("'", "")  # annotations are texts; addresses say nothing
 
 

@@ -1,6 +1,6 @@
-"""Every mechanism says, from a seed, what it said when its transcript was stored.
+"""Every mechanism says, from a seed, what it said when its transcript was stored, on whatever machine.
 
-A failure names the first place that differs. Is the new result meant? Then `python tests/transcripts.py --write`.
+A failure names the first place that differs. Is the new result meant? Then `python tests/transcripts.py --store`.
 """
 
 from __future__ import annotations
@@ -9,22 +9,37 @@ import copy
 from typing import Any
 
 import pytest
-from transcripts import FITTED, TRANSCRIPTS, difference, recomputed, stored
+from transcripts import KEPT, difference, read, recomputed
 
-STORED = stored()
-# Other machines' linear algebra differs in the last bits, and what is near 0 may be rounding alone.
-RTOL, ATOL = 1e-7, 1e-10
+STORED = read()
+# Whole numbers, choices, sources and texts are the same everywhere.
+# Processors add in other orders, which moves a sum of n terms by n·2⁻⁵³ of their size: 2e-12 for the 20,000 rows here. A few
+# hundred such steps, which convex mechanisms do not spread, stay below RTOL. A number near 0 is a difference of numbers up to
+# 1, and has their error. Gradients and minimisers are rounded to the grid of their noise before it is added: where one lies
+# on the edge between two steps, a processor may take the other. Grids are at most 1e-6, of sums over hundreds of rows: GRID.
+RTOL, ATOL, GRID = 1e-9, 1e-12, 1e-6
+ROUNDED = ("erm", "convex")
+AGAIN = (
+    "practical session, replace, approximate",
+    "practical session in blocks, add-remove, pure",
+    "convex, practical, bought, replace, approximate",
+    "session estimator, QuantileRegressor",
+)
 
 
-def test_the_stored_transcripts_are_those_that_are_run() -> None:
-    assert list(STORED) == list(TRANSCRIPTS)
+def test_the_stored_transcripts_are_those_that_hold_on_every_machine() -> None:
+    assert list(STORED) == KEPT
 
 
-@pytest.mark.parametrize("name", [name for name in TRANSCRIPTS if name != "arithmetic"])
+@pytest.mark.parametrize("name", KEPT)
 def test_a_seed_gives_what_it_gave(name) -> None:
-    if name.startswith(FITTED) and recomputed("arithmetic") != STORED["arithmetic"]:
-        pytest.skip("stored on a machine whose arithmetic has other last bits, after which a fit stops elsewhere")
-    assert difference(STORED[name], recomputed(name), RTOL, ATOL) == ""
+    assert difference(STORED[name], recomputed(name), RTOL, GRID if name.startswith(ROUNDED) else ATOL) == ""
+
+
+def test_a_fit_says_the_same_again_whatever_the_process_did_meanwhile() -> None:
+    """To the last bit, in one process: fits are compared with no other machine's."""
+    first = {name: recomputed(name) for name in AGAIN}
+    assert {name: difference(first[name], recomputed(name)) for name in reversed(AGAIN)} == dict.fromkeys(AGAIN, "")
 
 
 def changed_at(path: list[Any], value: Any) -> Any:
@@ -49,3 +64,8 @@ def test_a_change_of_one_bit_is_a_difference_only_where_none_is_allowed() -> Non
     assert difference(before, after)
     assert not difference(before, after, RTOL, ATOL)
     assert difference(before, [1.0, 3], RTOL, ATOL)
+
+
+def test_a_charge_is_compared_by_its_ratio_however_small() -> None:
+    assert not difference({"theta": 1e-8}, {"theta": 2e-8}, RTOL, GRID)
+    assert difference({"cost": 1e-8}, {"cost": 2e-8}, RTOL, GRID)

@@ -387,7 +387,7 @@ def _length(frame: Any) -> int:
     return len(next(iter(frame.values()))) if isinstance(frame, dict) else len(frame)
 
 
-def _array(labels: tuple[Any, ...]) -> NDArray[Any]:
+def _array(labels: Sequence[Any]) -> NDArray[Any]:
     """Labels as an array of their common type."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, int, float, str}:

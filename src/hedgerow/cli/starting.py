@@ -249,9 +249,9 @@ def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent:
 
 
 def _kind(attribute: Attribute) -> str:
-    labels = [str(label) for label in attribute.labels]
-    some = labels if len(labels) <= 4 else [*labels[:2], "…", labels[-1]]
-    return f"{type(attribute).__name__}: {', '.join(some)}"
+    labels = attribute.labels
+    some = labels if attribute.size <= 4 else [*labels[:2], "…", labels[-1]]
+    return f"{type(attribute).__name__}: {', '.join(map(str, some))}"
 
 
 def open_(

@@ -83,7 +83,7 @@ def questions(how_many: int, rng: np.random.Generator) -> Iterator[Query]:
                 low, high = sorted(rng.integers(0, attribute.size, 2))
                 predicates[str(name)] = set(attribute.labels[low : high + 1])
             else:
-                predicates[str(name)] = attribute.labels[rng.integers(attribute.size)]
+                predicates[str(name)] = attribute.labels[int(rng.integers(attribute.size))]
         yield count(predicates)
 
 

@@ -213,6 +213,7 @@ class Ledger(OneOnly, ABC):
         self._taken_up = tuple(earlier)
         self._pending = collections.deque(earlier)
         self._has_opened = not earlier  # else there is an opening to go through again
+        self._has_session = self._has_sessions = False
 
     @property
     def budget(self) -> Budget:
@@ -377,7 +378,9 @@ class Ledger(OneOnly, ABC):
         """An opening begins. What an earlier one paid for that did not end, as after Ctrl-C, is met again."""
         with self.exclusively():
             if self._has_opened:
+                self._has_sessions = self._has_session  # perhaps of another table
                 self._first, self._has_opened = len(self._entries), False
+            self._has_session = True
             self._taken_up = tuple(self._entries[self._first :])
             self._pending = collections.deque(self._taken_up)
 
@@ -436,8 +439,8 @@ class Ledger(OneOnly, ABC):
         return tuple(self._answers)
 
     def recall(self, question: Any) -> Any | None:
-        """What was answered to it last."""
-        return self._recalled.get(question.key)
+        """What was answered to it last. Nothing where several sessions share the account: the answer may be about another table."""
+        return None if self._has_sessions else self._recalled.get(question.key)
 
     def opening(self) -> contextlib.AbstractContextManager[None]:
         """While a session is opened: no other process opens, or charges, meanwhile."""

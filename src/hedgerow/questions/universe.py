@@ -147,9 +147,7 @@ class Universe:
             if numeric and isinstance(attribute, Range) and attribute.values is not None:
                 columns[name] = attribute.values[codes[:, i]]
             else:
-                labels = np.empty(attribute.size, dtype=object)
-                labels[:] = attribute.labels
-                columns[name] = labels[codes[:, i]].tolist()
+                columns[name] = [attribute.labels[cell] for cell in codes[:, i].tolist()]
         return columns
 
     def _unknown(self, name: Any) -> InvalidInput:
@@ -165,10 +163,7 @@ class Universe:
         return hash((self.names, self.shape))
 
     def _declared(self) -> list[tuple[str, type, Attribute, list[float] | None]]:
-        return [
-            (name, type(a), a, None if a.values is None else np.nan_to_num(a.values, nan=np.inf).tolist())
-            for name, a in self._attributes.items()
-        ]
+        return [(name, type(a), a, _representatives(a)) for name, a in self._attributes.items()]
 
     def _repr_html_(self) -> str:
         return _html.table(("attribute", "kind", "cells", "values"), self._lines(), repr(self))
@@ -184,6 +179,14 @@ class Universe:
 
     def __repr__(self) -> str:
         return f"Universe({', '.join(f'{n}: {s}' for n, s in zip(self.names, self.shape, strict=True))}; {self.size} cells)"
+
+
+def _representatives(attribute: Attribute) -> list[float] | None:
+    """The numbers that stand for its cells, where its declaration does not imply them."""
+    if isinstance(attribute, Integers) or attribute.values is None:
+        return None
+    found: list[float] = np.nan_to_num(attribute.values, nan=np.inf).tolist()
+    return found
 
 
 def subsets(names: Names, least: int = 0) -> list[Names]:
