@@ -62,7 +62,8 @@ class OneThread:
         self._mine = threading.local()
         self._changing, self._working = threading.Lock(), 0  # how many threads are inside
         self._before: list[tuple[_Library, int]] = []
-        os.register_at_fork(after_in_child=self._in_a_fork)
+        if hasattr(os, "register_at_fork"):  # else there is no fork
+            os.register_at_fork(after_in_child=self._in_a_fork)
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
         """Not contextlib's, whose frame would stand between a warning and the line that it is about."""

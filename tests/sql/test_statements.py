@@ -5,8 +5,12 @@ from __future__ import annotations
 import checking
 import grammar
 import pytest
+import sqlglot
+from sqlglot import expressions as exp
 
+import hedgerow as hr
 from hedgerow.errors import HedgerowError, InvalidInput
+from hedgerow.sql.statement import read
 
 AT_ONCE, LONG = 100, 5_000  # long: four times this many
 
@@ -55,6 +59,31 @@ def test_what_is_accepted_is_what_duckdb_says(seed: int) -> None:
 def test_the_ends_of_what_occurs_are_what_duckdb_says(statement: str) -> None:
     truth = checking.Truth(checking.table(5))
     assert checking.disagreement(truth.ours(statement), truth.theirs(statement), statement) is None
+
+
+@pytest.mark.parametrize("layout", ["apart", "in one list"])
+def test_groupings_mean_the_same_however_the_parser_lists_them(layout, monkeypatch) -> None:
+    """sqlglot lists ROLLUP, CUBE and GROUPING SETS apart from columns; later versions list all together."""
+    parse = sqlglot.parse
+
+    def laid_out(text, **how):
+        (found,) = parse(text, **how)
+        group = found.args["group"]
+        kinds = {"rollup": exp.Rollup, "cube": exp.Cube, "grouping_sets": exp.GroupingSets}
+        every = [
+            each for name in ("grouping_sets", "cube", "rollup", "expressions") for each in group.args.get(name) or ()
+        ]
+        for name, kind in kinds.items():
+            group.set(name, [each for each in every if layout == "apart" and isinstance(each, kind)])
+        kept = [each for each in every if layout == "in one list" or not isinstance(each, tuple(kinds.values()))]
+        group.set("expressions", kept)
+        return [found]
+
+    monkeypatch.setattr(sqlglot, "parse", laid_out)
+    universe = hr.Universe(a=hr.Flag(), b=hr.Flag(), c=hr.Flag(), d=hr.Flag())
+    text = "SELECT count(*) AS n FROM data GROUP BY a, ROLLUP (b), CUBE (c), GROUPING SETS ((d), ())"
+    sets = [["a", *b, *c, *d] for b in (["b"], []) for c in (["c"], []) for d in (["d"], [])]
+    assert [list(columns) for columns in read(text, universe).sets] == sets
 
 
 @pytest.mark.audit

@@ -168,6 +168,10 @@ def stored(
     ``coded``: a universe whose cells are kept too, so that its expressions can be asked. Without a folder: in files without a name, which are gone when the rows are, or the process, however it ends.
     """
     declared = _declared(columns)
+    if os.name != "posix":  # elsewhere a mode hides nothing, and a file that is mapped cannot be removed
+        raise InvalidInput(
+            f"Rows must be stored on a system with POSIX file modes. Found {os.name!r}. Run it on Linux or macOS."
+        )
     if folder is None:
         place = Path(tempfile.mkdtemp(prefix="hedgerow-rows-"))
         try:

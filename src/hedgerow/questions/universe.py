@@ -81,7 +81,7 @@ class Universe:
         if isinstance(path, Mapping):
             return _above("from_mapping")(path)  # type: ignore[no-any-return]
         try:
-            sizes = json.loads(Path(path).read_text())
+            sizes = json.loads(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise InvalidInput(f"The domain file must exist. Found nothing at {str(path)!r}. Check the path.") from None
         except ValueError:

@@ -257,7 +257,13 @@ def _options(hint: Any) -> tuple[Any, ...]:
 
 
 def _only(options: tuple[Any, ...], origin: Any) -> Any:
-    return next((option for option in options if typing.get_origin(option) is origin), None)
+    return next((option for option in options if _origin(option) is origin), None)
+
+
+def _origin(hint: Any) -> Any:
+    """The class of a parametrised type, through an alias: NumPy's ``NDArray`` is one from 2.5 on."""
+    origin = typing.get_origin(hint)
+    return typing.get_origin(getattr(origin, "__value__", None)) or origin
 
 
 def _each(listed: Any, count: int, role: str) -> list[Any]:

@@ -20,6 +20,8 @@ from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
 from hedgerow.sql.scope import TABLE, Scope
 from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parsed, parts, refuse
 
+KINDS = {exp.Rollup: 1, exp.Cube: 2, exp.GroupingSets: 3}  # of lists in GROUP BY, after single columns
+
 Group = dict[str, int]
 """The cell of each column that is grouped by."""
 
@@ -187,7 +189,7 @@ def _grouping(
     """The sets of columns that are grouped by, one after another."""
     if node is None:
         return ((),)
-    plain, rollup, cube, grouping = parts(node, "expressions", "rollup", "cube", "grouping_sets")
+    listed = parts(node, "expressions", "rollup", "cube", "grouping_sets")  # newer sqlglot puts all in the first
 
     def column(each: exp.Expression) -> str:
         each = bare(each)
@@ -208,18 +210,19 @@ def _grouping(
             return tuple(column(i) for i in inner or ())
         return (column(each),)
 
-    alternatives: list[list[tuple[str, ...]]] = [[columns(each)] for each in plain or ()]
-    for each in rollup or ():
+    def alternatives(each: exp.Expression) -> list[tuple[str, ...]]:
+        if type(each) not in KINDS:
+            return [columns(each)]
         steps = [columns(i) for i in _listed(each)]
-        alternatives.append([sum(steps[:k], ()) for k in range(len(steps), -1, -1)])
-    for each in cube or ():
-        steps = [columns(i) for i in _listed(each)]
-        alternatives.append(
-            [sum(some, ()) for k in range(len(steps), -1, -1) for some in itertools.combinations(steps, k)]
-        )
-    for each in grouping or ():
-        alternatives.append([columns(i) for i in _listed(each)])
-    return tuple(tuple(dict.fromkeys(sum(choice, ()))) for choice in itertools.product(*alternatives))
+        if isinstance(each, exp.Rollup):
+            return [sum(steps[:k], ()) for k in range(len(steps), -1, -1)]
+        if isinstance(each, exp.Cube):
+            return [sum(some, ()) for k in range(len(steps), -1, -1) for some in itertools.combinations(steps, k)]
+        return steps
+
+    # By kind, not as written: older sqlglot does not keep the order, and rows must not depend on its version.
+    given = sorted((each for some in listed for each in some or ()), key=lambda each: KINDS.get(type(each), 0))
+    return tuple(tuple(dict.fromkeys(sum(choice, ()))) for choice in itertools.product(*map(alternatives, given)))
 
 
 def _listed(node: exp.Expression) -> list[exp.Expression]:
