@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test lint stops audit coverage mutants crashes bench bench-peers docs clean
+.PHONY: setup demo test lint stops audit coverage mutants crashes portable bench bench-peers docs clean
 
 setup: $(READY)
 
@@ -46,6 +46,9 @@ mutants: setup         ## small harmful changes, each of which the tests must no
 
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
 	$(BIN)/python tools/crashes.py
+
+portable: setup        ## results as other processors compute them: other linear algebra, fewer instructions, another folder
+	$(BIN)/python tools/portable.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	$(BIN)/python benchmarks/run.py
