@@ -42,7 +42,7 @@ LOOPS = ("tests/test_transcripts.py", "tests/model")
 """Tests of the compiled loops: without a compiler the others would take hours."""
 NOT_COPIED = (".git", ".venv", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", ".coverage*")
 
-INSTRUCTIONS = np.show_config(mode="dicts")["SIMD Extensions"]  # type: ignore[index]
+INSTRUCTIONS = np.show_config(mode="dicts")["SIMD Extensions"]
 HAS = {*INSTRUCTIONS["baseline"], *INSTRUCTIONS.get("found", ())}
 VECTORS = " ".join(INSTRUCTIONS.get("found", ()))
 """NumPy's instructions above its baseline that this processor has. NumPy warns of any other that is to be disabled."""
