@@ -2,20 +2,27 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test lint stops audit coverage mutants crashes portable bench bench-peers docs clean
+.PHONY: setup demo test check lint size stops audit coverage mutants crashes portable bench bench-peers docs clean
 
 setup: $(READY)
 
-$(READY): pyproject.toml
+# What the demo needs. Bytecode is written as modules are first imported: most never are.
+$(DEMO): pyproject.toml
+	@echo "Setting up $(VENV): about a minute, mostly downloads"
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	$(BIN)/python -m pip install --disable-pip-version-check --no-compile --progress-bar off -e '.[plots]'
+	touch $(DEMO)
+
+# What developers need, in the same environment.
+$(READY): $(DEMO)
+	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
 	touch $(READY)
 
-demo: setup            ## the main job on bundled data, with a table and a picture
+demo: $(DEMO)          ## the main job on bundled data, with a table and a picture
 	$(BIN)/hedgerow demo
 
 lint: setup            ## style, types, and randomness in one module only
@@ -25,6 +32,9 @@ lint: setup            ## style, types, and randomness in one module only
 
 test: lint             ## everything that must hold on every commit
 	$(BIN)/python -m pytest -n 2 --dist worksteal -q
+
+check: lint            ## for the daily loop: style, types, and the tests that are near what git sees changed
+	$(BIN)/python tools/near.py
 
 stops: setup           ## how many modules a question goes through
 	$(BIN)/python tools/stops.py --check
@@ -55,6 +65,9 @@ bench: setup           ## speed and accuracy, tables and plots into docs/
 
 bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours at their defaults, and goes on where it was
 	$(BIN)/python benchmarks/peers.py
+
+size: setup            ## what a plain install weighs, into docs/install.md
+	$(BIN)/python tools/install_size.py
 
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py

@@ -43,6 +43,30 @@ def test_the_result_on_any_truths_within_the_bars_is_within_the_results_bar(oper
     assert low - slack <= operation(*truths) <= high + slack
 
 
+cells = st.lists(st.tuples(numbers, widths, numbers, widths), min_size=1, max_size=3)
+
+
+@given(cells=cells, against=st.booleans())
+def test_certainly_above_and_below_are_said_exactly_where_all_truths_within_the_bars_are(cells, against) -> None:
+    """Of one value, of a table cell by cell, and of an answer beside a number."""
+    x, off, y, far = (np.array(part) for part in zip(*cells, strict=True))
+    if against:
+        y, far = np.full(x.shape, y[0]), np.zeros(x.shape)
+    other = float(y[0]) if against else answer(*((y[0], far[0]) if x.size == 1 else (y, far)), B)
+    found = answer(*((x[0], off[0]) if x.size == 1 else (x, off)))
+    margin = np.min(np.abs([x - off - (y + far), x + off - (y - far)]))
+    if margin > 1e-9:  # where it does not hang on a rounding
+        assert found.certainly_above(other) == bool(np.all(x - off > y + far))
+        assert found.certainly_below(other) == bool(np.all(x + off < y - far))
+        assert not found.certainly_above(found) and not found.certainly_below(found)
+
+
+def test_nothing_is_certain_of_what_nothing_bounds() -> None:
+    for found in (answer(5.0, None), answer(np.array([5.0, 6.0]), None)):
+        assert not found.certainly_above(0) and not found.certainly_below(100)
+        assert not answer(50.0).certainly_above(found) and not answer(-50.0).certainly_below(found)
+
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 @given(x=numbers, off=widths, y=numbers, far=widths)
 def test_the_bar_is_no_wider_than_the_furthest_of_those_truths(operation, x, off, y, far) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import hedgerow as hr
 from hedgerow.model.junction_tree import JunctionTree
 
-universe = hr.Universe.from_sizes({"a": 7, "b": 5, "c": 8, "d": 3, "e": 11})
+universe = hr.Universe.from_sizes({"a": 70, "b": 50, "c": 300, "d": 3, "e": 11})
 tree = JunctionTree(universe, [("a", "b"), ("b", "c", "d"), ("d", "e")])
 for seed in range(20):
     draws = np.random.default_rng(seed)
@@ -34,3 +34,23 @@ def test_the_process_that_compiles_gives_the_bits_of_those_that_follow(tmp_path)
     assert first.count("\n") == 20
     assert list(tmp_path.rglob("*.nbc"))
     assert said() == first
+
+
+COMPILED_FIRST = """
+import hedgerow as hr
+from hedgerow.model import flat_sums, kernels, preparing, triangulation
+
+preparing.compile_all()
+print(*(len(kernel.signatures) for kernel in (kernels.calibrate, flat_sums._add, flat_sums._sum, triangulation.cells_with_each)))
+universe = hr.Universe.from_json({f"c{i}": 3 for i in range(8)})
+rows = {f"c{i}": [j % 3 for j in range(200)] for i in range(8)}
+import pandas as pd
+hr.open(pd.DataFrame(rows), universe=universe, budget=hr.Budget(1, 1e-6))
+print(*(len(kernel.signatures) for kernel in (kernels.calibrate, flat_sums._add, flat_sums._sum, triangulation.cells_with_each)))
+"""
+
+
+def test_what_is_compiled_while_a_table_is_read_is_what_its_model_needs() -> None:
+    """One kind of arguments each, and none that is compiled only later."""
+    said = subprocess.run([sys.executable, "-c", COMPILED_FIRST], check=True, capture_output=True, text=True).stdout
+    assert said.splitlines() == ["1 1 1 1", "1 1 1 1"]

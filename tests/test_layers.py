@@ -17,7 +17,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
-HELPERS = {"errors", "_types", "_checks", "_compiled", "_html", "_progress", "_shelf", "_threads"}
+HELPERS = {"_checks", "_compiled", "_extras", "_html", "_memory", "_progress", "_shelf", "_threads", "_types", "errors"}
 LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"errors"},
     HELPERS - {"errors"},

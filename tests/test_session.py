@@ -548,6 +548,48 @@ def test_a_seed_repeats_and_warns(table) -> None:
     assert "not private" in repr(first._noise).lower()
 
 
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_a_second_table_on_one_account_pays_for_its_own_draws_and_is_told_of_itself(neighbours) -> None:
+    declared, ledger = hr.Universe(a=hr.Flag(), b=hr.Flag()), hr.Accountant(hr.Budget(4.0, 1e-6, neighbours))
+    spent, sessions = [], []
+    for truth in (0.0, 1.0):
+        counts = np.zeros((2, 2), np.int64)
+        counts[int(truth), 0] = 10_000
+        given = {"universe": declared, "budget": ledger.budget, "ledger": ledger, "workload": hr.marginals(1)}
+        session = hr.open(Histogram(declared, counts), seed=1, reserve=0.6, **given)
+        answer = session.ask(hr.count(a=True))
+        assert abs(answer.value - truth) <= answer.error < 0.4 and answer.source != "repeat"
+        assert session.ask(hr.count(a=True)).source == "repeat"
+        sessions.append(session)
+        spent.append(ledger.spent)
+    assert [s.ask(hr.count(a=True, b=False)).source for s in reversed(sessions)] == ["hypothesis", "hypothesis"]
+    assert spent[1] == pytest.approx(2 * spent[0]) and spent[0] > 0
+
+
+def test_where_in_its_bin_a_drawn_number_is_says_nothing_of_another_attribute() -> None:
+    declared = hr.Universe(
+        x=hr.Range(0, 1, bins=1), y=hr.Range(0, 10, bins=2), day=hr.Dates("2020-01-01", "2022-12-31", "year")
+    )
+    session = hr.open(Histogram(declared, np.full(6, 500)), universe=declared, budget=hr.Budget(1.0, 1e-6), seed=1)
+    drawn = session.synthetic(4000)
+    places = np.array([drawn["x"], drawn["y"] % 5, pd.to_datetime(drawn["day"]).dt.day_of_year])
+    assert np.abs(np.corrcoef(places) - np.eye(3)).max() < 5 / np.sqrt(4000)
+
+
+def test_what_was_bought_is_priced_as_it_is_repeated_for_nothing() -> None:
+    declared = hr.Universe(age=hr.Integers(0, 7), smoker=hr.Flag())
+    counts = np.random.default_rng(0).integers(100, 1800, (8, 2))
+    given = {"universe": declared, "budget": hr.Budget(1.0, 1e-6), "reserve": 0.8, "workload": hr.marginals(1)}
+    session = hr.open(Histogram(declared, counts), seed=1, **given)
+    learned = hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(1.0))
+    for asked in (learned, hr.count(age=3, smoker=True), hr.marginal("age", "smoker"), hr.mean("age")):
+        wanted = 0.7 * float(np.max(session.ask(asked).error))
+        assert session.price(asked, within=wanted) > 0
+        bought = session.ask(asked, within=wanted)
+        assert bought.cost > 0 and np.max(bought.error) <= wanted * (1 + 1e-9)
+        assert session.price(asked, within=wanted) == 0 == session.ask(asked, within=wanted).cost
+
+
 def test_a_session_cannot_be_copied_into_a_second_budget(session) -> None:
     assert copy.deepcopy(session) is session
     with pytest.raises(hr.InvalidInput, match="must stay in its process"):

@@ -1,61 +1,120 @@
-"""hedgerow: any number of adaptive questions about a sensitive table under one fixed privacy budget."""
+"""hedgerow: any number of adaptive questions about a sensitive table under one fixed privacy budget.
 
-import importlib
-from typing import Any
+Every public name is imported when it is first used, so that ``import hedgerow`` costs next to nothing.
+"""
 
-import hedgerow.questions.files  # noqa: F401  # gives universes their files
-from hedgerow import drafting, losses
-from hedgerow.answer import Answer
-from hedgerow.convex.minimize import minimize
-from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
-from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Typed
-from hedgerow.errors import (
-    BudgetExceeded,
-    DataUnavailable,
-    HedgerowError,
-    InvalidInput,
-    LedgerBroken,
-    LedgerUnavailable,
-    NotPrivateWarning,
-    PublicWarning,
-    TooLarge,
-    UnaccountedWarning,
-)
-from hedgerow.generalise.holdout import Holdout
-from hedgerow.opening import open, release
-from hedgerow.planning import Plan, plan
-from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Accountant
-from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
-from hedgerow.questions.counts import (
-    Query,
-    any_of,
-    conjunction,
-    count,
-    interval,
-    linear,
-    marginal,
-    parity,
-    threshold,
-)
-from hedgerow.questions.dates import Dates
-from hedgerow.questions.quotients import mean, ratio, share
-from hedgerow.questions.row_statistic import statistic
-from hedgerow.questions.statistics import (
-    correlation,
-    difference,
-    group_by,
-    histogram,
-    median,
-    quantile,
-    top,
-    total,
-    variance,
-)
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
-from hedgerow.session import Session
+import importlib as _importlib
+import typing as _typing
+
+if _typing.TYPE_CHECKING:
+    from hedgerow import drafting, losses
+    from hedgerow.answer import Answer
+    from hedgerow.convex.minimize import minimize
+    from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
+    from hedgerow.data.csv_file import Csv
+    from hedgerow.data.readers import Typed
+    from hedgerow.errors import (
+        BudgetExceeded,
+        DataUnavailable,
+        HedgerowError,
+        InvalidInput,
+        LedgerBroken,
+        LedgerUnavailable,
+        NotPrivateWarning,
+        PublicWarning,
+        TooLarge,
+        UnaccountedWarning,
+    )
+    from hedgerow.generalise.holdout import Holdout
+    from hedgerow.opening import open, release
+    from hedgerow.planning.plan import Plan, plan
+    from hedgerow.privacy.budget import Budget
+    from hedgerow.privacy.ledger import Accountant
+    from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
+    from hedgerow.questions.counts import (
+        Query,
+        any_of,
+        conjunction,
+        count,
+        interval,
+        linear,
+        marginal,
+        parity,
+        threshold,
+    )
+    from hedgerow.questions.dates import Dates
+    from hedgerow.questions.quotients import mean, ratio, share
+    from hedgerow.questions.row_statistic import statistic
+    from hedgerow.questions.statistics import (
+        correlation,
+        difference,
+        group_by,
+        histogram,
+        median,
+        quantile,
+        top,
+        total,
+        variance,
+    )
+    from hedgerow.questions.universe import Universe
+    from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+    from hedgerow.session import Session
+
+_NAMES = {  # public names by the modules that define them
+    "answer": ["Answer"],
+    "convex.minimize": ["minimize"],
+    "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
+    "data.csv_file": ["Csv"],
+    "data.readers": ["Typed"],
+    "errors": [
+        "BudgetExceeded",
+        "DataUnavailable",
+        "HedgerowError",
+        "InvalidInput",
+        "LedgerBroken",
+        "LedgerUnavailable",
+        "NotPrivateWarning",
+        "PublicWarning",
+        "TooLarge",
+        "UnaccountedWarning",
+    ],
+    "generalise.holdout": ["Holdout"],
+    "opening": ["open", "release"],
+    "planning.plan": ["Plan", "plan"],
+    "privacy.budget": ["Budget"],
+    "privacy.ledger": ["Accountant"],
+    "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
+    "questions.counts": [
+        "Query",
+        "any_of",
+        "conjunction",
+        "count",
+        "interval",
+        "linear",
+        "marginal",
+        "parity",
+        "threshold",
+    ],
+    "questions.dates": ["Dates"],
+    "questions.quotients": ["mean", "ratio", "share"],
+    "questions.row_statistic": ["statistic"],
+    "questions.statistics": [
+        "correlation",
+        "difference",
+        "group_by",
+        "histogram",
+        "median",
+        "quantile",
+        "top",
+        "total",
+        "variance",
+    ],
+    "questions.universe": ["Universe"],
+    "questions.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
+    "session": ["Session"],
+}
+_MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
+_HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "MISSING",
@@ -128,11 +187,18 @@ __all__ = [
     "variance",
 ]
 
-_ON_DEMAND = ("audit", "bench", "erm", "estimators", "generalise", "ledgers", "wire")
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _MODULES:
+        return _importlib.import_module(f"hedgerow.{name}")
+    if name == "__version__":
+        return _importlib.import_module("importlib.metadata").version("hedgerow")
+    if name not in _HOME:
+        raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+    found = getattr(_importlib.import_module(f"hedgerow.{_HOME[name]}"), name)
+    globals()[name] = found
+    return found
 
 
-def __getattr__(name: str) -> Any:
-    """Modules that are loaded when first named: what they import is heavy, or optional."""
-    if name in _ON_DEMAND:
-        return importlib.import_module(f"hedgerow.{name}")
-    raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_MODULES, "__version__"})

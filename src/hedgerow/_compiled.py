@@ -1,6 +1,8 @@
 """Loops compiled to machine code, kept on disk for the next process.
 
-Numba takes longer to import than all else together, so it waits for the first call.
+Numba takes longer to import than all else together, and compiling takes seconds, so both wait for the first call. Small work has a
+path through NumPy beside each loop. Which one is taken depends on sizes alone: where results are floating point, on public sizes of the
+call itself, so that a result never depends on what the process did before.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ class _Later:
     def __init__(self, function: Callable[..., Any], fastmath: tuple[str, ...]) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fastmath = function, set(fastmath)
+        self.py_func = function  # not compiled, under the name that numba gives it
         self._machine: Callable[..., Any] | None = None
 
     def __call__(self, *given: Any) -> Any:

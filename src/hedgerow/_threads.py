@@ -14,6 +14,7 @@ import ctypes
 import functools
 import itertools
 import os
+import sys
 import threading
 from collections.abc import Callable
 from typing import NamedTuple, ParamSpec, TypeVar
@@ -29,17 +30,19 @@ class _Library(NamedTuple):
     use: Callable[[int], None]
 
 
-@functools.cache
 def _libraries() -> tuple[_Library, ...]:
-    """The OpenBLAS of NumPy, and SciPy's own, which would come later and be missed, so it comes now.
+    """Return the OpenBLAS of NumPy, and that of SciPy once its linear algebra is loaded."""
+    return _found("scipy.linalg" in sys.modules)
 
-    Found by threadpoolctl but not set by it: it lets one thread of a process do so, and ignores the rest. Another BLAS, and one
-    on OpenMP, whose setting each thread has to itself, is left as it is.
+
+@functools.cache
+def _found(with_scipy: bool) -> tuple[_Library, ...]:
+    """Find the libraries by threadpoolctl, which cannot set them itself: it lets one thread of a process do so, and ignores the rest.
+
+    Another BLAS, and one on OpenMP, whose setting each thread has to itself, is left as it is.
     """
-    import scipy
     import threadpoolctl
 
-    assert scipy.linalg is not None
     found = []
     for library in threadpoolctl.threadpool_info():
         if library["internal_api"] == "openblas" and library["threading_layer"] == "pthreads":

@@ -16,6 +16,7 @@ import numpy as np
 
 from hedgerow import _html
 from hedgerow._checks import number
+from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
@@ -202,7 +203,7 @@ class Answer:
             raise InvalidInput(
                 f"A picture must be of a table of one or two attributes. Found {len(self.labels)}. Ask for fewer, or use .frame."
             )
-        from matplotlib import pyplot as plt
+        plt = extra("matplotlib.pyplot")
 
         axes = plt.subplots()[1] if axes is None else axes
         if self.labels:
@@ -371,7 +372,7 @@ def _literal(words: object) -> str:
 
 def _draw_table(axes: Any, answer: Answer) -> None:
     """A group of bars for each label of the first axis, one for each label of the second."""
-    from matplotlib import colormaps
+    colormaps = extra("matplotlib").colormaps
 
     name, labels = answer.labels[0]
     groups = answer.labels[1][1] if len(answer.labels) == 2 else ("",)

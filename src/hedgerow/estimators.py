@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.features import standardisation
@@ -43,14 +44,10 @@ from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, P
 from hedgerow.questions.counts import Query
 from hedgerow.session import Session
 
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.metrics import d2_tweedie_score, r2_score
-    from sklearn.utils.validation import check_is_fitted
-except ImportError as missing:  # pragma: no cover
-    raise ImportError(
-        "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
-    ) from missing
+extra("sklearn")
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
+from sklearn.metrics import d2_tweedie_score, r2_score  # noqa: E402
+from sklearn.utils.validation import check_is_fitted  # noqa: E402
 
 Names = Sequence[str]
 
@@ -390,7 +387,7 @@ def _length(frame: Any) -> int:
     return len(next(iter(frame.values()))) if isinstance(frame, dict) else len(frame)
 
 
-def _array(labels: tuple[Any, ...]) -> NDArray[Any]:
+def _array(labels: Sequence[Any]) -> NDArray[Any]:
     """Labels as an array of their common type."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, int, float, str}:

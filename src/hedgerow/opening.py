@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hedgerow._checks import number, positive
+from hedgerow._memory import MODEL, in_bytes, limited, require, require_values
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
@@ -24,16 +26,18 @@ from hedgerow.engines import theory
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.practical.engine import MOST_RESERVE, Practical, prefitted
 from hedgerow.engines.practical.knowledge import Prior
-from hedgerow.engines.practical.prefit import MODEL_CELLS
+from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.engines.sampling import Sampling
 from hedgerow.errors import InvalidInput
+from hedgerow.model.preparing import compiling
 from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
+from hedgerow.questions.linear import require_listing
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
 from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
@@ -63,6 +67,7 @@ def open(
     who: str = "",
     block: str = FIRST,
     seed: int | None = None,
+    limit: int | str | None = None,
     progress: bool | None = None,
 ) -> Session:
     """Open a session on a sensitive table.
@@ -93,6 +98,8 @@ def open(
     ``who``: on whose behalf a durable ledger is charged, for caps and for its view of who spent what.
     ``block``: what the table is called, where others are to be appended to it (docs/blocks.md).
     ``seed``: repeatable, and therefore not private: for tests.
+    ``limit``: how much memory the opening and any question may take, in bytes or as in "2GB"; by default half of the machine's. What
+    would take more is refused before anything is read or charged, by public sizes (docs/limitations.md).
     ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
     _require_options(profile, queries, beta, reserve, guard, model_cells)
@@ -105,7 +112,10 @@ def open(
     allowed, workload = _vouched(vouched), _workload(workload)
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
     chosen = _Options(profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed)
-    with phases(progress):
+    most = in_bytes(limit)
+    with limited(most), phases(progress):
+        _require_types(universe, budget, table, None, seed)
+        require_memory(universe, workload, model_cells)
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepared(source, universe, budget, table, csv, given, seed, whose)
@@ -120,7 +130,7 @@ def open(
         engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
     sampled = None if kept is None else Sampling(kept, universe, account, noise, queries=queries, beta=beta)
     appending = _Appending(chosen, noise, whose, unit, progress)
-    return Session(data, account, noise, engine, beta, sampled, block=block, appending=appending)
+    return Session(data, account, noise, engine, beta, sampled, block=block, appending=appending, limit=most)
 
 
 @dataclass(frozen=True)
@@ -274,12 +284,13 @@ def release(
     beta: float = 0.05,
     model_cells: int = MODEL_CELLS,
     seed: int | None = None,
+    limit: int | str | None = None,
     progress: bool | None = None,
 ) -> Session:
     """Spend the whole budget at once on a workload known in advance; then ask and draw synthetic records for free.
 
     ``method``: "adaptive" is the engine of the practical profile; "mwem" the lecture's offline mechanism.
-    ``model_cells``: how large the hypothesis may become, as in ``open``.
+    ``model_cells``: how large the hypothesis may become, and ``limit``: how much memory may be used, as in ``open``.
     ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
     """
     _require_options("practical", 1, beta, 0.0, 0.0, model_cells)
@@ -287,7 +298,10 @@ def release(
     if method not in ("adaptive", "mwem"):
         raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
-    with phases(progress):
+    most = in_bytes(limit)
+    with limited(most), phases(progress):
+        _require_types(universe, budget, table, None, seed)
+        require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
         tell(lambda: "reading the table")
         data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed, whose)
         engine: Engine
@@ -309,7 +323,37 @@ def release(
                 everything=True,
                 model_cells=model_cells,
             )
-    return Session(data, ledger, noise, engine, beta)
+    return Session(data, ledger, noise, engine, beta, limit=most)
+
+
+def require_memory(
+    universe: Universe,
+    workload: Workload | Sequence[Query] | None,
+    model_cells: int = MODEL_CELLS,
+    *,
+    one_by_one: bool = False,
+) -> None:
+    """Refuse, by public sizes, an opening that would take more memory than the limit. Nothing was read or charged yet.
+
+    ``one_by_one``: whether tables of the workload are asked cell by cell.
+    """
+    require_values(dict(zip(universe.names, universe.shape, strict=True)))
+    cells = min(LARGEST_MODEL_CELLS // MODEL_CELLS * model_cells, universe.size)
+    require("A model of model_cells, which grows to twice as many,", cells, MODEL, "Lower model_cells")
+    if isinstance(workload, Workload):
+        require_listing(
+            f"The workload {workload!r}", workload.length(universe), workload.values(universe), "Name fewer"
+        )
+        if not one_by_one:
+            return
+    elif workload is None:
+        workload = marginals(2) if one_by_one else []
+    asked = workload.on(universe) if isinstance(workload, Workload) else workload
+    bound = [bound_to(query, universe) for query in asked]  # which refuses what is too large by itself
+    if one_by_one:
+        tables = [universe.sizes(names) for each in bound for names in each.tables]
+        listed = sum(math.prod(sizes) for sizes in tables)
+        require_listing("The workload of MWEM", listed, max(map(sum, tables), default=0), "Use method='adaptive'")
 
 
 @contextmanager
@@ -346,7 +390,8 @@ def _prepared(
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
         raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
-    data = _read(source, universe, budget, table, csv, unit, stacklevel=6)
+    with compiling(universe):
+        data = _read(source, universe, budget, table, csv, unit, stacklevel=6)
     return data, account, Noise() if seed is None else Seeded(seed)
 
 

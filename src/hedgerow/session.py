@@ -19,6 +19,7 @@ import numpy as np
 
 from hedgerow import _html
 from hedgerow._checks import number
+from hedgerow._memory import limited
 from hedgerow._progress import counting_bar
 from hedgerow._shelf import Shelf
 from hedgerow._threads import one_thread
@@ -50,11 +51,12 @@ from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
-from hedgerow.sql.result import Result, run
 from hedgerow.textbook.scq import Counted
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from hedgerow.sql.result import Result
 
 Scale = Literal["fraction", "rows"]
 AT_ONCE = 8192  # questions of a batch that are answered together
@@ -242,11 +244,14 @@ class Session(OneOnly):
         *,
         block: str = FIRST,
         appending: Appending | None = None,
+        limit: int | None = None,
     ) -> None:
         """``engine`` answers, ``sampling`` what is asked of rows; the session remembers, scales and reports.
 
         ``beta``: with which bars may fail. ``block``: what its table is called, where others are appended by ``appending``.
+        ``limit``: how many bytes of memory a question may take.
         """
+        self._limit = limit
         first = Block(block, data, ledger, engine, Memory(engine, ledger), beta, sampling)
         self._begin([first], noise, appending, is_whole=True)
 
@@ -313,7 +318,7 @@ class Session(OneOnly):
                 "Rows must be appended to a session that was opened on a table. Found "
                 f"{'a release, which is over' if self._is_whole else 'some of its blocks'}. Use hr.open(…).append(…)."
             )
-        with self._alone():  # from here on no other thread appends one of the same name
+        with limited(self._limit), self._alone():  # from here on no other thread appends one of the same name
             name = str(len(self._blocks) + 1) if block is None else block
             if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
                 raise InvalidInput(
@@ -343,6 +348,7 @@ class Session(OneOnly):
                 f"The first block of a range must come before its last. Found {first!r} after {last!r}. Turn them round."
             )
         view = Session.__new__(Session)
+        view._limit = self._limit
         view._begin(self._blocks[start : end + 1], self._noise, None, is_whole=False)
         return view
 
@@ -456,12 +462,13 @@ class Session(OneOnly):
         """
         _require_scale(scale)
         self._require_all()
-        if type(query) is OverTime:
-            return self._asked_over_time(query, within, resolution)
-        if type(query) is RowStatistic:
-            return self._asked_of_rows(query, None if within is None else _fraction(within), scale)
-        bound = bound_to(query, self.universe, resolution)
-        return self._asked(query, bound, None if within is None else _wanted(within, bound), scale)
+        with limited(self._limit):
+            if type(query) is OverTime:
+                return self._asked_over_time(query, within, resolution)
+            if type(query) is RowStatistic:
+                return self._asked_of_rows(query, None if within is None else _fraction(within), scale)
+            bound = bound_to(query, self.universe, resolution)
+            return self._asked(query, bound, None if within is None else _wanted(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
         """What asking it with this ``within`` would cost now, in the budget's currency; 0 where the free bar is that good.
@@ -473,7 +480,7 @@ class Session(OneOnly):
         what the one that pays most pays. A count over time has no ``within``: its price is that of the sums that are due.
         """
         self._require_all()
-        with self._alone():
+        with limited(self._limit), self._alone():
             if type(query) is OverTime:
                 return self._series(query, within, resolution).price()
             bound = bound_to(query, self.universe, resolution)
@@ -552,10 +559,10 @@ class Session(OneOnly):
             )
         self._require_all()
         asked = list(queries)
-        # a bad question is refused before anything is spent
-        bound = [bound_to(query, self.universe, resolution) for query in asked]
         answers: list[Answer] = []
-        with counting_bar("answering", len(asked), progress) as advance:
+        with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
+            # a bad question is refused before anything is spent
+            bound = [bound_to(query, self.universe, resolution) for query in asked]
             for start in range(0, len(asked), AT_ONCE):
                 some = slice(start, start + AT_ONCE)
                 answers += self._batch(list(zip(asked[some], bound[some], strict=True)), scale, advance)
@@ -569,7 +576,9 @@ class Session(OneOnly):
         return self.sql_result(statement).frame
 
     def sql_result(self, statement: str) -> Result:
-        """The same, with answers in its cells."""
+        """Return the same, with answers in its cells."""
+        from hedgerow.sql.result import run
+
         return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
@@ -648,8 +657,8 @@ class Session(OneOnly):
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
         in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
         if in_rows or (scale == "rows" and bound.is_fraction):
-            reach = bound.reach(value) if in_rows else np.abs(value)  # type: ignore[attr-defined]
-            error = None if error is None else self._engine.error_in_rows(reach, error)
+            bar_in_rows = self._engine.total_error_in_rows if in_rows else self._engine.error_in_rows
+            error = None if error is None else bar_in_rows(np.abs(value), error)
             value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
         labels = bound.labels if estimate.labels is None else estimate.labels
         return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from coded_rows import coded_rows
 
 import hedgerow as hr
 from hedgerow.data.row_values import STEPS, linear_values, statistic_values
 from hedgerow.data.rows import columns_of, in_memory, stored
-from hedgerow.data.table import Table
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute
 from hedgerow.questions.counts import bound
@@ -37,7 +37,7 @@ def test_an_expression_means_the_same_rows_as_in_the_table(kind: str) -> None:
     frame, attribute = KINDS[kind]
     universe = hr.Universe(a=attribute)
     rows = stored(frame, columns_of(universe), coded=universe)
-    every, cells = np.arange(rows.rows), Table(frame, universe)._cells()[:, 0]
+    every, cells = np.arange(rows.rows), coded_rows(frame, universe)[:, 0]
     for cell in range(attribute.size):
         asked = bound(hr.count(a=np.arange(attribute.size) == cell), universe)
         found = linear_values(rows, universe, asked)(every) == STEPS

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from awkward_values import AWKWARD
+from coded_rows import coded_rows
 
 import hedgerow as hr
 from hedgerow.data import Table, postgres_table, readers
@@ -35,7 +36,7 @@ def table_of(definition: str, rows: list[tuple[object, ...]], **how: str) -> str
 
 
 def cells(url: str, universe: hr.Universe) -> list[list[int]]:
-    return Table(url, universe, table="t")._cells().tolist()
+    return coded_rows(url, universe, table="t").tolist()
 
 
 NUMBERS = hr.Range(0, 3, bins=3, other=True, missing=True)
@@ -197,7 +198,7 @@ def test_no_file_of_a_folder_changes_how_another_is_read(tmp_path) -> None:
     written(tmp_path / "t" / "2.parquet", a=["2", "no"], b=["y", None])
     written(tmp_path / "t" / "3.parquet", a=[2.5])
     universe = hr.Universe(a=hr.Integers(0, 3, other=True), b=hr.Categories(["x", "y"], missing=True))
-    assert Table(tmp_path / "t", universe)._cells().tolist() == [[1, 0], [2, 1], [2, 1], [4, 2], [2, 2]]
+    assert coded_rows(tmp_path / "t", universe).tolist() == [[1, 0], [2, 1], [2, 1], [4, 2], [2, 2]]
     assert [column.kind for column in readers.opened(readers.Typed(tmp_path / "t"), None, None).types] == [None, "text"]
 
 
@@ -217,7 +218,7 @@ def test_folders_called_by_a_key_are_a_column_and_what_is_hidden_is_no_data(tmp_
         str(base / "a=*" / "*" / "*.parquet"),
         f"file://{base}/a=*/b=*/*.parquet",
     ):
-        assert Table(where, universe)._cells().tolist() == expected
+        assert coded_rows(where, universe).tolist() == expected
     assert readers.opened(base, None, None).types[1].kind is None  # a key is a text
 
 

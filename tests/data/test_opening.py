@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from awkward_values import AWKWARD, NUMBERS
+from coded_rows import coded_rows
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -397,7 +398,7 @@ def test_the_same_table_has_the_same_cells_from_every_source(tmp_path) -> None:
     }
     expected = [[1, 1, 0, 0, 0, 0], [2, 2, 1, 1, 1, 3], [3, 3, 2, 0, 0, 2], [6, 0, 3, 1, 0, 1], [6, 3, 4, 2, 1, 3]]
     for kind, (source, how) in sources.items():
-        assert Table(source, SAME_UNIVERSE, **how)._cells().tolist() == expected, kind
+        assert coded_rows(source, SAME_UNIVERSE, **how).tolist() == expected, kind
 
 
 # the dialect of CSV
@@ -583,7 +584,7 @@ def test_a_strange_line_leaves_a_file_of_thousands_as_it_was(special, place, tmp
     data = Table(path, UNIVERSE)
     assert data.rows == 2000
     others = np.arange(2000) != place
-    assert np.array_equal(data._cells()[others], np.array([[i % 10, i % 2] for i in range(2000)])[others])
+    assert np.array_equal(coded_rows(path, UNIVERSE)[others], np.array([[i % 10, i % 2] for i in range(2000)])[others])
 
 
 @pytest.mark.parametrize(
@@ -706,4 +707,4 @@ def test_a_table_without_rows_opens(tmp_path) -> None:
     for source in [tmp_path / "t.csv", tmp_path / "t.parquet", *frames]:
         data = Table(source, UNIVERSE)
         assert data.rows == 0
-        assert data._cells().shape == (0, 2)
+        assert coded_rows(source, UNIVERSE).shape == (0, 2)

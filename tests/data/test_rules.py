@@ -14,6 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from coded_rows import coded_rows
 
 import hedgerow as hr
 from hedgerow.data import Table
@@ -81,8 +82,8 @@ def test_every_source_of_texts_is_read_by_the_same_rule(attribute, tmp_path) -> 
     ]  # fmt: skip
     universe = hr.Universe(a=attribute)
     for source in sources:
-        assert Table(source, universe)._cells().ravel().tolist() == expected, source
-    assert Table(f"sqlite://{tmp_path}/t.db", universe, table="t")._cells().ravel().tolist() == expected
+        assert coded_rows(source, universe).ravel().tolist() == expected, source
+    assert coded_rows(f"sqlite://{tmp_path}/t.db", universe, table="t").ravel().tolist() == expected
 
 
 TIMES = [
@@ -112,6 +113,23 @@ def test_times_of_every_type_are_on_their_day(extra) -> None:
     assert coder.cells(dates).tolist() == expected
     assert coder.cells(dates.cast(pa.date64())).tolist() == expected
     assert coder.cells([d.as_py() for d in dates]).tolist() == expected
+
+
+@pytest.mark.parametrize("by", ["day", "week", "month", "quarter", "year"])
+def test_every_day_of_a_range_is_in_its_period_and_those_beside_it_are_outside(by) -> None:
+    """As a text, with a time, as Python's date and as NumPy's; by counting periods, not by asking for cells."""
+    first, last = datetime.date(2019, 11, 26), datetime.date(2020, 3, 4)
+    coder = Coder(hr.Dates(first, last, by, other=True))
+    days = [first + datetime.timedelta(i) for i in range(-2, (last - first).days + 3)]
+    period = {
+        "day": lambda d: d.toordinal(), "week": lambda d: d.isocalendar()[:2], "month": lambda d: (d.year, d.month),
+        "quarter": lambda d: (d.year, (d.month - 1) // 3), "year": lambda d: d.year,
+    }[by]  # fmt: skip
+    periods = list(dict.fromkeys(period(d) for d in days if first <= d <= last))
+    expected = [periods.index(period(d)) if first <= d <= last else coder.attribute.other_cell for d in days]
+    texts = [d.isoformat() for d in days]
+    for column in (texts, [f"{text} 23:59:59" for text in texts], days, np.array(texts, "M8[D]"), pa.array(days)):
+        assert coder.cells(column).tolist() == expected == [coder.cell(value) for value in column]
 
 
 def test_years_that_python_has_not_are_no_dates() -> None:

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pytest
 
 import hedgerow as hr
-from hedgerow.data import Table
+from hedgerow.data import Histogram, Table, spark_table
 from hedgerow.data.contributions import Unit, persons
+from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import _packed
-from hedgerow.data.spark_table import _coding, _counting, _signed
+from hedgerow.data.spark_table import SparkTable, _coding, _counting, _signed
 
 UNIVERSE = hr.Universe(age=hr.Integers(0, 9), sex=hr.Categories(["F", "M"], other=True), x=hr.Range(0, 1, bins=300))
 SETS = [names for k in range(4) for names in itertools.combinations(UNIVERSE.names, k)]
@@ -50,6 +51,38 @@ def test_batches_are_coded_and_counted_as_the_table_in_memory(merge) -> None:
             flat[found.column(0).to_numpy()] += found.column(1).to_numpy()
     whole = np.concatenate([counts.reshape(-1) for counts in here.marginals(SETS)])
     assert np.array_equal(flat, whole) and flat.sum() == len(SETS) * 1500
+
+
+def test_every_cell_fits_the_signed_type_of_its_column() -> None:
+    """And the smallest that does: cells are as many as rows."""
+    for size in (1, 2, 127, 128, 129, 200, 255, 256, 257, 32_768, 32_769, 65_535, 65_536, 2**31, 2**31 + 1):
+        kind = _signed(size)
+        assert np.array([0, size - 1]).astype(kind).tolist() == [0, size - 1]
+        assert kind.itemsize == 1 or size - 1 > np.iinfo(f"i{kind.itemsize // 2}").max
+
+
+@pytest.mark.parametrize("at_once", [1, 7, 8, 40, 1 << 16])
+def test_a_fingerprint_is_of_all_records_however_many_come_together(monkeypatch, at_once) -> None:
+    """Spark's grouped and ordered copy is given as rows; how many is no multiple of those that come together, or is one."""
+    monkeypatch.setattr(spark_table, "AT_ONCE", at_once)
+    universe = hr.Universe(a=hr.Integers(0, 199), b=hr.Flag())
+    counts = np.zeros(universe.shape, np.int64)
+    counts[np.arange(40) * 5, np.arange(40) % 2] = np.arange(1, 41)
+
+    class Copied(SparkTable):
+        def __init__(self) -> None:
+            DataSource.__init__(self, universe)
+            self._groups, self._kinds = {}, [_signed(size) for size in universe.shape]
+
+        def _coded(self) -> Copied:
+            return self
+
+        def toLocalIterator(self) -> list[tuple[int, ...]]:
+            return [(*map(int, cell), int(counts[tuple(cell)])) for cell in np.argwhere(counts)]
+
+    for asked in ("groupBy", "count", "orderBy"):
+        setattr(Copied, asked, lambda self, *columns: self)
+    assert Copied().fingerprint() == Histogram(universe, counts).fingerprint()
 
 
 def test_persons_come_with_their_rows() -> None:

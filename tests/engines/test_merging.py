@@ -146,6 +146,14 @@ def test_records_of_groups_become_records_of_their_values_by_their_shares() -> N
         expected = merging.spread((name,), np.bincount(codes[:, column]).astype(float))
         assert np.abs(np.bincount(drawn[:, column], minlength=groups.size) - expected).max() < 6 * np.sqrt(rows / 4)
     assert np.array_equal(drawn[:, 2], codes[:, 2])
+    # and within two groups the values of one say nothing of those of the other
+    one, other = merging.groups
+    inner = np.zeros([merging.inner[name].size for name in (one, other)])
+    np.add.at(inner, (codes[:, 0], codes[:, 1]), 1.0)
+    joint = np.zeros([merging.universe[name].size for name in (one, other)])
+    np.add.at(joint, (drawn[:, 0], drawn[:, 1]), 1.0)
+    expected = merging.spread((one, other), inner)
+    assert np.all(np.abs(joint - expected) < 6 * np.sqrt(expected) + 6)
 
 
 # Sessions

@@ -43,6 +43,17 @@ def test_bars_that_rarely_fail_transfer_by_the_newer_theorem_where_rows_are_priv
     assert said.extra == transfer.jung(0.02, said.delta, 0.0, 1e-3, 2e-3)
 
 
+def test_where_rows_come_and_go_no_statement_rests_on_an_estimate_of_how_many_there_are() -> None:
+    counts, budget = Histogram(UNIVERSE, np.full((2, 3), 500_000)), Budget(0.01, 1e-12, "add-remove")
+    session = hr.open(counts, universe=UNIVERSE, budget=budget, seed=1)
+    session.ask(hr.count(a=1))
+    said = session.generalisation
+    assert said == stated(budget, rows=None, asked=1, sample_beta=0.05) and transfer.MONITOR not in str(said)
+    assert (
+        stated(budget, rows=session.rows, asked=1, sample_beta=0.05).extra < said.extra
+    )  # which would be better, and unproved
+
+
 def test_the_statement_widens_with_the_questions_and_its_betas_add_up() -> None:
     budget, asked = Budget(0.02, 1e-9), [1, FIRST, FIRST + 1, 100 * FIRST]
     found = [stated(budget, rows=3e6, asked=k, sample_beta=0.05) for k in asked]

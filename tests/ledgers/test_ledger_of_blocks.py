@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import tempfile
+import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -163,6 +164,24 @@ def test_processes_share_every_block(fresh) -> None:
     assert one.append(Histogram(UNIVERSE, COUNTS // 9), block="fourth").ask(SERIES).value.shape == (4, 2)
     one.close()
     two.close()
+
+
+def test_threads_that_ask_of_different_blocks_of_one_ledger_take_turns() -> None:
+    session = opened(sqlite_url(), blocks=2)
+    first, second = (block.ledger for block in session.blocks.values())
+    done: list[str] = []
+
+    def other() -> None:
+        with second.asking():
+            done.append("second")
+
+    thread = threading.Thread(target=other)
+    with first.asking():
+        thread.start()
+        thread.join(0.1)  # it has all the time that it needs, and waits
+        done.append("first")
+    thread.join()
+    assert done == ["first", "second"]
 
 
 def test_a_cap_holds_in_every_block() -> None:

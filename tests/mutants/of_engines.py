@@ -1080,7 +1080,7 @@ session(
 )  # fmt: skip
 session(
     "S04", "session.py", "a bar in rows is that of the fraction",
-    "error = None if error is None else self._engine.error_in_rows(reach, error)", "pass",
+    "error = None if error is None else bar_in_rows(np.abs(value), error)", "pass",
     RELEASE + "a_bar_in_rows_is_of_as_many_rows",
 )  # fmt: skip
 session(

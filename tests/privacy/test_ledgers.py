@@ -394,6 +394,20 @@ def test_a_ledger_taken_up_again_has_spent_what_it_had_and_gives_out_what_came_o
 
 
 @lasting
+def test_an_opening_is_given_nothing_of_one_that_ended_and_all_of_one_that_did_not(opened) -> None:
+    """Another table may be opened second: draws about the first say nothing of it, and must not be free."""
+    ledger, noise = opened(PURE), Noise()
+    for number in range(3):
+        ledger.take_up()
+        noise.add(1e6 * number, ledger.charge(laplace(0.1)))  # and then it was interrupted
+        ledger.take_up()
+        again = noise.add(0.0, ledger.charge(laplace(0.1)))
+        assert again == ledger.entries()[number].released[0] and abs(again - 1e6 * number) < 1e5
+        assert ledger.rest() == () and ledger.spent == pytest.approx(0.1 * (number + 1))
+    assert len(ledger.entries()) == 3
+
+
+@lasting
 def test_a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again(opened) -> None:
     first, noise = opened(PURE), Noise()
     noise.add(1.0, first.charge(laplace(0.1)))

@@ -113,6 +113,12 @@ def test_a_thousandth_more_would_be_above_what_is_proved(epsilon, delta, share) 
     assert mixed_delta(G, O, epsilon, 1e-6 * delta) <= delta < mixed_delta(1.001 * G, O, epsilon, 1e-6 * delta)
 
 
+@pytest.mark.parametrize("tail", [0.3, 1e-2, 1e-4])
+def test_all_that_is_above_the_cells_counts_as_lost(tail) -> None:
+    """Where all else tells all, whatever Z is, the bound is the whole probability of Z: that of its cells and of its tail."""
+    assert mixed_delta(1e-12, 1e3, 0.0, tail) == pytest.approx(1.0, rel=1e-9)
+
+
 @each
 def test_the_bound_is_an_upper_sum_of_the_integral_and_near_it(epsilon, delta, share) -> None:
     """By another rule, another order of integration and orders found one by one."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import norm
 
 import hedgerow as hr
@@ -39,6 +40,22 @@ def test_gaussian_noise_on_k_rows_is_private_by_its_own_law(k) -> None:
     assert ledger.spent_epsilon <= 1.0 + 1e-9
     one = hr.Accountant(Budget(1.0, 1e-6, "add-remove"))
     assert one.budget.total / budget.total == pytest.approx(k**2)
+
+
+@pytest.mark.parametrize("k", [1, *SEVERAL])
+@pytest.mark.parametrize("share", [0.1, 1.0])
+def test_what_k_rows_have_lost_is_what_one_row_has_lost_to_k_times_less_noise(share, k) -> None:
+    """A person moves a count by k: that is one row, a count of which has the noise divided by k."""
+    person = hr.Accountant(Budget(1.0, 1e-6, "add-remove", k))
+    σ = 1.0 / math.sqrt(2 * share * person.budget.total)
+    person.charge(Gaussian(1.0, σ))
+    row = hr.Accountant(Budget(1.0, 1e-6, "add-remove"))
+    row.charge(Gaussian(1.0, σ / k * (1 + 1e-9)))
+    true = brentq(lambda ε: gaussian_delta(k / σ, ε) - 1e-6, 1e-3, 5.0)
+    assert true <= person.spent_epsilon
+    assert row.spent_epsilon == pytest.approx(person.spent_epsilon, rel=0.05)
+    if share == 1.0:
+        assert person.spent_epsilon == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("k", SEVERAL)

@@ -18,6 +18,7 @@ from hedgerow.engines.practical.merging import Merging
 from hedgerow.engines.together import Part, Together, greatest_mean
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.mixture import Mixture
+from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
@@ -203,6 +204,22 @@ class _Told:
         return Estimate(self._share, 0.0, "hypothesis")
 
 
+def test_what_several_accounts_have_spent_is_the_most_of_any_and_what_is_left_the_least() -> None:
+    budgets = [hr.Budget(1.0, 1e-6), hr.Budget(0.5, 1e-7), hr.Budget(1.0, 1e-6)]
+    ledgers = [Accountant(budget) for budget in budgets]
+    accounts = Accounts(("a", "b", "c"), ledgers, [lambda news: None] * 3)
+    with accounts.asking() as bill:
+        costs = [
+            ledger.charge(Gaussian(1.0, 1 / np.sqrt(2 * part * ledger.budget.total))).cost
+            for ledger, part in zip(ledgers, (0.6, 0.9, 0.1), strict=True)
+        ]
+    assert bill.cost == max(costs) == accounts.spent > max(costs[1:])
+    assert accounts.remaining == min(ledger.remaining for ledger in ledgers) == ledgers[1].remaining
+    spent = [ledger.spent_epsilon for ledger in ledgers]
+    assert min(spent) < sorted(spent)[1] < max(spent) == accounts.spent_epsilon
+    assert (accounts.budget.epsilon, accounts.budget.delta) == (1.0, 1e-6)
+
+
 def test_all_that_is_appended_shares_a_second_beta() -> None:
     session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, beta=0.04)
     for i in range(4):
@@ -210,6 +227,31 @@ def test_all_that_is_appended_shares_a_second_beta() -> None:
     betas = [b.beta for b in session.blocks.values()]
     assert betas[0] == 0.04 and betas[1:] == pytest.approx([0.02 / 2, 0.02 / 6, 0.02 / 12, 0.02 / 20])
     assert sum(betas[1:]) < 0.02 and session.report().facts["bars_fail"] == pytest.approx(0.08)
+
+
+def test_a_statement_about_the_population_fails_where_bars_of_any_block_do() -> None:
+    session = grown()
+    for view in (session, session.over("february", "march"), session.over("march")):
+        said = view.generalisation
+        assert said.sample_beta == pytest.approx(sum(b.beta for b in view.blocks.values()))
+        assert said.beta == pytest.approx(2 * said.sample_beta)
+    assert session.generalisation.sample_beta > session.over("january").generalisation.sample_beta
+
+
+def test_raw_rows_of_one_block_never_answer_for_several() -> None:
+    frame = pd.DataFrame({"smoker": [True] * 500 + [False] * 500})
+    declared = hr.Universe(smoker=hr.Flag())
+    session = hr.open(frame, universe=declared, budget=APPROXIMATE, seed=1, rows=True, reserve=0.5)
+    assert session.flip(hr.count(smoker=True)) in (True, False)
+    session.append(pd.DataFrame({"smoker": [True] * 1000}))
+    before = [b.spent for b in session.blocks.values()]
+    for ask in (session.flip, lambda query: next(session.flips(query))):
+        with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
+            ask(hr.count(smoker=True))
+    with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
+        session.ask(hr.statistic(lambda smoker: smoker, "smoker", within=0.2))
+    assert [b.spent for b in session.blocks.values()] == before
+    assert session.over("1").flip(hr.count(smoker=True)) in (True, False)
 
 
 def test_an_answer_about_some_blocks_is_not_one_about_others() -> None:
@@ -500,6 +542,22 @@ def test_series_are_told_apart_and_each_has_its_part_of_beta() -> None:
     assert np.array_equal(session.ask(one).error, first.error)  # whatever came since
     wide = session.ask(hr.count(age=1).over_time(share=0.02, span=2))
     assert wide.source == "measured" and not np.array_equal(wide.value, first.value)
+
+
+def test_all_series_however_often_they_grow_share_half_of_the_second_beta(monkeypatch) -> None:
+    used: list[float] = []
+
+    def recorded(nodes, blocks, span, beta):
+        used.append(beta)
+        return estimated(nodes, blocks, span, beta)
+
+    monkeypatch.setattr("hedgerow.session.estimated", recorded)
+    session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1, beta=0.04, reserve=0.5)
+    for i in range(4):
+        for age in (1, 2, 3):
+            session.ask(hr.count(age=age).over_time(share=0.01))
+        session.append(block(i % 3, 500 + i))
+    assert len(used) == 12 and 0.01 < sum(used) <= 0.04 / 2 * (1 + 1e-9)
 
 
 def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> None:

@@ -24,13 +24,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from awkward_values import AWKWARD
+from coded_rows import coded_rows
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from observing import Conditioned, History, Transcript, first_difference
 
 import hedgerow as hr
 from hedgerow import opening
-from hedgerow.data import Histogram, Table
+from hedgerow.data import Histogram
 from hedgerow.data.source import DataSource
 from hedgerow.engines.practical import purchases
 from hedgerow.engines.practical.engine import Practical
@@ -62,7 +63,7 @@ def many(copies: int) -> Callable[[list[Row], Path], Any]:
     """A table that has each of the first rows so often."""
 
     def made(rows: list[Row], folder: Path) -> Any:
-        cells = Table(as_frame(rows, folder), UNIVERSE)._cells()
+        cells = coded_rows(as_frame(rows, folder), UNIVERSE)
         counts = np.zeros(UNIVERSE.shape, np.int64)
         np.add.at(counts, tuple(cells.T), 1)
         np.add.at(counts, tuple(cells[:FIRST].T), copies - 1)

@@ -10,6 +10,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.bench import unsafe_answer
+from hedgerow.data import Histogram
 from hedgerow.questions.bound import Estimate
 from hedgerow.questions.composed import Answers
 from hedgerow.questions.linear import Linear
@@ -157,6 +158,25 @@ def test_a_total_is_in_rows(frame, neighbours) -> None:
         assert answer.error < answer.value / 4
         with pytest.raises(hr.InvalidInput, match="within must be left out of a total"):
             session.ask(query, within=1.0)
+
+
+@pytest.mark.parametrize("profile", ["practical", "theory"])
+@pytest.mark.parametrize("least", [1000, -1001, -1], ids=["far above 0", "far below 0", "of both signs"])
+def test_a_total_is_inside_its_bar_where_the_number_of_rows_is_private_however_far_from_0_numbers_are(
+    profile, least
+) -> None:
+    """β = 0.05 of eight sessions: more than three fail with probability below 4·10⁻⁴, and the seeds are fixed."""
+    universe = hr.Universe(x=hr.Integers(least, least + 2), g=hr.Flag())
+    counts = np.array([[12_000, 3_000], [15_000, 1_000], [4_000, 5_000]])
+    true = np.array([[least, least + 1, least + 2]]) @ counts
+    given = {"universe": universe, "budget": hr.Budget(1.0, 1e-6, "add-remove"), "profile": profile, "queries": 10}
+    missed = 0
+    for seed in range(8):
+        session = hr.open(Histogram(universe, counts), seed=seed, **given)
+        whole, each = session.ask(hr.total("x")), session.ask(hr.group_by("g").total("x"))
+        missed += abs(whole.value - true.sum()) > whole.error or bool(np.any(np.abs(each.value - true[0]) > each.error))
+        assert whole.error < 0.01 * max(abs(true.sum()), 40_000 * 100)
+    assert missed <= 3
 
 
 # Tables

@@ -40,8 +40,9 @@ def table(seed: int = 0) -> pd.DataFrame:
 class Truth:
     """Answers to statements with the noise left out, and DuckDB's."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self.respondent = unsafe_respondent(Table(frame, UNIVERSE))
+    def __init__(self, frame: pd.DataFrame, universe: hr.Universe = UNIVERSE) -> None:
+        self.universe, self.rows = universe, len(frame)
+        self.respondent = unsafe_respondent(Table(frame, universe))
         self.engine = duckdb.connect()
         for setting in ("ieee_floating_point_ops", "error_on_division_by_zero"):  # what is divided by 0 is NULL
             self.engine.execute(f"SET {setting} = false")
@@ -50,18 +51,18 @@ class Truth:
     def ask_all(self, queries: list[Query]) -> list[Answer]:
         answers = []
         for query in queries:
-            question = bound(query, UNIVERSE)
+            question = bound(query, self.universe)
             estimate = question.ask(self.respondent, None)
             value = estimate.value
             if question.is_fraction or getattr(question, "in_rows", False):
                 value = round(
-                    value * ROWS, 9
+                    value * self.rows, 9
                 )  # what a fraction of float64 leaves would decide where HAVING compares counts
             answers.append(Answer(query, value, 0.0, "measured", 0.0))
         return answers
 
     def ours(self, statement: str) -> pd.DataFrame:
-        return run(statement, UNIVERSE, self.ask_all).frame
+        return run(statement, self.universe, self.ask_all).frame
 
     def theirs(self, statement: str) -> pd.DataFrame:
         return self.engine.sql(statement).df()

@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
+from hedgerow._extras import extra
 from hedgerow.audit.gallery import GALLERY, Broken, Evidence
 from hedgerow.audit.ours import CASES, Case
 from hedgerow.privacy.noise import Noise
@@ -192,10 +193,8 @@ def write(folder: Path, findings: Findings) -> None:
 
 
 def _draw(path: Path, ours: Sequence[Outcome], broken: Sequence[Caught]) -> None:
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    extra("matplotlib").use("Agg")
+    plt = extra("matplotlib.pyplot")
 
     bars = [
         (f"{o.case.name}{' ±' if o.case.claim.neighbours != 'replace' else ''}", o.share, "tab:green") for o in ours

@@ -3,40 +3,42 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
 
 import hedgerow as hr
-from hedgerow.answer import Answer
 from hedgerow.cli.desk import account, session, spent_line
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import AsJson, Seed, complain, require_table_file, show, table, working, written
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.questions import text
-from hedgerow.questions.attributes import Attribute, Flag
-from hedgerow.questions.counts import OverTime, Query
-from hedgerow.questions.universe import Universe
-from hedgerow.report import record_of
-from hedgerow.session import Session
-from hedgerow.sql.result import Result
-from hedgerow.sql.syntax import statements
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hedgerow.answer import Answer
+    from hedgerow.questions import text
+    from hedgerow.questions.attributes import Attribute
+    from hedgerow.questions.counts import Query
+    from hedgerow.questions.universe import Universe
+    from hedgerow.session import Session
+    from hedgerow.sql.result import Result
 
 Who = Annotated[str, typer.Option(help="On whose behalf: for caps, and for who spent what.")]
 Over = Annotated[
     list[str] | None, typer.Option("--over", help="About one block; given twice, about all from one to the other.")
 ]
 From = Annotated[Path | None, typer.Option("--from", help="A file of them, - for stdin.")]
-ALSO: text.Names = {
-    "minimize": hr.minimize,
-    **{f"losses.{name}": getattr(hr.losses, name) for name in hr.losses.__all__ if name not in ("Custom", "Loss")},
-    **{kind.__name__: kind for kind in (hr.L2Ball, hr.L1Ball, hr.Box, hr.Simplex, hr.Unconstrained)},
-}
-"""What may be asked besides ``questions``: convex losses of the package's own."""
+
+
+def _also() -> text.Names:
+    """Return what may be asked besides ``questions``: convex losses of the package's own."""
+    return {
+        "minimize": hr.minimize,
+        **{f"losses.{name}": getattr(hr.losses, name) for name in hr.losses.__all__ if name not in ("Custom", "Loss")},
+        **{kind.__name__: kind for kind in (hr.L2Ball, hr.L1Ball, hr.Box, hr.Simplex, hr.Unconstrained)},
+    }
 
 
 def ask(
@@ -71,6 +73,9 @@ def ask(
             record = {**account(opened), "prices": costs}
             show(record, as_json, lambda screen: _prices(screen, asked, record))
             return
+        from hedgerow.questions.counts import OverTime
+        from hedgerow.report import record_of
+
         if within is None and not any(isinstance(query, OverTime) for query in asked):
             answers = opened.ask_all(asked, **options)
         else:
@@ -90,9 +95,11 @@ def ask(
 def _question(given: str) -> Query:
     """One in words as in Python, or in its JSON form."""
     if given.lstrip().startswith("{"):
-        asked: Query = hr.wire.loads(given, Query)
+        asked: Query = hr.wire.loads(given, hr.Query)
         return asked
-    return text.question(given, ALSO)
+    from hedgerow.questions import text
+
+    return text.question(given, _also())
 
 
 def _lines(source: Path | None, file: File) -> list[str]:
@@ -116,6 +123,8 @@ def _read(source: Path | None, file: File) -> str:
 
 
 def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> None:
+    import numpy as np
+
     single = [answer for answer in answers if np.ndim(answer.value) == 0]
     if single:
         rows: list[tuple[Any, ...]] = [
@@ -143,6 +152,8 @@ def _prices(screen: Console, asked: list[Query], record: dict[str, Any]) -> None
 
 
 def _bar(found: Any) -> str:
+    import numpy as np
+
     return "unknown" if found is None else f"± {float(np.max(found)):.4g}"
 
 
@@ -173,6 +184,8 @@ def sql(
     if not statement and source is None:
         source = Path("-")
     file = File(place)
+    from hedgerow.sql.syntax import statements
+
     asked = [each for given in [*(statement or ()), _read(source, file)] for each in statements(given)]
     if not asked:
         raise InvalidInput("There must be a statement. Found none. For example: SELECT count(*) FROM data.")
@@ -228,14 +241,14 @@ def _columns(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
-MODELS: dict[str, Callable[..., hr.losses.Loss]] = {
-    "linear": hr.losses.Squared,
-    "logistic": hr.losses.Logistic,
-    "multinomial": hr.losses.MultinomialLogistic,
-    "svm": hr.losses.Hinge,
-    "huber": hr.losses.Huber,
-    "quantile": hr.losses.Pinball,
-    "poisson": hr.losses.Poisson,
+MODELS = {  # names of losses, which are loaded when one is fitted
+    "linear": "Squared",
+    "logistic": "Logistic",
+    "multinomial": "MultinomialLogistic",
+    "svm": "Hinge",
+    "huber": "Huber",
+    "quantile": "Pinball",
+    "poisson": "Poisson",
 }
 
 
@@ -263,11 +276,13 @@ def fit(
     }
     if chosen == "quantile":
         about["quantile"] = quantile
-    loss = MODELS[chosen](**about)
+    loss = getattr(hr.losses, MODELS[chosen])(**about)
     risk = loss.on(file.universe)
     with session(file, who, seed) as opened, working("fitting"):
         answer = opened.ask(hr.minimize(loss, over=hr.L2Ball(radius)))
         names = risk.features.feature_names
+        import numpy as np
+
         theta = np.asarray(answer.value).reshape(len(names), -1)
         classes = [str(label) for label in file.universe[target].labels] if theta.shape[1] > 1 else ["coefficient"]
         record = {
@@ -293,7 +308,7 @@ def fit(
 
 def _suited(universe: Universe, target: str) -> str:
     declared: Attribute = universe[target]
-    if declared.size == 2 and (isinstance(declared, Flag) or declared.values is None):
+    if declared.size == 2 and (isinstance(declared, hr.Flag) or declared.values is None):
         return "logistic"
     return "linear" if declared.values is not None and declared.ordered else "multinomial"
 

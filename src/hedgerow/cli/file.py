@@ -22,26 +22,26 @@ from collections.abc import Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+import hedgerow as hr
 from hedgerow._checks import number
 from hedgerow.cli.environment import expanded, require_no_secret
-from hedgerow.data.csv_file import Csv
 from hedgerow.errors import InvalidInput
-from hedgerow.privacy.budget import Budget
-from hedgerow.questions.files import from_mapping
-from hedgerow.questions.text import question, read
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+
+if TYPE_CHECKING:
+    from hedgerow.data.csv_file import Csv
+    from hedgerow.privacy.budget import Budget
+    from hedgerow.questions.universe import Universe
 
 DEFAULT = Path("hedgerow.toml")
 KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options", "block", "blocks")
 BLOCK = ("name", "source", "table", "epsilon", "delta")
 CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
 OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "rows")
-WORKLOADS = {each.__name__: each for each in (conjunctions, intervals, marginals, parities, thresholds)}
+WORKLOADS = ("conjunctions", "intervals", "marginals", "parities", "thresholds")
 
 Place = Annotated[
     Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="The file that `hedgerow init` drafts.")
@@ -95,7 +95,7 @@ class File:
         given = self._table("csv", CSV)
         if "quote" in given and given["quote"] == "":
             given = {**given, "quote": None}  # which TOML has no word for
-        return Csv(**given) if given else None
+        return hr.Csv(**given) if given else None
 
     # Blocks that were appended
 
@@ -123,7 +123,7 @@ class File:
         given = {"block": name, "source": self._located(source), "table": block.get("table"), "csv": self.csv}
         if "epsilon" in block or "delta" in block:
             usual = self.budget
-            given["budget"] = Budget(
+            given["budget"] = hr.Budget(
                 block.get("epsilon", usual.epsilon), block.get("delta", usual.delta), usual.neighbours
             )
         return given
@@ -134,13 +134,13 @@ class File:
     def universe(self) -> Universe:
         given = self.content.get("universe")
         if isinstance(given, str):
-            return Universe.load(self.folder / given)
+            return hr.Universe.load(self.folder / given)
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput(
                 f"{self.path.name} must declare what a record may be. Found no [universe.…]. Declare each column from public knowledge, or "
                 'name a file: universe = "people-universe.toml". docs/universe.md says how.'
             )
-        return from_mapping(given)
+        return hr.Universe.from_json(given)
 
     @property
     def total(self) -> Budget:
@@ -151,7 +151,7 @@ class File:
                 f"{self.path.name} must declare a budget. Found no epsilon and delta. Write [budget] with epsilon = 1.0 and "
                 "delta = 1e-6, or what you choose: there is no default."
             )
-        return Budget(**given)
+        return hr.Budget(**given)
 
     @property
     def draft(self) -> tuple[float, float]:
@@ -168,7 +168,7 @@ class File:
                 f"The budget must exceed what the draft has cost, epsilon = {epsilon:g} and delta = {delta:g}. Found "
                 f"{total.epsilon:g} and {total.delta:g}. Raise it; the draft stays spent."
             )
-        return Budget(left[0], left[1], total.neighbours)
+        return hr.Budget(left[0], left[1], total.neighbours)
 
     # Where it is written down, and how sessions open
 
@@ -241,10 +241,12 @@ def more(a: float, b: float) -> float:
 
 def workload_in(given: Any) -> Any:
     """``marginals(2)`` and the like, or a list of questions, as texts."""
+    from hedgerow.questions.text import question, read
+
     if isinstance(given, list):
         return [question(str(each)) for each in given]
-    found = read(str(given), WORKLOADS)
-    if not isinstance(found, Workload):
+    found = read(str(given), {name: getattr(hr, name) for name in WORKLOADS})
+    if not isinstance(found, hr.Workload):
         raise InvalidInput(
             f"workload must be {', '.join(WORKLOADS)} of something, or a list of questions. Found {given!r}. For example "
             'workload = "marginals(2)".'

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
 from hedgerow.cli.desk import first_ledger, reading, session
 from hedgerow.cli.file import DEFAULT, File, Place
 from hedgerow.cli.output import FAILED, AsJson, complain, facts, show, table, working
 from hedgerow.errors import InvalidInput, LedgerBroken
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 app = typer.Typer(no_args_is_help=True, help="Look at the ledger: who spent what, whether it is whole, what was said.")
 

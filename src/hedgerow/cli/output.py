@@ -30,7 +30,6 @@ from hedgerow.errors import (
     LedgerUnavailable,
     NotPrivateWarning,
 )
-from hedgerow.report import plain
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -120,6 +119,8 @@ def console() -> Console:
 def show(record: Any, as_json: bool, human: Callable[[Console], None]) -> None:
     """The record as JSON, or what it says to people."""
     if as_json:
+        from hedgerow.report import plain
+
         typer.echo(json.dumps(plain(record), allow_nan=False, indent=2, ensure_ascii=False, default=str))
     else:
         human(console())

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 
 import hedgerow as hr
 from hedgerow.cli.file import DEFAULT, File, Place, workload_in
 from hedgerow.cli.output import AsJson, show, table
 from hedgerow.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def plan(

@@ -7,27 +7,26 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 
+import hedgerow as hr
 from hedgerow.cli.desk import account, first_ledger, is_open, require_open, session, spent_line
 from hedgerow.cli.environment import expanded, require_no_secret
 from hedgerow.cli.file import DEFAULT, File, Place, drafted, more
 from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, show, table, working
-from hedgerow.data.csv_file import Csv
-from hedgerow.data.readers import Typed
-from hedgerow.data.schema import Column
-from hedgerow.data.table import opened_before_rows, without_messages
-from hedgerow.drafting.public import from_codebook, from_column
 from hedgerow.errors import HedgerowError, InvalidInput
-from hedgerow.privacy.budget import Budget
-from hedgerow.questions.attributes import Attribute
-from hedgerow.questions.files import to_mapping, to_toml
-from hedgerow.questions.universe import Universe
 
-Draft = dict[str, Attribute | None]
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from hedgerow.data.csv_file import Csv
+    from hedgerow.data.schema import Column
+    from hedgerow.privacy.budget import Budget
+    from hedgerow.questions.attributes import Attribute
+
+Draft = dict[str, "Attribute | None"]
 HINTS = {
     "whole": '# kind = "Integers"\n# low = 0\n# high = 100\n',
     "number": '# kind = "Range"\n# low = 0\n# high = 100\n# bins = 10\n',
@@ -71,18 +70,18 @@ def init(
 ) -> None:
     """Draft hedgerow.toml from a source's schema: free, unless --budget allows to read rows for a stated price."""
     require_no_secret(source, "source")
-    Budget(1.0, 0.0, neighbours)  # type: ignore[arg-type]  # refuses other words
+    hr.Budget(1.0, 0.0, neighbours)  # type: ignore[arg-type]  # refuses other words
     if out.exists() and not force:
         raise InvalidInput(
             f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force."
         )
     earlier = drafted(File(out).content) if out.exists() else (0.0, 0.0)
-    price = None if budget is None else Budget(*budget, neighbours)  # type: ignore[arg-type]
+    price = None if budget is None else hr.Budget(*budget, neighbours)  # type: ignore[arg-type]
     whole = _whole(epsilon, delta, neighbours, price, earlier)
     dialect: dict[str, Any] = {
         name: value for name, value in (("delimiter", delimiter), ("encoding", encoding)) if value is not None
     }
-    csv = Csv(**dialect) if dialect else None
+    csv = hr.Csv(**dialect) if dialect else None
     place = expanded(source, "source")
     known, types = _from_schema(place, table_name, csv, columns, codebook)
     unknown = [name for name, attribute in known.items() if attribute is None]
@@ -94,16 +93,18 @@ def init(
         head += _cost(cost)
         book = {name: attribute for name, attribute in known.items() if attribute is not None}
         with _noted(out, head), working("reading the rows"):
-            found = Universe.draft(
+            found = hr.Universe.draft(
                 place, budget=price, table=table_name, csv=csv, columns=list(known), codebook=book, seed=seed
             )  # fmt: skip
         known, unknown, earlier = {name: found[name] for name in found.names}, [], cost
     elif earlier != (0.0, 0.0):
         head += _cost(earlier)
+    from hedgerow.questions.files import to_mapping
+
     out.write_text(head + _universe(known, types), encoding="utf-8")
     record = {
         "file": str(out),
-        "columns": {name: None if a is None else to_mapping(Universe({name: a}))[name] for name, a in known.items()},
+        "columns": {name: None if a is None else to_mapping(hr.Universe({name: a}))[name] for name, a in known.items()},
         "undeclared": unknown,
         "spent": {"epsilon": earlier[0], "delta": earlier[1]},
         "private": seed is None,
@@ -136,7 +137,7 @@ def _whole(
         )
     if epsilon is None or delta is None:
         return None
-    whole = Budget(epsilon, delta, neighbours)  # type: ignore[arg-type]
+    whole = hr.Budget(epsilon, delta, neighbours)  # type: ignore[arg-type]
     if price is not None and not (
         more(earlier[0], price.epsilon) < whole.epsilon and (more(earlier[1], price.delta) < whole.delta or price.pure)
     ):
@@ -151,12 +152,15 @@ def _from_schema(
     place: str, table_name: str | None, csv: Csv | None, columns: str | None, codebook: Path | None
 ) -> tuple[Draft, dict[str, Column]]:
     """What is public of each column: no row is read. A file's types are public by being drafted from, as in ``Universe.from_schema``."""
-    found = without_messages(lambda: opened_before_rows(place if table_name else Typed(place), table_name, csv))
+    from hedgerow.data.table import opened_before_rows, without_messages
+    from hedgerow.drafting.public import from_codebook, from_column
+
+    found = without_messages(lambda: opened_before_rows(place if table_name else hr.Typed(place), table_name, csv))
     names = [name.strip() for name in columns.split(",")] if columns else list(dict.fromkeys(found.columns))
     types = {name: found.type_of(i) for name, i in zip(names, found.positions(names), strict=True)}
     book: Mapping[str, Attribute] = {}
     if codebook is not None:
-        listed = Universe.load(codebook)
+        listed = hr.Universe.load(codebook)
         book = {name: from_codebook(name, listed[name]) for name in listed.names}
     return {name: book[name] if name in book else from_column(types[name], None, 16) for name in names}, types
 
@@ -213,7 +217,9 @@ def _cost(spent: tuple[float, float]) -> str:
 
 
 def _universe(known: Draft, types: Mapping[str, Column]) -> str:
-    parts = [to_toml(to_mapping(Universe({n: a})), "universe") for n, a in known.items() if a is not None]
+    from hedgerow.questions.files import to_mapping, to_toml
+
+    parts = [to_toml(to_mapping(hr.Universe({n: a})), "universe") for n, a in known.items() if a is not None]
     undeclared = []
     for name, attribute in known.items():
         if attribute is None:
@@ -243,9 +249,9 @@ def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent:
 
 
 def _kind(attribute: Attribute) -> str:
-    labels = [str(label) for label in attribute.labels]
-    some = labels if len(labels) <= 4 else [*labels[:2], "…", labels[-1]]
-    return f"{type(attribute).__name__}: {', '.join(some)}"
+    labels = attribute.labels
+    some = labels if attribute.size <= 4 else [*labels[:2], "…", labels[-1]]
+    return f"{type(attribute).__name__}: {', '.join(map(str, some))}"
 
 
 def open_(

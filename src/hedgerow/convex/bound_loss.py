@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _memory
 from hedgerow._types import Array
 from hedgerow.convex.features import Features, standardised
 from hedgerow.convex.losses.loss import LinearLoss
@@ -90,6 +91,8 @@ class Risk(ABC):
                 f"A convex question must be about at most {LARGEST_TABLE} cells. Found {cells} on {self.attributes!r}. "
                 "Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
             )
+        way_out = "Use fewer features, declare coarser bins, fit it once with hedgerow.erm"
+        _memory.require(f"A convex question on {self.attributes!r}", cells, _memory.FIT, way_out)
 
 
 class GlmRisk(Risk):

@@ -64,7 +64,7 @@ class BoundMinimize:
         if not isinstance(self.risk, GlmRisk):
             return ()
         named = (("feature", self.risk.features.feature_names),)
-        return (*named, ("class", self.risk.universe[self.risk.target].labels)) if self.risk.outputs else named
+        return (*named, ("class", tuple(self.risk.universe[self.risk.target].labels))) if self.risk.outputs else named
 
     @property
     def attributes(self) -> Names:

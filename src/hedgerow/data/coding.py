@@ -43,6 +43,7 @@ Cells = NDArray[np.int64]
 Number = int | float
 LONGEST_NUMBER = 400  # characters: what is longer has no number
 EXACT = 2**53  # up to here every whole number is a float
+FEW_TEXTS = 1 << 17  # of a column: their distinct values are read one by one, and nothing is compiled
 REMEMBERED = 1 << 16  # distinct values of a column of objects whose cells are remembered
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -286,6 +287,7 @@ class Coder:
         self._place: Callable[[str, Number | None], int]
         self._numeric = isinstance(attribute, Integers | Range)
         self._usual_flag = False
+        self._texts = 0  # that were coded so far
         self._truths: dict[bool, int] | None = None  # of labels, whose letter case a truth does not know
         if isinstance(attribute, Flag):
             self._place = self._by_word(attribute)
@@ -473,10 +475,16 @@ class Coder:
         return self._spread(self._of_objects(_objects(_values(encoded.dictionary))), encoded.indices)
 
     def _spread(self, cells: Cells, indices: Any) -> Cells:
-        """The cells of distinct values, given to every row that has one of them."""
-        import pyarrow as pa
+        """Give the cells of distinct values to every row that has one of them.
 
-        places = indices.cast(pa.int64()).fill_null(len(cells)).to_numpy(zero_copy_only=False)
+        The indices are read from Arrow's own memory: its conversions would import pandas wherever pandas is installed.
+        """
+        valid, values = indices.buffers()
+        rows = slice(indices.offset, indices.offset + len(indices))
+        places = np.frombuffer(values, indices.type.to_pandas_dtype())[rows] if len(indices) else np.zeros(0, np.int64)
+        if indices.null_count:
+            known = np.unpackbits(np.frombuffer(valid, np.uint8), bitorder="little")[rows].astype(bool)
+            places = np.where(known, places, len(cells))
         return np.asarray(np.append(cells, self._missing)[places])
 
     def _of_truths(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Cells:
@@ -529,10 +537,11 @@ class Coder:
         return cells.astype(np.int64, copy=False)
 
     def _of_texts(self, texts: Any) -> Cells:
-        """Of an Arrow array of bytes. Numbers in plain notation are read by compiled code, all else by the rule."""
+        """Code an Arrow array of bytes. Of many rows, numbers in plain notation are read by compiled code, all else by the rule."""
         import pyarrow as pa
 
-        if not self._numeric or len(texts) == 0:
+        self._texts += len(texts)
+        if not self._numeric or self._texts <= FEW_TEXTS:
             return self._of_distinct(texts)
         found, wholes = _scan(texts)
         cells = np.full(len(texts), self._unreadable, np.int64)

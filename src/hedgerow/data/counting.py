@@ -18,6 +18,7 @@ from hedgerow._types import Counts, Names
 from hedgerow.questions.universe import Universe
 
 BLOCK = 2048  # rows
+FEW_PLACES = 1 << 22  # rows × tables: fewer are counted table by table, and nothing is compiled
 COPIES, COPIED = 4, 256  # of a table of at most so many cells
 
 
@@ -37,14 +38,29 @@ class ManyTables:
         self._ends = np.cumsum([0, *(math.prod(universe.sizes(names)) for names in sets)])
         self._counts = np.zeros(int(self._ends[-1]), np.int64)
         largest = max(universe.sizes(self.columns), default=1)
+        self._rows = 0  # so far
         self._kind = np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int64
 
     def add(self, columns: Sequence[NDArray[Any]], rows: int) -> None:
         """One more batch: the cells of each of ``columns``."""
+        self._rows += rows
+        if self._rows * len(self._sets) <= FEW_PLACES:
+            self._add_few(columns, rows)
+            return
         codes = np.zeros((max(len(columns), 1), rows), self._kind)
         for line, column in zip(codes, columns, strict=False):
             line[:] = column
         _count(codes, self._members, self._sizes, self._ends, self._counts)
+
+    def _add_few(self, columns: Sequence[NDArray[Any]], rows: int) -> None:
+        """Count without compiled code."""
+        wide = [np.asarray(column, np.int64) for column in columns]
+        for members, sizes, start, end in zip(self._members, self._sizes, self._ends, self._ends[1:], strict=False):
+            place = np.zeros(rows, np.int64)
+            for column, size in zip(members, sizes, strict=True):
+                if column >= 0:
+                    place = place * size + wide[column]
+            self._counts[start:end] += np.bincount(place, minlength=end - start)
 
     def tables(self) -> list[Counts]:
         pieces = zip(self._ends, self._ends[1:], self._sets, strict=False)

@@ -15,7 +15,7 @@ import gzip
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ Places = NDArray[np.int64]
 LONGEST_RECORD = 1 << 24  # bytes: the rest of a longer line is ignored, and no record of several lines is longer
 BLOCK = 1 << 23  # bytes read at once
 RECORDS = 1 << 17  # records of one batch
+SMALL = 1 << 24  # bytes that are read by arrays, where their quotes allow it, before loops are compiled
 NEWLINE, RETURN = 10, 13
 ABSENT = -1  # the length of a field that a short line does not have
 MORE, MALFORMED = -2, -1  # what the end of a record may also be
@@ -117,8 +118,10 @@ class CsvFile:
         data = np.frombuffer(line + b"\n", np.uint8)
         width = line.count(bytes([self._delimiter])) + 1  # at most
         places, lengths = np.zeros((1, width), np.int64), np.full((1, width), ABSENT)
-        _line(data, 0, len(line), self._delimiter, self._quote, np.arange(width), places[0], lengths[0])
-        fields = [_gathered(data, places[:, i], lengths[:, i], self._quote)[0].as_py() for i in range(width)]
+        read = cast(Any, _line).py_func  # one line is not worth compiling for
+        read(data, 0, len(line), self._delimiter, self._quote, np.arange(width), places[0], lengths[0])
+        copied = [_gathered(data, places[:, i], lengths[:, i], self._quote, compile=False) for i in range(width)]
+        fields = [field[0].as_py() for field in copied]
         return [field.decode("utf-8", "replace") for field in fields if field is not None]
 
     def batches(self, wanted: Sequence[int]) -> Iterator[list[Any]]:
@@ -127,11 +130,12 @@ class CsvFile:
         slots[list(wanted)] = np.arange(len(wanted))
         places, lengths = np.empty((RECORDS, len(wanted)), np.int64), np.empty((RECORDS, len(wanted)), np.int64)
         skipping, final, pending = self._dialect.columns is None, False, b""  # the header's line is skipped
-        blocks = self._blocks()
+        blocks, seen = self._blocks(), 0
         while not final:
             block = next(blocks, None)
             final = block is None
             pending += block or b""
+            seen += len(block or b"")
             data, start = np.frombuffer(pending or b"\n", np.uint8)[: len(pending)], 0
             while True:
                 if skipping:
@@ -140,13 +144,23 @@ class CsvFile:
                     start = len(pending) if skipping else end + 1
                 if skipping:
                     break
+                plain = (
+                    _plain_fields(data, start, final, self._delimiter, self._quote, wanted) if seen <= SMALL else None
+                )
+                if plain is not None:
+                    firsts, sizes, start = plain
+                    for first in range(0, firsts.shape[1], RECORDS):
+                        some = slice(first, first + RECORDS)
+                        fields = zip(firsts[:, some], sizes[:, some], strict=True)
+                        yield [_gathered(data, place, length, self._quote, compile=False) for place, length in fields]
+                    break
                 records, start, skipping = _records(
                     data, start, final, self._delimiter, self._quote, self._dialect.multiline,
                     len(self.columns), slots, places, lengths,
                 )  # fmt: skip
                 if records:
                     fields = zip(places[:records].T, lengths[:records].T, strict=True)
-                    yield [_gathered(data, place, length, self._quote) for place, length in fields]
+                    yield [_gathered(data, place, length, self._quote, compile=True) for place, length in fields]
                 if records < RECORDS and not skipping:
                     break
             pending = pending[start:]
@@ -182,17 +196,88 @@ def _opened(path: Path) -> IO[bytes]:
     return open(path, "rb")
 
 
-def _gathered(data: Bytes, places: Places, lengths: Places, quote: int) -> Any:
-    """Fields as an Arrow array of bytes: null where a line was too short to have one."""
+def _plain_fields(
+    data: Bytes, start: int, final: bool, delimiter: int, quote: int, wanted: Sequence[int]
+) -> tuple[Places, Places, int] | None:
+    """Find the fields of all whole lines from the start on, without a loop over bytes. None where some quote needs the loops.
+
+    Returns the places and lengths of the fields, a row for each wanted column, and where the next line begins. Every quote must begin
+    or end a field that is quoted as a whole: then no quoted field holds a delimiter, a newline or a quote, and each line is a record.
+    """
+    region = data[start:]
+    ends = start + np.flatnonzero(region == NEWLINE)
+    if final and len(region) and (not len(ends) or ends[-1] + 1 < len(data)):
+        ends = np.append(ends, len(data))  # the file's end ends a line too
+    if not len(ends):
+        return np.zeros((len(wanted), 0), np.int64), np.zeros((len(wanted), 0), np.int64), start
+    begins = np.concatenate([[start], ends[:-1] + 1])
+    after = min(int(ends[-1]) + 1, len(data))
+    if (ends - begins).max() > LONGEST_RECORD:
+        return None
+    ends = ends - ((ends > begins) & (data[ends - 1] == RETURN))
+    marks = start + np.flatnonzero(data[start:after] == delimiter)
+    if quote >= 0 and not _are_whole(
+        data, np.sort(np.append(begins, marks + 1)), np.sort(np.append(marks, ends)), start, after, quote
+    ):
+        return None
+    first, last = np.searchsorted(marks, begins), np.searchsorted(marks, ends)
+    bounds = np.append(marks, 0)  # so that what a line does not have can be looked up, and is then ignored
+    places, lengths = np.zeros((len(wanted), len(ends)), np.int64), np.full((len(wanted), len(ends)), ABSENT)
+    for row, column in enumerate(wanted):
+        has = last - first >= column
+        place = begins if column == 0 else bounds[np.where(has, first + column - 1, -1)] + 1
+        end = np.where(last - first > column, bounds[np.minimum(first + column, len(marks))], ends)
+        quoted = has & (end - place >= 2) & (data[np.where(has & (end > place), place, 0)] == quote)
+        places[row] = place + quoted
+        lengths[row] = np.where(
+            has, np.where(quoted, place - end, end - place), ABSENT
+        )  # −2 − (length − 2) where quoted
+    return places, lengths, after
+
+
+def _are_whole(data: Bytes, begins: Places, ends: Places, start: int, stop: int, quote: int) -> bool:
+    """Tell whether each quote of a region begins or ends a field that begins and ends with one."""
+    quotes = np.count_nonzero(data[start:stop] == quote)
+    if not quotes:
+        return True
+    long = ends - begins >= 2
+    quoted = long & (data[np.where(long, begins, 0)] == quote) & (data[np.where(long, ends - 1, 0)] == quote)
+    return bool(2 * np.count_nonzero(quoted) == quotes)
+
+
+def _gathered(data: Bytes, places: Places, lengths: Places, quote: int, *, compile: bool) -> Any:
+    """Copy fields into an Arrow array of bytes: null where a line was too short to have one."""
     import pyarrow as pa
 
     content = np.empty(max(1, int(np.abs(lengths).sum())), np.uint8)
     ends = np.zeros(len(lengths) + 1, np.int64)
     present = np.ones(len(lengths), bool)
-    _copied(data, places, lengths, quote, content, ends, present)
+    copy = _copied if compile else _copied_by_arrays
+    copy(data, places, lengths, quote, content, ends, present)
     valid = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
     buffers = [valid, pa.py_buffer(ends), pa.py_buffer(content)]
     return pa.Array.from_buffers(pa.large_binary(), len(lengths), buffers)
+
+
+def _copied_by_arrays(
+    data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
+) -> None:
+    """Do as ``_copied`` does, through arrays as long as the text; doubled quotes are found by a loop over the fields that have any."""
+    present[:] = lengths != ABSENT
+    sizes = np.where(lengths >= 0, lengths, np.maximum(-2 - lengths, 0))
+    ends[1:] = np.cumsum(sizes)
+    total = int(ends[-1])
+    content[:total] = data[np.arange(total) + np.repeat(places - ends[:-1], sizes)]
+    if quote < 0 or not (content[:total] == quote).any():
+        return
+    for row in np.flatnonzero(lengths < ABSENT)[::-1]:  # from the last, so that earlier ends stay where they are
+        field = content[ends[row] : ends[row + 1]].tobytes()
+        fewer = field.replace(bytes([quote, quote]), bytes([quote]))
+        gone = len(field) - len(fewer)
+        if gone:
+            content[ends[row] : ends[row + 1] - gone] = np.frombuffer(fewer, np.uint8)
+            content[ends[row + 1] - gone : ends[-1] - gone] = content[ends[row + 1] : ends[-1]].copy()
+            ends[row + 1 :] -= gone
 
 
 @compiled()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from hedgerow._extras import extra
 from hedgerow.data import schema
 from hedgerow.data.batches import Source
 from hedgerow.errors import DataUnavailable, InvalidInput
@@ -115,9 +116,8 @@ def _remote(url: str) -> list[_File]:
     """Through fsspec. Credentials are its own matter: the environment's, or a profile's."""
     failed: Exception | None = None
     found: list[_File] = []
+    fsspec = extra("fsspec")
     try:
-        import fsspec
-
         files, path = fsspec.core.url_to_fs(url)
         pattern = any(mark in path for mark in ANY)
         folder = not pattern and files.isdir(path)

@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
+from hedgerow._extras import extra
 from hedgerow.data import schema
 from hedgerow.data.batches import ROWS_OF_AN_ENGINE, Source, quoted
 from hedgerow.errors import DataUnavailable, InvalidInput
@@ -72,9 +73,8 @@ def of_postgres(url: str, table: str) -> Source:
 def _connected(link: str) -> Any:
     """A connection that can only read, and sees one moment."""
     failed: Exception | None = None
+    psycopg = extra("psycopg")
     try:
-        import psycopg
-
         connection = psycopg.connect(link, application_name="hedgerow")
         connection.read_only, connection.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
         settings = (

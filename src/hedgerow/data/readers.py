@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from hedgerow._extras import extra
 from hedgerow.data import schema
 from hedgerow.data.batches import ROWS_OF_AN_ENGINE, Source, quoted
 from hedgerow.data.csv_file import Csv, CsvFile
@@ -226,8 +227,7 @@ def of_duckdb(connection: Any, query: str, rows: int) -> Iterator[Any]:
 
 
 def _of_database(url: str, table: str) -> Source:
-    import ibis
-
+    ibis = extra("ibis")
     path = url.partition("://")[2].partition("?")[0]
     if url.startswith("duckdb://") and path and not path.startswith((":memory:", "md:")) and not Path(path).exists():
         raise InvalidInput(f"The database file must exist. Found nothing at {path!r}. Check the URL.")
@@ -259,8 +259,7 @@ def _of_database(url: str, table: str) -> Source:
 
 def _read_only(path: str) -> Any:
     """DuckDB's file, locked against writing; a process that has it open to write gets a further connection of that kind."""
-    import ibis
-
+    ibis = extra("ibis")
     with contextlib.suppress(Exception):
         return ibis.duckdb.connect(path, read_only=True)
     return ibis.duckdb.connect(path)

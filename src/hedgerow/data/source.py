@@ -16,6 +16,7 @@ import numpy as np
 
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.errors import TooLarge
+from hedgerow.questions.attributes import WholeLabels
 from hedgerow.questions.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
@@ -179,6 +180,6 @@ def _declaration(universe: Universe) -> bytes:
 
 def _plain(value: Any) -> Any:
     """Of Python's own classes, so that equal values are written alike."""
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | WholeLabels):
         return [_plain(each) for each in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

@@ -1,8 +1,8 @@
 """The sensitive table, of which mechanisms see only counts over the cells of a few attributes.
 
 A table is read once, when it is opened, batch by batch; each row is coded into its cells by itself (``coding``), and
-the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Of many more rows than the universe has cells the
-counts of all cells are kept instead, which say as much in less. Whether a table can be opened
+the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Where the universe has few cells, or there are many
+more rows than cells, the counts of all cells are kept instead, which say as much in less. Whether a table can be opened
 depends on public facts: no value is refused. What an engine raises is replaced by a message that quotes no row.
 """
 
@@ -32,6 +32,7 @@ from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
 MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
+FOLDED_AT_ONCE = 1 << 16  # cells of a universe so small that rows are never kept, and no engine is started
 MOST_FOLDED = 1 << 21  # cells of a universe of which all are counted while rows are read
 FEWEST_FOLDED = 1 << 20  # rows, and no fewer than cells: rows are quicker to count than so many cells to sum
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
@@ -54,7 +55,7 @@ class Table(DataSource):
         beside = folder_of(self)
         self._groups: dict[str, Integers] = {}
         self._whole: Table | None = None
-        self._engine: Any
+        self._engine: Any  # None where nothing but counts was ever kept
         self._folded: Histogram | None  # in place of rows
         self._engine, self._folded = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
@@ -87,6 +88,8 @@ class Table(DataSource):
 
     def fingerprint(self) -> str:
         def of_all() -> str:
+            if self._engine is None:
+                return super(Table, self).fingerprint()
             with _with_all_memory(self._engine):
                 return super(Table, self).fingerprint()
 
@@ -107,11 +110,6 @@ class Table(DataSource):
 
     def _columns(self, names: Names) -> str:
         return ", ".join(f"c{self.universe.index(name)}" for name in names)
-
-    def _cells(self) -> NDArray[np.int64]:
-        """Every row's cells, in the order of the rows: for tests of how tables are read."""
-        found = self._engine.cursor().execute("SELECT * FROM coded ORDER BY rowid").fetchnumpy()
-        return np.column_stack([found[f"c{i}"].astype(np.int64) for i in range(len(self.universe.names))])
 
 
 def composed(first: Mapping[str, Integers], then: Mapping[str, Integers]) -> dict[str, Integers]:
@@ -172,6 +170,12 @@ def _kept(
 
     Once there are many more rows than cells, counts of all cells in its place.
     """
+    if unit is None and universe.size <= FOLDED_AT_ONCE:
+        counted = ManyTables(universe, [universe.names])
+        for cells in batches:
+            counted.add(cells, len(cells[0]))
+        return None, Histogram(universe, counted.tables()[0])
+
     import duckdb
     import pyarrow as pa
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.bench import unsafe_answer
@@ -82,7 +83,7 @@ def questions(how_many: int, rng: np.random.Generator) -> Iterator[Query]:
                 low, high = sorted(rng.integers(0, attribute.size, 2))
                 predicates[str(name)] = set(attribute.labels[low : high + 1])
             else:
-                predicates[str(name)] = attribute.labels[rng.integers(attribute.size)]
+                predicates[str(name)] = attribute.labels[int(rng.integers(attribute.size))]
         yield count(predicates)
 
 
@@ -160,10 +161,8 @@ def words(query: Query) -> str:
 
 def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Path:
     """Mean and largest error after k questions: the session's, and that of noise on every answer at the same budget."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    extra("matplotlib").use("Agg")
+    plt = extra("matplotlib.pyplot")
 
     ks = np.unique(np.geomspace(10, len(errors), 25).astype(int))
     noise, rows = Noise(), session.rows

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._extras import extra
 from hedgerow.answer import Answer
 from hedgerow.bench import unsafe_excess_risk
 from hedgerow.convex.minimize import BoundMinimize, minimize
@@ -180,10 +181,8 @@ def _table(made: list[Fit]) -> Any:
 
 def _picture(folder: Path, session: Session, data: DataSource, made: list[Fit]) -> Path:
     """Mean and worst excess risk after k models: the session's, and gradient descent with 1/k of the budget for each."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    extra("matplotlib").use("Agg")
+    plt = extra("matplotlib.pyplot")
 
     rng, excess = Noise().generator(), np.array([fit.excess for fit in made])
     ks = [k for k in (1, 3, 10, 30, 100, 300, 1000) if k <= len(made)]

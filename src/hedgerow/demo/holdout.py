@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow._extras import extra
 from hedgerow._progress import counting_bar
 from hedgerow.errors import BudgetExceeded
 from hedgerow.generalise.holdout import Holdout, Score
@@ -146,10 +147,8 @@ def run(
 
 def draw(found: Discovery, target: Path, title: str) -> Path:
     """Claimed accuracy by the number of features that vote."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
+    extra("matplotlib").use("Agg")
+    plt = extra("matplotlib.pyplot")
 
     k = found.voters[: len(found.scores)]
     figure, axes = plt.subplots(figsize=(7, 4.2))

@@ -25,7 +25,7 @@ from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.attributes import OTHER, Attribute, Categories, Flag, Integers, Range
 from hedgerow.questions.dates import Dates, date_of, day_of
-from hedgerow.questions.universe import LATER, Universe
+from hedgerow.questions.universe import Universe
 
 FOR_KINDS = 0.1  # of a column's part; the rest finds its values
 FOR_BOUNDS = 0.35  # of a number's rest, for powers of two, and as much for closer ends
@@ -207,6 +207,3 @@ def from_schema(
     is_url = isinstance(source, str) and "://" in source
     whole_source = source if is_url or isinstance(source, Typed) or hasattr(source, "empty_table") else Typed(source)
     return draft(whole_source, table=table, columns=columns, codebook=codebook, public=public, bins=bins)
-
-
-LATER.update(draft=draft, from_schema=from_schema)

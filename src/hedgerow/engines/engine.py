@@ -110,6 +110,9 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         """The bar of rows·value around the true number of rows, where ``error`` is that of the fraction."""
 
+    def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
+        """The bar of rows·value around a total over the rows, where ``error`` is that of its mean over all rows. ``value``: its size."""
+
     def resume(self, entries: Sequence[Entry]) -> None:
         """Learn what these entries of a stream taught, in order: its own, taken up again, or those of other processes."""
 

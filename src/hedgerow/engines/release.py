@@ -44,6 +44,8 @@ class Offline(AnswersForNothing):
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
         return error * self.rows  # n is public
 
+    total_error_in_rows = error_in_rows
+
     def free(self, queries: Sequence[Linear]) -> list[Estimate]:
         return [self.linear(query, None) for query in queries]
 

@@ -63,6 +63,12 @@ class Theory(AnswersForNothing):
         """|ñv − N| ≤ 3αñ, and h more where a measured v was cut off at 1."""
         return error * self.rows
 
+    def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
+        """|ñv − nt| ≤ |ñ − n||v| + n|v − t|: where all numbers are far from 0, the first term is by far the larger."""
+        h = self._doubt * self.rows
+        reach: float | Array = h * value + (self.rows + h) * error
+        return reach
+
     @property
     def hypothesis(self) -> Hypothesis:
         return self._pmw.hypothesis

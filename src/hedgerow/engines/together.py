@@ -220,6 +220,8 @@ class Together(Mixed):
         reach: float | Array = (most - known) * value + most * error
         return reach
 
+    total_error_in_rows = error_in_rows
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
         self._require_paid(query, within)
         return super().linear(query, within)

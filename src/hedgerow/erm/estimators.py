@@ -2,7 +2,7 @@
 
 Every estimator takes a ``budget`` for one fit, and the public bounds to which rows and targets are clipped. ``radius`` bounds
 the norm of the coefficients; left out, it is what the solver needs: nothing where whitened descent runs, else 2.5·√p (1 for
-the lasso). scikit-learn is an optional dependency: ``pip install hedgerow[sklearn]``.
+the lasso). scikit-learn is an optional dependency: ``pip install hedgerow[estimators]``.
 
 What is public: the number of rows (when neighbours replace one), the number of features, and the set of class labels. State
 them in ``classes``: read off y they are not private, which a warning says. ``random_state`` makes the noise repeatable, and
@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from hedgerow._checks import positive
+from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Hinge, Huber, Logistic, Loss, Squared
 from hedgerow.convex.sets import L2Ball, Unconstrained
@@ -44,15 +45,11 @@ from hedgerow.errors import BudgetExceeded, InvalidInput, NotPrivateWarning, Una
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-    from sklearn.exceptions import DataConversionWarning
-    from sklearn.utils.multiclass import check_classification_targets
-    from sklearn.utils.validation import check_is_fitted, validate_data
-except ImportError as missing:  # pragma: no cover
-    raise ImportError(
-        "scikit-learn must be installed for estimators. Found none. pip install 'hedgerow[sklearn]'."
-    ) from missing
+extra("sklearn")
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402
+from sklearn.exceptions import DataConversionWarning  # noqa: E402
+from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
 
 
 class _Unaccounted:

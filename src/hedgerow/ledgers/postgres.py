@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import InvalidInput
+from hedgerow._extras import extra
 from hedgerow.ledgers.store import INSERT, LAST, Store
 
 if TYPE_CHECKING:
@@ -22,12 +22,7 @@ class Postgres(Store):
     mark = "%s"
 
     def _connected(self, url: sa.URL) -> sa.Engine:
-        try:
-            import psycopg  # noqa: F401
-        except ImportError:
-            raise InvalidInput(
-                "psycopg must be there for a ledger on PostgreSQL. Found none. Install it: pip install 'hedgerow[postgres]'."
-            ) from None
+        extra("psycopg")
         self._turning: sa.Connection | None = None
         self._quick: psycopg.Connection[Any] | None = None
         self._place = url.set(drivername="postgresql").render_as_string(hide_password=False)

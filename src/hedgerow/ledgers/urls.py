@@ -14,12 +14,8 @@ WAIT = 30.0  # seconds for a lock, unless the URL says ?timeout=
 
 def store_at(text: str) -> Store:
     """The store at a URL: ``sqlite:///path``, ``sqlite:////absolute/path`` or ``postgresql://user@host/database``."""
-    try:
-        import sqlalchemy as sa
-    except ImportError:
-        raise InvalidInput(
-            "SQLAlchemy must be there for a durable ledger. Found none. Install it: pip install 'hedgerow[ledger]'."
-        ) from None
+    import sqlalchemy as sa
+
     try:
         url = sa.make_url(text)
     except (sa.exc.ArgumentError, ValueError):

@@ -16,6 +16,7 @@ from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import JunctionTree
 
 MOST_PLACES = 1_000_000  # of all tables: more is faster one by one, along the memory (``memory_layout``)
+FEW_TABLES, FEW_PLACES = 32, 1 << 17  # are added table by table, and nothing is compiled
 
 
 class FlatSums:
@@ -35,8 +36,10 @@ class FlatSums:
             places.append(np.broadcast_to(place, shape).reshape(-1).astype(np.int32))
             first += stride
         self._places = np.concatenate(places)
+        self._few = len(sets) <= FEW_TABLES and self._places.size <= FEW_PLACES
         self._starts = starts[list(homes)].astype(np.int64)
         self._ends = starts[[home + 1 for home in homes]].astype(np.int64)
+        self._tables = list(zip(self._starts.tolist(), self._ends.tolist(), places[1:], strict=True))
 
     @staticmethod
     def planned(tree: JunctionTree, sets: Sequence[Names]) -> FlatSums | None:
@@ -50,12 +53,18 @@ class FlatSums:
     def potentials(self, parameters: Array, found: Array) -> None:
         """Set the cliques' log potentials."""
         found.fill(0.0)
-        _add(parameters, self._starts, self._ends, self._places, found)
+        if not self._few:
+            _add(parameters, self._starts, self._ends, self._places, found)
+        for start, end, places in self._tables if self._few else ():
+            found[start:end] += parameters[places]
 
     def means(self, beliefs: Array, found: Array) -> None:
         """Set the tables' sums."""
         found.fill(0.0)
-        _sum(beliefs, self._starts, self._ends, self._places, found)
+        if not self._few:
+            _sum(beliefs, self._starts, self._ends, self._places, found)
+        for start, end, places in self._tables if self._few else ():
+            found += np.bincount(places, beliefs[start:end], minlength=found.size)
 
 
 @compiled()

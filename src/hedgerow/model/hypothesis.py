@@ -22,15 +22,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
-from hedgerow.model.junction_tree import JunctionTree, too_large
+from hedgerow.model.junction_tree import FEW_CELLS, JunctionTree, too_large
 from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.questions.universe import Universe
 
 if TYPE_CHECKING:
     from hedgerow.questions.linear import Linear
 
+MEMORY = 2**31  # bytes
 SMALL = 1 << 12  # universes up to here are one clique: nothing is gained by a tree
 MODERATE = 1 << 22  # up to here one clique is used where the tree would have a quarter of its cells or more
 MOST_AXES = 32  # and NumPy's arrays have room for the axes
@@ -42,7 +44,7 @@ MOST_UPDATES = 4096  # and be this many, each with a rounding error of 2e-16
 class Hypothesis:
     """A distribution over the universe, uniform at first, that ``add_factor`` multiplies by tables over few attributes.
 
-    ``memory_limit`` is in bytes. A factor or marginal that needs more is refused before anything changes. ``cliques``
+    ``memory_limit`` is in bytes, by default 2 GiB or less where there is little memory. A factor or marginal that needs more is refused before anything changes. ``cliques``
     are attribute sets known to be coming. ``dense`` says whether to keep one array over the whole universe; by default
     that is done where the universe is small or the tree would save little.
     """
@@ -50,12 +52,14 @@ class Hypothesis:
     def __init__(
         self,
         universe: Universe,
-        memory_limit: int = 2**31,
+        memory_limit: int | None = None,
         cliques: Iterable[Iterable[str]] = (),
         *,
         dense: bool | None = None,
     ) -> None:
-        self.universe, self.memory_limit, self.dense = universe, memory_limit, dense
+        self.universe, self.dense = universe, dense
+        # room for the answers that are made of its tables, of which there are several
+        self.memory_limit = min(MEMORY, _memory.in_force() // 4) if memory_limit is None else memory_limit
         self._sets: frozenset[Names] = frozenset(universe.order(c) for c in cliques)
         self._tree = self._planned(self._sets)
         self._factors: dict[Names, Array] = {}
@@ -237,7 +241,11 @@ class Hypothesis:
         belief = self._beliefs[0]
         top = float(table.max()) if top is None else top
         if table.size == belief.size:
-            self._total = kernels.exp_times(belief.reshape(-1), table.reshape(-1), top)
+            if belief.size <= FEW_CELLS:
+                belief *= np.exp(table.reshape(belief.shape) - top)
+                self._total = float(belief.sum())
+            else:
+                self._total = kernels.exp_times(belief.reshape(-1), table.reshape(-1), top)
             return None
         small = self.universe.cells(wanted) <= JOINED
         by, onto = folds.update_folds(belief.shape, self._axes(names), self._axes(wanted if small else ()))
@@ -289,7 +297,10 @@ class Hypothesis:
         if names != given:
             table = np.transpose(table, [given.index(n) for n in names])
         table = np.asarray(table, order="C")
-        low, high = kernels.extremes(table.reshape(-1))
+        if table.size <= FEW_CELLS:
+            low, high = float(table.min()), float(table.max())  # NaN if any entry is
+        else:
+            low, high = kernels.extremes(table.reshape(-1))
         if not math.isfinite(high - low):
             raise InvalidInput(
                 "A log table must be finite. Found an entry that is not. Use a large negative number for 0."

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from hedgerow.questions.universe import Universe
 
 BYTES_PER_CELL = 16  # of a clique: its beliefs and one temporary of the same shape
+FEW_CLIQUES, FEW_CELLS = 8, 1 << 14  # of a tree that is calibrated without compiled code
+LOWEST_LOG = -708.0  # exp of anything below is taken as 0: it would be subnormal
 
 
 def junction_cells(sizes: Mapping[str, int] | Universe, cliques: Iterable[Iterable[str]]) -> int:
@@ -130,12 +132,44 @@ class JunctionTree:
         return self.split(flat), log_partition
 
     def calibrate_flat(self, flat: Array) -> float:
-        """The same, in place on the one array that ``split`` takes apart; returns A."""
+        """Do the same in place on the one array that ``split`` takes apart; return A. A small tree is not worth compiling for."""
+        if len(self.cliques) <= FEW_CLIQUES and self.cells <= FEW_CELLS:
+            return self._calibrate_by_arrays(self.split(flat))
         from hedgerow.model import kernels
 
         plan, indices, separators = self._program
         scratch = np.empty((2, separators))
         return kernels.calibrate(flat, plan, indices, scratch[0], scratch[1])
+
+    def _calibrate_by_arrays(self, cliques: Sequence[Array]) -> float:
+        """Turn log potentials into probabilities, in place, as ``kernels.calibrate`` does; equal to it but for rounding."""
+        log_partition, scales = 0.0, []
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            for i, parent in enumerate(self.parents):  # children first
+                others = self._axes_beside(i, self.separators[i])
+                top = cliques[i].max(axis=others, keepdims=True)
+                logs = cliques[i] - top
+                cliques[i][...] = np.where(logs > LOWEST_LOG, np.exp(logs), 0.0)  # W(r | s)
+                scales.append(cliques[i].sum(axis=others, keepdims=True))  # Z(s)
+                message = top + np.log(scales[i])
+                if parent < 0:
+                    log_partition += float(message.reshape(()))
+                else:
+                    cliques[parent][...] += self._along(message, i, parent)
+            for i in reversed(range(len(self.parents))):
+                parent, above = self.parents[i], np.ones(())
+                if parent >= 0:
+                    above = cliques[parent].sum(axis=self._axes_beside(parent, self.separators[i]))
+                cliques[i][...] *= above.reshape(scales[i].shape) / scales[i]  # P(r | s) P(s)
+        return log_partition
+
+    def _axes_beside(self, clique: int, names: Sequence[str]) -> tuple[int, ...]:
+        return tuple(k for k, name in enumerate(self.cliques[clique]) if name not in names)
+
+    def _along(self, message: Array, child: int, parent: int) -> Array:
+        """Lay a message over a child's separator along the axes of its parent."""
+        shared = self.separators[child]
+        return message.reshape([self.sizes[name] if name in shared else 1 for name in self.cliques[parent]])
 
     def marginal(self, beliefs: Sequence[Array], attributes: Sequence[str], *, memory_limit: float = math.inf) -> Array:
         """The probabilities on these attributes (in universe order), from calibrated beliefs."""

@@ -212,7 +212,7 @@ class LogLinear:
             self._small = SmallTables(self.tree, beliefs)
         return self._small
 
-    def hypothesis(self, memory_limit: int = 2**31) -> Hypothesis:
+    def hypothesis(self, memory_limit: int | None = None) -> Hypothesis:
         made = Hypothesis(self.universe, memory_limit)
         made.add_factors(dict(zip(self.tops, self.tables(), strict=True)))
         return made

@@ -23,6 +23,7 @@ SHORTEST = 64  # constant runs at least this long keep the vector units busy
 SCATTERED = 16  # runs of a table's own cells shorter than this are not worth a loop: each cell has its own index
 MIDDLE = 1024  # indices in the inner of the two index arrays
 LONG_ENOUGH = 512  # other runs need no widening past this
+FEW_CELLS = 1 << 12  # of an array that is summed, or added to, without compiled code
 WIDEST = 1 << 15  # cells of a widened table (256 kB: it stays in the cache)
 
 
@@ -34,6 +35,11 @@ class Fold:
     """
 
     def __init__(self, shape: Sequence[int], axes: Sequence[int], first: int) -> None:
+        self._shape = tuple(shape)
+        self._others = tuple(k for k in range(len(shape)) if k not in axes)
+        self._along = tuple(
+            size if k in axes else 1 for k, size in enumerate(shape)
+        )  # of a table, among the array's axes
         run = set(range(first, len(shape)))
         own = {k for k in axes if shape[k] > 1}
         self.constant = not own & run
@@ -51,17 +57,25 @@ class Fold:
         self._extra = tuple(i for i, k in enumerate(kept) if k not in axes)
 
     def sum(self, values: Array) -> Array:
-        """The sums of the array over all other axes."""
+        """Return the sums of the array over all other axes."""
+        if values.size <= FEW_CELLS:
+            return np.asarray(values.reshape(self._shape).sum(axis=self._others))
         sums = np.zeros(self.size)
         kernels.fold_sum(values.reshape(-1), self.outer, self.middle, self.length, self.constant, sums)
         return self._narrowed(sums)
 
     def add(self, values: Array, table: Array) -> None:
         """values += table, in place."""
+        if values.size <= FEW_CELLS:
+            values.reshape(self._shape)[...] += table.reshape(self._along)
+            return
         kernels.fold_add(values.reshape(-1), self.outer, self.middle, self.length, self.constant, self._widened(table))
 
     def times(self, values: Array, table: Array, onto: Fold) -> Array:
-        """values *= table, in place; returns the new sums, by a fold with the same runs."""
+        """values *= table, in place; return the new sums, by a fold with the same runs."""
+        if values.size <= FEW_CELLS:
+            values.reshape(self._shape)[...] *= table.reshape(self._along)
+            return onto.sum(values)
         sums = np.zeros(onto.size)
         t = self._widened(table)
         run = (self.outer, self.middle, self.length, self.constant)

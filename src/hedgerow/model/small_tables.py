@@ -16,6 +16,7 @@ the same ways are summed together, with the messages of all their attributes sid
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Iterable, Sequence
@@ -33,6 +34,7 @@ from hedgerow.model.memory_layout import fold
 MOST = 3  # attributes of a table
 KEPT_BYTES = 600_000_000  # of all messages: half for those that go up, half for those that go down
 CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
+FEW_CELLS = 1 << 12  # are gone through by arrays, and nothing is compiled
 LONG_WAY = 4_000_000  # cells of a clique times the values of what comes to it
 TOGETHER = 2_000_000  # numbers that are kept while several tables are made
 MOST_UNASKED = 2  # tables are made together where there are at most so many to each that was asked for
@@ -334,7 +336,12 @@ class CliqueTable:
             shape = np.array([self._sizes[n] for n in names], np.int64)
             inside = np.array([n in part for n in names], bool)
             found = np.empty(self.size(names), np.int64)
-            _places(shape, inside, found)
+            if found.size <= FEW_CELLS:
+                strides = np.cumprod(np.append(1, np.where(inside, shape, 1)[:0:-1]))[::-1] * inside
+                lines = [stride * np.arange(size) for stride, size in zip(strides, shape, strict=True)]
+                found[:] = functools.reduce(np.add.outer, lines, np.zeros((), np.int64)).reshape(-1)
+            else:
+                _places(shape, inside, found)
             self._make_room(found.size)
             self._places[names, part] = found
         return self._places[names, part]
@@ -356,6 +363,10 @@ class CliqueTable:
         both = self.joined(shared, onto)
         found = np.zeros((self.size(onto), given.shape[1]))
         table = self.sum(both).reshape(-1)
+        if table.size * given.shape[1] <= FEW_CELLS:
+            terms = table[:, None] * given[self.places(both, shared)]
+            np.add.at(found, self.places(both, onto), terms)
+            return found
         _through(table, self.places(both, shared), self.places(both, onto), np.ascontiguousarray(given), found)
         return found
 

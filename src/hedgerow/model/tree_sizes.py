@@ -17,7 +17,7 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import JunctionTree
-from hedgerow.model.triangulation import cells_with_each, links, words
+from hedgerow.model.triangulation import FEW, cells_with_each, cells_with_few, links, masks_of, words
 
 
 def cells_with(tree: JunctionTree, sets: Sequence[Names], candidates: Sequence[Names]) -> Array:
@@ -25,7 +25,10 @@ def cells_with(tree: JunctionTree, sets: Sequence[Names], candidates: Sequence[N
     sizes = np.array(list(tree.sizes.values()), float)
     bit = {name: 1 << i for i, name in enumerate(tree.sizes)}
     near = links(sizes.size, (sum(bit[n] for n in names) for names in sets))
-    joined = words(sizes.size, [sum(bit[n] for n in names) for names in candidates])
+    masks = [sum(bit[n] for n in names) for names in candidates]
+    if sizes.size <= FEW:
+        return np.array(cells_with_few(masks_of(near), list(tree.sizes.values()), masks), float)
+    joined = words(sizes.size, masks)
     found = np.empty(len(candidates))
     cells_with_each(near, np.array([math.log2(m) for m in sizes]), sizes, joined, found)
     return found

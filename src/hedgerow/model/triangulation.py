@@ -21,6 +21,7 @@ from hedgerow._types import Array
 
 Words = NDArray[np.uint64]  # a row of 64 bits each: an attribute's neighbours
 BITS = 64
+FEW = 6  # attributes: their graphs are not worth compiling for
 
 
 @lru_cache(maxsize=65536)
@@ -64,9 +65,65 @@ def words(attributes: int, masks: Sequence[int]) -> Words:
 
 def _eliminated(near: Words, sizes: tuple[int, ...], fill_first: bool) -> tuple[list[tuple[int, int]], list[bool]]:
     """(attribute, its neighbours when eliminated) in order, and whether the two are a maximal clique."""
+    if len(sizes) <= FEW:
+        return eliminate_few(masks_of(near), [math.log2(s) for s in sizes], fill_first)
     around, order, maximal = near.copy(), np.empty(len(sizes), np.int64), np.empty(len(sizes), np.bool_)
     eliminate(around, np.array([math.log2(s) for s in sizes]), fill_first, order, maximal)
     return [(v, int.from_bytes(around[v].tobytes(), "little")) for v in order.tolist()], maximal.tolist()
+
+
+def masks_of(near: Words) -> list[int]:
+    return [int.from_bytes(row.tobytes(), "little") for row in near]
+
+
+def eliminate_few(
+    near: list[int], weights: Sequence[float], fill_first: bool
+) -> tuple[list[tuple[int, int]], list[bool]]:
+    """Eliminate as ``eliminate`` does, on masks of Python's own integers: nothing is compiled."""
+
+    def fill_and_weight(v: int) -> tuple[int, float]:
+        fill, weight = 0, weights[v]
+        for u in bits(near[v]):
+            weight += weights[u]
+            fill += (near[v] & ~near[u]).bit_count() - 1
+        return fill, weight
+
+    def worth(v: int) -> tuple[float, float, int]:
+        fill, weight = known[v]
+        return (-1.0, weight, v) if fill == 0 else (fill, weight, v) if fill_first else (weight, fill, v)
+
+    near, left, maximal = list(near), set(range(len(near))), []
+    order: list[tuple[int, int]] = []
+    known, childless = [fill_and_weight(v) for v in range(len(near))], set(left)
+    while left:
+        v = min(map(worth, left))[-1]
+        left.remove(v)
+        parents = [u for u, around in order if u in childless and around >> v & 1]
+        maximal.append(not any(near[u].bit_count() == near[v].bit_count() + 1 for u in parents))
+        childless -= set(parents)
+        order.append((v, near[v]))
+        touched = near[v]
+        for u in bits(near[v]):
+            near[u] = (near[u] | near[v]) & ~(1 << u | 1 << v)
+            touched |= near[u]
+        for u in left:
+            if touched >> u & 1:
+                known[u] = fill_and_weight(u)
+    return order, maximal
+
+
+def cells_with_few(near: list[int], sizes: Sequence[int], joined: Sequence[int]) -> list[int]:
+    """Return what ``cells_with_each`` finds, on masks of Python's own integers: nothing is compiled."""
+    weights, found = [math.log2(size) for size in sizes], []
+    for mask in joined:
+        linked = [(around | mask) & ~(1 << v) if mask >> v & 1 else around for v, around in enumerate(near)]
+        totals = []
+        for fill_first in (True, False):
+            order, maximal = eliminate_few(linked, weights, fill_first)
+            cliques = (around | 1 << v for (v, around), largest in zip(order, maximal, strict=True) if largest)
+            totals.append(_cells(tuple(sizes), cliques))
+        found.append(min(totals))
+    return found
 
 
 @compiled()

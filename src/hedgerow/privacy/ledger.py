@@ -213,6 +213,7 @@ class Ledger(OneOnly, ABC):
         self._taken_up = tuple(earlier)
         self._pending = collections.deque(earlier)
         self._has_opened = not earlier  # else there is an opening to go through again
+        self._has_session = self._has_sessions = False
 
     @property
     def budget(self) -> Budget:
@@ -377,7 +378,9 @@ class Ledger(OneOnly, ABC):
         """An opening begins. What an earlier one paid for that did not end, as after Ctrl-C, is met again."""
         with self.exclusively():
             if self._has_opened:
+                self._has_sessions = self._has_session  # perhaps of another table
                 self._first, self._has_opened = len(self._entries), False
+            self._has_session = True
             self._taken_up = tuple(self._entries[self._first :])
             self._pending = collections.deque(self._taken_up)
 
@@ -436,8 +439,8 @@ class Ledger(OneOnly, ABC):
         return tuple(self._answers)
 
     def recall(self, question: Any) -> Any | None:
-        """What was answered to it last."""
-        return self._recalled.get(question.key)
+        """What was answered to it last. Nothing where several sessions share the account: the answer may be about another table."""
+        return None if self._has_sessions else self._recalled.get(question.key)
 
     def opening(self) -> contextlib.AbstractContextManager[None]:
         """While a session is opened: no other process opens, or charges, meanwhile."""
@@ -510,7 +513,7 @@ class Ledger(OneOnly, ABC):
     def spent_epsilon(self) -> float:
         """The ε, at the budget's δ, of the recorded events: the smallest of the bounds at hand.
 
-        Bounds: the sum of ε; the conversion of the sum of ρ, planned noise apart; dp-accounting's Rényi accountant on `dp_event()`. The
+        Bounds: the sum of ε; the conversion of the sum of ρ, planned noise apart; the sum of Rényi divergences, as of `dp_event()`. The
         last two read the events as a list fixed beforehand: the promise made to the data is the budget, not this.
         """
         if not self._entries:
@@ -521,7 +524,7 @@ class Ledger(OneOnly, ABC):
         found = self.budget.epsilon_of_rows(basic, float(self._parts.others), delta, planned=noise)
         if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi accountant knows one row alone
             return found
-        return min(found, conversion.renyi_epsilon(self.dp_event(), delta))
+        return min(found, conversion.renyi_epsilon(dict(self._counts), delta))
 
     def dp_event(self) -> Any:
         """The recorded events for dp-accounting (``conversion.dp_events``)."""

@@ -453,10 +453,15 @@ def _count(name: str, value: int) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _opendp(laplace: bool, scale: float) -> Any:
-    """OpenDP's measurement: integer vectors of any length plus discrete noise, saturating at the ends of an i64."""
-    dp = importlib.import_module("opendp.prelude")
-    dp.enable_features("contrib")
-    domain = dp.vector_domain(dp.atom_domain(T="i64"))
+    """Return OpenDP's measurement: integer vectors of any length plus discrete noise, saturating at the ends of an i64.
+
+    OpenDP's prelude would import every library that OpenDP has an extra for, so its parts are imported one by one.
+    """
+    domains, metrics, measurements, mod = (
+        importlib.import_module(f"opendp.{part}") for part in ("domains", "metrics", "measurements", "mod")
+    )
+    mod.enable_features("contrib")
+    domain = domains.vector_domain(domains.atom_domain(T="i64"))
     if laplace:
-        return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
-    return dp.m.make_gaussian(domain, dp.l2_distance(T="f64"), scale=scale)
+        return measurements.make_laplace(domain, metrics.l1_distance(T="i64"), scale=scale)
+    return measurements.make_gaussian(domain, metrics.l2_distance(T="f64"), scale=scale)

@@ -20,13 +20,13 @@ from __future__ import annotations
 
 import functools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import final
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
 
 from hedgerow._types import Array
 from hedgerow.privacy.conversion import largest_rho
@@ -44,10 +44,16 @@ ORDERS: Array = np.geomspace(1e-12, 1e12, 4000)
 
 def mixed_delta(G: float, O: float, epsilon: float, tail: float) -> float:  # noqa: E741
     """An upper bound of E δ_O(ε − Z): each cell of Z counts as its upper end, and what is above all cells, ``tail``, as lost."""
-    ends = np.linspace(LOWEST, -float(scipy.special.ndtri(tail)), CELLS)
-    above = scipy.special.ndtr(-ends)
+    ends, above = _cells_of_normal(tail)
     masses = -np.diff(above, prepend=1.0)  # the first is of all below
     return float(masses @ _delta(O, epsilon - G - math.sqrt(2 * G) * ends)) + float(above[-1])
+
+
+@functools.lru_cache(maxsize=16)
+def _cells_of_normal(tail: float) -> tuple[Array, Array]:
+    """Return the upper ends of the cells of Z, the last of which has about ``tail`` above it, and the mass above each end."""
+    ends = np.linspace(LOWEST, -statistics.NormalDist().inv_cdf(tail), CELLS)
+    return ends, np.array([math.erfc(end / math.sqrt(2)) / 2 for end in ends.tolist()])
 
 
 def _delta(O: float, x: Array) -> Array:  # noqa: E741

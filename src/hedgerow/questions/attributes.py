@@ -11,7 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+import operator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -19,13 +20,16 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.errors import InvalidInput
+from hedgerow import _memory
+from hedgerow.errors import InvalidInput, TooLarge
 
 OTHER = "(other)"  # the label of the extra cell of an attribute declared with other=True
 MISSING = "(missing)"  # and of the one before it, with missing=True
 BLANKS = " \t\n\r\f\v"  # what may stand around a text or a number
 TRUE_WORDS = ("true", "t", "yes", "y")
 FALSE_WORDS = ("false", "f", "no", "n")
+LARGEST_NUMBER = 10**300  # of Integers, in size: floats hold it, and sums of many
+MOST_BINS = 2**20  # of a Range or of Dates, which list them
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class Cover(NamedTuple):
 class Attribute:
     """One column of the universe: its cells, their labels and, where they are numbers, their representative values."""
 
-    labels: tuple[Any, ...]
+    labels: Sequence[Any]
     values: NDArray[np.float64] | None = field(default=None, compare=False)
     other: bool = False
     ordered: bool = False
@@ -89,17 +93,21 @@ class Attribute:
     def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> list[Any] | NDArray[Any]:
         """A value of each of these cells, for synthetic records: its label, or where it holds many the one that the
         uniform number in [0, 1) picks."""
-        labels = np.empty(self.size, dtype=object)
-        labels[:] = self.labels
-        drawn: list[Any] = labels[cells].tolist()
-        return drawn
+        return [self.labels[cell] for cell in cells.tolist()]
 
     @property
     def size(self) -> int:
         return len(self.labels)
 
+    def require_room(self, each: int = 1) -> None:
+        """Refuse to make an array of so many bytes for each cell, where the memory limit does not allow it."""
+        way_out = "Declare it in fewer cells, as a Range with bins"
+        _memory.require(
+            f"The values of an attribute that are looked at ({self._described()})", self.size, each, way_out
+        )
+
     @property
-    def listed(self) -> tuple[Any, ...]:
+    def listed(self) -> Sequence[Any]:
         """The labels without those of the extra cells."""
         return self.labels[: self.size - self.missing - self.other]
 
@@ -139,6 +147,7 @@ class Attribute:
         cells, or ``isnt`` of one. Labels and masks mean whole cells. Numbers outside the declared range were clamped: they
         count as its nearest end.
         """
+        self.require_room()
         if not more:
             return self._cover(predicate)
         if all(isinstance(p, tuple) for p in (predicate, *more)):
@@ -189,6 +198,7 @@ class Attribute:
         A range is inclusive, ``None`` leaves an end open, and a cell is in the range when its representative value is; a
         value means its cell. ``cover`` says what was asked of values.
         """
+        self.require_room()
         if isinstance(predicate, np.ndarray):
             predicate = np.array(predicate)  # of numpy's own class: a subclass may lie, and would meet private counts
         if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
@@ -408,19 +418,130 @@ class Integers(Attribute):
     high: int = 0
 
     def __init__(self, low: int, high: int, *, other: bool = False, missing: bool = False) -> None:
-        if int(low) != low or int(high) != high or low > high:
+        if not (_is_whole(low) and _is_whole(high)) or low > high:
             raise InvalidInput(
                 f"Integers must have whole ends with low <= high. Found ({low!r}, {high!r}). Give the least and greatest value."
             )
-        numbers = np.arange(int(low), int(high) + 1)
-        values = values_with_extras(numbers.astype(float), missing, other)
-        super().__init__(with_extras(numbers.tolist(), missing, other), values, other, True, missing)
-        object.__setattr__(self, "low", int(low))
-        object.__setattr__(self, "high", int(high))
+        low, high = int(low), int(high)
+        if max(abs(low), abs(high)) > LARGEST_NUMBER:
+            raise InvalidInput(
+                "Integers must have ends of at most 10^300, for means are computed in floats. Found larger ones. Declare Categories."
+            )
+        labels = WholeLabels(low, high, with_extras((), missing, other))
+        fields = {"labels": labels, "other": other, "ordered": True, "missing": missing, "low": low, "high": high}
+        for name, given in fields.items():  # but ``values``, which are an array of all of them
+            object.__setattr__(self, name, given)
+
+    @cached_property  # type: ignore[misc]
+    def values(self) -> NDArray[np.float64]:
+        """The numbers as floats, NaN for an extra cell: made when they are first needed."""
+        self.require_room(_memory.ARRAY)
+        found = np.full(self.size, np.nan)
+        plain = self.low >= -(2**63) and self.high < 2**63 - 1  # 64-bit integers hold them
+        found[: len(self.listed)] = np.arange(self.low, self.high + 1) if plain else list(map(float, self.listed))
+        found.flags.writeable = False
+        return found
+
+    @property
+    def size(self) -> int:
+        return self.high - self.low + 1 + self.missing + self.other
+
+    @property
+    def listed(self) -> range:
+        return range(self.low, self.high + 1)
 
     @property
     def is_whole(self) -> bool:
         return True
+
+    def cell(self, value: Any) -> int:
+        found = self.labels.position(value)  # type: ignore[attr-defined]
+        if found is not None:
+            return int(found)
+        if value is None and self.missing_cell is not None:
+            return self.missing_cell
+        raise self._unknown(value)
+
+    def _between(self, ends: tuple[Any, ...]) -> NDArray[np.bool_]:
+        return self._cells_between(*self._ends(ends))
+
+    def _cover_between(self, low: float, high: float) -> Cover:
+        self.require_meeting(low, high)
+        return Cover.exactly(self._cells_between(low, high))
+
+    def _cells_between(self, low: float, high: float) -> NDArray[np.bool_]:
+        """Found by whole numbers: above 2^53 floats do not tell them apart."""
+        first = self.low if low == -math.inf else max(self.low, math.ceil(low))
+        last = self.high if high == math.inf else min(self.high, math.floor(high))
+        mask = np.zeros(self.size, bool)
+        if first <= last:
+            mask[first - self.low : last - self.low + 1] = True
+        return mask
+
+    @property
+    def _extent(self) -> tuple[int, int]:
+        return self.low, self.high
+
+    def _written(self, number: float) -> str:
+        return str(number)
+
+    def __hash__(self) -> int:
+        return hash((Integers, self.low, self.high, self.missing, self.other))
+
+    def __repr__(self) -> str:
+        extras = "".join(f", {name}=True" for name in ("other", "missing") if getattr(self, name))
+        return f"Integers({self.low}, {self.high}{extras})"
+
+
+class WholeLabels(Sequence[Any]):
+    """Whole numbers from low to high and the labels of the extra cells, equal to the tuple that lists them: nothing is listed."""
+
+    def __init__(self, low: int, high: int, extras: tuple[str, ...]) -> None:
+        self._numbers, self._extras = range(low, high + 1), extras
+        self._count = high - low + 1
+
+    def __len__(self) -> int:
+        return self._count + len(self._extras)
+
+    def __getitem__(self, place: Any) -> Any:
+        size = self._count + len(self._extras)
+        if isinstance(place, slice):
+            return tuple(self[i] for i in range(*place.indices(size)))
+        place = operator.index(place)
+        if not -size <= place < size:
+            raise IndexError("The place of a label must be a cell of the attribute.")
+        place %= size
+        return self._numbers[place] if place < self._count else self._extras[place - self._count]
+
+    def __iter__(self) -> Iterator[Any]:
+        return itertools.chain(self._numbers, self._extras)
+
+    def __contains__(self, value: Any) -> bool:
+        return self.position(value) is not None
+
+    def position(self, value: Any) -> int | None:
+        """The cell of a label, found as in a dictionary of all of them: 3, 3.0 and NumPy's 3 are one."""
+        try:
+            hash(value)
+            number = int(value)
+            if number == value:
+                return number - self._numbers.start if number in self._numbers else None
+        except (TypeError, ValueError, ArithmeticError):  # no number, or an infinite one
+            pass
+        return self._count + self._extras.index(value) if value in self._extras else None
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, WholeLabels):
+            return (self._numbers, self._extras) == (other._numbers, other._extras)
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return len(other) == self._count + len(self._extras) and all(map(operator.eq, self, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        return f"{self._numbers[0]!r} … {self._numbers[-1]!r}" + "".join(f", {extra!r}" for extra in self._extras)
 
 
 @dataclass(frozen=True, init=False)
@@ -555,6 +676,8 @@ class Range(Attribute):
             )
         elif int(bins) != bins or bins < 1:
             raise InvalidInput(f"bins must be a whole number of at least 1. Found {bins!r}. Give the number of bins.")
+        elif bins > MOST_BINS:
+            raise TooLarge(f"The bins of a Range must be at most {MOST_BINS}. Found {int(bins)}. Use wider ones.")
         else:
             cuts = np.linspace(low, high, int(bins) + 1)
         if len(cuts) < 2 or not np.isfinite(cuts).all() or not (np.diff(cuts) > 0).all():
@@ -575,6 +698,13 @@ _NUMBERS = (int, float, np.number)
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, _NUMBERS)
+
+
+def _is_whole(value: Any) -> bool:
+    try:
+        return bool(int(value) == value)
+    except (TypeError, ValueError, OverflowError):
+        return False
 
 
 def _whole_cuts(cuts: NDArray[np.float64]) -> NDArray[np.float64]:

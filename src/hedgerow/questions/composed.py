@@ -159,7 +159,7 @@ class Composed:
             bought = self.bought(known, within, (low, high))
             low, high = _ordered(np.maximum(low, bought[0]), np.minimum(high, bought[1]))
         value = np.clip(self.best(known), low, high)
-        if within is not None and np.all(high - low <= 2 * within):
+        if within is not None and np.all(high - low <= 2 * within * (1 + 1e-12)):
             value = np.clip(value, high - within, low + within)
         error = np.maximum(high - value, value - low)
         coarse = np.where(np.isfinite(error), np.minimum(coarse, error), 0.0)

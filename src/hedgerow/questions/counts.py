@@ -271,7 +271,7 @@ class BoundMarginal:
 
     @property
     def labels(self) -> Labels:
-        return tuple((name, self.universe[name].labels) for name in self.asked or self.attributes)
+        return tuple((name, tuple(self.universe[name].labels)) for name in self.asked or self.attributes)
 
     def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:
         said = respondent.marginal(self, within)

@@ -15,13 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute, Cover, values_with_extras, with_extras
+from hedgerow.questions.attributes import MOST_BINS, Attribute, Cover, values_with_extras, with_extras
 
 BY = ("day", "week", "month", "quarter", "year")
 MONTHS = {"month": 1, "quarter": 3, "year": 12}
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST_DAY, LAST_DAY = (date.toordinal() - EPOCH for date in (datetime.date.min, datetime.date.max))
-MOST_BINS = 2**20
 
 
 def day_of(date: datetime.date) -> int:

@@ -30,7 +30,7 @@ import numpy as np
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.questions.dates import Dates
-from hedgerow.questions.universe import LATER, Universe
+from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import MOST_CELLS
 from hedgerow.questions.wire_values import Json, read_label, write_label
 
@@ -220,6 +220,3 @@ def _toml_value(value: Json) -> str:
 def _toml_text(text: str) -> str:
     """A basic string: JSON's escapes are TOML's too, but for the one character that JSON leaves as it is."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-LATER.update(from_mapping=from_mapping, load=load, save=save)

@@ -39,7 +39,7 @@ from hedgerow.questions.counts import (
     marginal,
     require_boolean,
 )
-from hedgerow.questions.linear import Linear, require_table, spread
+from hedgerow.questions.linear import Linear, require_listing, require_table, spread
 from hedgerow.questions.quotients import BoundMean, Mean, Share, bound_mean, mean, numbers_among, share
 from hedgerow.questions.universe import Universe
 
@@ -194,10 +194,6 @@ class BoundTotal(Composed):
     def best(self, known: Knows) -> float:
         table = self.part.middle * spread(self.part.among.share, self.part.names)
         return self.part.believed(known, table)
-
-    def reach(self, value: float) -> float:
-        """What the doubt about the number of rows is to be multiplied by."""
-        return abs(value) if self.limits[0] == 0 else max(map(abs, self.limits))
 
 
 # Variances and correlations
@@ -499,11 +495,6 @@ class Several(Composed):
     def best(self, known: Knows) -> Array:
         return self._each(lambda part: part.best(known))
 
-    def reach(self, value: Array) -> Array:
-        parts: Any = self.parts
-        flat = zip(parts, np.ravel(value), strict=True)
-        return np.array([part.reach(float(v)) for part, v in flat]).reshape(self.shape)
-
 
 @dataclass(frozen=True, eq=False)
 class BoundTop(Composed):
@@ -658,17 +649,18 @@ class Histogram(Statistic):
     def on(self, universe: Universe, resolution: Resolution = "values") -> Several:
         declared = universe[self.attribute]
         if self.edges is None:
+            require_listing("A histogram", declared.size, declared.size, "Give edges of fewer bins")
             masks = np.eye(declared.size, dtype=bool)
             cells: list[Query | None] = [count({self.attribute: mask}) for mask in masks]
-            labels = declared.labels
+            labels = tuple(declared.labels)
         else:
-            cells, labels = _half_open(universe, self.attribute, self.edges), Range(edges=self.edges).labels
+            cells, labels = _half_open(universe, self.attribute, self.edges), tuple(Range(edges=self.edges).labels)
         none = Single(Linear((), (), (), np.array(0.0), True))
         parts = tuple(
             none if cell is None else _part(cell if self.where is None else cell & self.where, universe, resolution)
             for cell in cells
         )
-        return Several(parts, ((self.attribute, tuple(labels)),), True)
+        return Several(parts, ((self.attribute, labels),), True)
 
 
 def _half_open(universe: Universe, attribute: str, edges: tuple[float, ...]) -> list[Query | None]:
@@ -741,7 +733,7 @@ class Grouped(Statistic):
         if self.of is None:
             return marginal(*self.attributes).on(universe)
         parts = tuple(_single(part, universe, resolution) for part in self.parts(universe).ravel().tolist())
-        axes = tuple((name, universe[name].labels) for name in self.attributes)
+        axes = tuple((name, tuple(universe[name].labels)) for name in self.attributes)
         return Several(parts, axes, all(part.is_fraction for part in parts))
 
     def parts(self, universe: Universe) -> NDArray[np.object_]:
@@ -752,6 +744,7 @@ class Grouped(Statistic):
             raise TooLarge(
                 f"There must be at most {MOST_GROUPS} groups. Found {math.prod(shape)}. Group by fewer attributes."
             )
+        require_listing("A question of groups", math.prod(shape), sum(shape), "Group by fewer attributes")
         found = np.empty(shape, dtype=object)
         for cell in np.ndindex(shape):
             group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})

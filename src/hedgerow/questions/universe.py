@@ -6,6 +6,7 @@ A universe is declared from public knowledge before the data are seen. A record 
 
 from __future__ import annotations
 
+import importlib
 import itertools
 import json
 import math
@@ -21,8 +22,18 @@ from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute, Integers, Range
 
-LATER: dict[str, Callable[..., Any]] = {}
-"""What modules above add to a universe, by name: files need ``wire``, and a draft needs the table. The package loads them."""
+ABOVE = {
+    "from_mapping": "questions.files",
+    "load": "questions.files",
+    "save": "questions.files",
+    "draft": "drafting",
+    "from_schema": "drafting",
+}  # functions behind a universe's methods, by the modules above this one that have them
+
+
+def _above(name: str) -> Callable[..., Any]:
+    """Import the function behind a method when it is first used: files need ``wire``, and a draft needs the table."""
+    return getattr(importlib.import_module(f"hedgerow.{ABOVE[name]}"), name)  # type: ignore[no-any-return]
 
 
 class Universe:
@@ -68,7 +79,7 @@ class Universe:
         A column may also have a table of its own, as ``save`` writes it.
         """
         if isinstance(path, Mapping):
-            return LATER["from_mapping"](path)  # type: ignore[no-any-return]
+            return _above("from_mapping")(path)  # type: ignore[no-any-return]
         try:
             sizes = json.loads(Path(path).read_text())
         except FileNotFoundError:
@@ -81,26 +92,26 @@ class Universe:
             raise InvalidInput(
                 f'The domain file must hold an object such as {{"age": 85}}. Found a {type(sizes).__name__}. Check the file.'
             )
-        return LATER["from_mapping"](sizes)  # type: ignore[no-any-return]
+        return _above("from_mapping")(sizes)  # type: ignore[no-any-return]
 
     @classmethod
     def load(cls, path: str | Path) -> Universe:
         """The universe that ``save`` wrote, or that was written by hand: a .toml or .json file (docs/universe.md)."""
-        return LATER["load"](path)  # type: ignore[no-any-return]
+        return _above("load")(path)  # type: ignore[no-any-return]
 
     def save(self, path: str | Path) -> None:
         """Write everything that is declared into one readable file, .toml or .json."""
-        LATER["save"](self, path)
+        _above("save")(self, path)
 
     @classmethod
     def draft(cls, source: Any, **how: Any) -> Universe:
         """A universe for a table, from what is public for free and from the data for a stated price: ``hr.drafting.draft``."""
-        return LATER["draft"](source, **how)  # type: ignore[no-any-return]
+        return _above("draft")(source, **how)  # type: ignore[no-any-return]
 
     @classmethod
     def from_schema(cls, source: Any, **how: Any) -> Universe:
         """A universe from the schema of a database's table, a frame, a Parquet file or Arrow, for nothing: ``hr.drafting.from_schema``."""
-        return LATER["from_schema"](source, **how)  # type: ignore[no-any-return]
+        return _above("from_schema")(source, **how)  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> Attribute:
         try:
@@ -136,9 +147,7 @@ class Universe:
             if numeric and isinstance(attribute, Range) and attribute.values is not None:
                 columns[name] = attribute.values[codes[:, i]]
             else:
-                labels = np.empty(attribute.size, dtype=object)
-                labels[:] = attribute.labels
-                columns[name] = labels[codes[:, i]].tolist()
+                columns[name] = [attribute.labels[cell] for cell in codes[:, i].tolist()]
         return columns
 
     def _unknown(self, name: Any) -> InvalidInput:
@@ -154,10 +163,7 @@ class Universe:
         return hash((self.names, self.shape))
 
     def _declared(self) -> list[tuple[str, type, Attribute, list[float] | None]]:
-        return [
-            (name, type(a), a, None if a.values is None else np.nan_to_num(a.values, nan=np.inf).tolist())
-            for name, a in self._attributes.items()
-        ]
+        return [(name, type(a), a, _representatives(a)) for name, a in self._attributes.items()]
 
     def _repr_html_(self) -> str:
         return _html.table(("attribute", "kind", "cells", "values"), self._lines(), repr(self))
@@ -173,6 +179,14 @@ class Universe:
 
     def __repr__(self) -> str:
         return f"Universe({', '.join(f'{n}: {s}' for n, s in zip(self.names, self.shape, strict=True))}; {self.size} cells)"
+
+
+def _representatives(attribute: Attribute) -> list[float] | None:
+    """The numbers that stand for its cells, where its declaration does not imply them."""
+    if isinstance(attribute, Integers) or attribute.values is None:
+        return None
+    found: list[float] = np.nan_to_num(attribute.values, nan=np.inf).tolist()
+    return found
 
 
 def subsets(names: Names, least: int = 0) -> list[Names]:

@@ -33,6 +33,14 @@ class Workload(ABC):
     def on(self, universe: Universe) -> list[Query]:
         return list(self.queries(universe))
 
+    def length(self, universe: Universe) -> int:
+        """At most how many queries there are."""
+        return len(self.on(universe))
+
+    def values(self, universe: Universe) -> int:
+        """Of how many values each query may name some."""
+        return 0
+
     def vc_dimension(self, universe: Universe) -> int:
         return math.floor(math.log2(max(2, len(self.on(universe)))))
 
@@ -59,6 +67,9 @@ class Marginals(Workload):
             if self.most_cells is None or universe.cells(names) <= self.most_cells:
                 yield marginal(*names)
 
+    def length(self, universe: Universe) -> int:
+        return math.comb(len(universe.names), min(self.k, len(universe.names)))
+
     def vc_dimension(self, universe: Universe) -> int:
         cells = sum(universe.cells(names) for names in itertools.combinations(universe.names, self.k))
         return math.floor(math.log2(max(2, cells)))
@@ -79,6 +90,12 @@ class Intervals(Workload):
         for low, high in itertools.combinations_with_replacement(places, 2):
             yield _cells(universe, self.attribute, low, high)
 
+    def length(self, universe: Universe) -> int:
+        return math.comb(universe[self.attribute].size + 1, 2)
+
+    def values(self, universe: Universe) -> int:
+        return universe[self.attribute].size
+
     def vc_dimension(self, universe: Universe) -> int:
         return min(2, universe[self.attribute].size)
 
@@ -97,6 +114,12 @@ class Thresholds(Workload):
         for place in range(len(_ordered_values(universe, self.attribute))):
             yield _cells(universe, self.attribute, None, place)
 
+    def length(self, universe: Universe) -> int:
+        return universe[self.attribute].size
+
+    def values(self, universe: Universe) -> int:
+        return universe[self.attribute].size
+
     def vc_dimension(self, universe: Universe) -> int:
         return 1
 
@@ -114,6 +137,9 @@ class Parities(Workload):
     def queries(self, universe: Universe) -> Iterator[Query]:
         for names in _subsets(_two_valued(universe), self.k):
             yield parity(*names)
+
+    def length(self, universe: Universe) -> int:
+        return _how_many(len(_two_valued(universe)), self.k)
 
     def vc_dimension(self, universe: Universe) -> int:
         return len(_two_valued(universe)) if self.k is None else super().vc_dimension(universe)
@@ -134,6 +160,9 @@ class Conjunctions(Workload):
         for names in _subsets(_two_valued(universe), self.k):
             for signs in [(1,) * len(names)] if self.monotone else itertools.product((1, 0), repeat=len(names)):
                 yield count({n: universe[n].labels[sign] for n, sign in zip(names, signs, strict=True)})
+
+    def length(self, universe: Universe) -> int:
+        return _how_many(len(_two_valued(universe)), self.k, 1 if self.monotone else 2)
 
     def vc_dimension(self, universe: Universe) -> int:
         return len(_two_valued(universe)) if self.k is None else super().vc_dimension(universe)
@@ -198,3 +227,9 @@ def _two_valued(universe: Universe) -> list[str]:
 def _subsets(names: list[str], k: int | None) -> Iterator[tuple[str, ...]]:
     most = len(names) if k is None else min(k, len(names))
     return itertools.chain.from_iterable(itertools.combinations(names, i) for i in range(1, most + 1))
+
+
+def _how_many(attributes: int, k: int | None, signs: int = 1) -> int:
+    """The subsets of up to k of them, with one of so many signs for each member."""
+    most = attributes if k is None else min(k, attributes)
+    return sum(math.comb(attributes, i) * signs**i for i in range(1, most + 1))

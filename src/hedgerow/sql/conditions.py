@@ -101,7 +101,9 @@ def _chain(node: exp.Expression) -> list[exp.Expression]:
 
 def missing(attribute: Attribute) -> NDArray[np.bool_]:
     """The cells whose records have no value here: NULL to SQL."""
-    absent = np.array([label is None for label in attribute.labels])
+    absent = np.zeros(attribute.size, bool)
+    if isinstance(attribute, Categories) and None in attribute.labels:
+        absent[attribute.labels.index(None)] = True
     if attribute.missing_cell is not None:
         absent[attribute.missing_cell] = True
     if attribute.other_cell is not None and attribute.values is not None:  # what is there has no number, if anything

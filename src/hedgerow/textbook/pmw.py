@@ -29,7 +29,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import Linear, require_table
 from hedgerow.textbook import multiplicative_weights as experts
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha
@@ -188,6 +188,7 @@ class OnlinePMW:
         query = exact_counts.on_grid(self.hypothesis.universe, query)
         believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩; refuses what is too large before the data are touched
         self.hypothesis.require(query.attributes)  # and what its update could not hold
+        require_table(query.attributes, query.shape)  # nor the data's counts
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
         step = exact_counts.step_of(query, self._grid)
         measurement = self._measurements[step]

@@ -101,9 +101,11 @@ class CustomRisk(Risk):
         columns: dict[str, NDArray[Any]] = {}
         for name, codes in zip(self.attributes, np.unravel_index(cells, self.shape), strict=True):
             attribute = self.universe[name]
-            known: NDArray[Any] = np.empty(attribute.size, dtype=object)
-            known[:] = attribute.labels
-            columns[name] = (known if attribute.values is None else attribute.values)[codes]
+            known: NDArray[Any] | None = attribute.values
+            if known is None:
+                known = np.empty(attribute.size, dtype=object)
+                known[:] = attribute.labels
+            columns[name] = known[codes]
         return columns
 
     def losses(self, theta: Array) -> Array:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hedgerow import _memory
 from hedgerow._types import Counts, Names
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
@@ -69,7 +70,8 @@ class Ahead:
 
 def is_countable(query: Linear) -> bool:
     """Whether there is a table to compare with: a public fact."""
-    return math.prod(query.shape) <= LARGEST_TABLE
+    cells = math.prod(query.shape)
+    return cells <= LARGEST_TABLE and _memory.fits(cells, _memory.TABLE)
 
 
 def gaps(data: DataSource, knowledge: Knowledge, queries: Sequence[Linear]) -> list[float]:

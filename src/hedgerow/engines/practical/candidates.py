@@ -19,6 +19,9 @@ from hedgerow.model.tree_sizes import cells_with, edge_cells
 from hedgerow.questions.universe import Universe
 
 MOST_VALUES = 4_096  # of all attributes together, for a matrix of their pairs: 128 MB
+MOST_OFFERED = (
+    25_000_000  # cells of all tables that are compared in a round: of each what is believed and what is counted
+)
 FLOATS = 53  # bits that float64 holds exactly
 
 Counting = Callable[[Sequence[Names]], list[Counts]]
@@ -60,8 +63,18 @@ class Candidates:
         kept = np.flatnonzero(sizes <= limit)
         if not kept.size:
             kept = np.array([np.argmin([self._universe.cells(s) for s in sets])])
+        kept = self._in_memory(sets, kept)
         pairs = kept[kept < len(self.pairs)]
         return Offered(self, model, [sets[i] for i in kept], sizes[kept], self._ends[pairs], corrections)
+
+    def _in_memory(self, sets: Sequence[Names], kept: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Those whose tables fit in memory together, the smallest first. The matrix has its own limit."""
+        cells = [self._universe.cells(sets[i]) for i in kept]
+        alone = [each if i >= len(self.pairs) or not self._together else 0 for i, each in zip(kept, cells, strict=True)]
+        if sum(alone) <= MOST_OFFERED:
+            return kept
+        order = np.argsort(alone, kind="stable")
+        return np.sort(kept[order[np.cumsum(np.array(alone)[order]) <= MOST_OFFERED]])
 
     def members(self, sets: Sequence[Names]) -> NDArray[np.bool_]:
         """Which attributes each set has: a column for each attribute."""

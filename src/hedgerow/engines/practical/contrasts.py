@@ -28,6 +28,8 @@ from hedgerow.privacy.budget import Contribution
 
 FEWEST = 4  # values of which some ranges are neither one value nor all but one
 SINGLE = 0.25  # of what is asked of an ordered attribute: about one value
+AT_ONCE = 1_024  # frequencies
+MOST_ENTRIES = 1 << 24  # of the matrices of all attributes of a family
 BITS = 7  # so that counts along contrasts of ranges of two attributes are on a grid of 2⁻¹⁴ by themselves
 
 
@@ -87,7 +89,9 @@ def of_ranges(m: int) -> Contrasts:
     lengths, k = np.arange(1, m), np.arange(1, m)
     often = (m - lengths + 1) * np.where(lengths == 1, 1, 2)  # as two ends drawn at random make them
     often = (1 - SINGLE) * often / often.sum() + SINGLE * (lengths == 1)
-    w = often @ np.square(np.sin(np.pi * np.outer(lengths, k) / m)) / np.square(np.sin(np.pi * k / m)) / m
+    some = [k[start : start + AT_ONCE] for start in range(0, m - 1, AT_ONCE)]  # at a time, to save memory
+    squares = np.concatenate([often @ np.square(np.sin(np.pi * np.outer(lengths, each) / m)) for each in some])
+    w = squares / np.square(np.sin(np.pi * k / m)) / m
     eigenvalues = np.sqrt(w) * (m - 1) / np.sqrt(w).sum()  # a row adds as much as to Helmert's
     around = np.rint(2.0**BITS * np.fft.ifft([0.0, *np.sqrt(eigenvalues)]).real).astype(np.int64)
     around = around[
@@ -103,6 +107,11 @@ def _turned(around: NDArray[Any]) -> NDArray[Any]:
     """Row by row, turned by one more: symmetric, as values to the left and to the right of one are alike."""
     places = np.arange(len(around))
     return around[np.abs(np.subtract.outer(places, places))]
+
+
+def are_few(sizes: Sequence[int]) -> bool:
+    """Whether the contrasts of all these attributes, which are matrices, fit in memory together: a public fact."""
+    return sum(m * m for m in set(sizes)) <= MOST_ENTRIES
 
 
 def along(sizes: Sequence[int], ranged: Sequence[bool] = ()) -> tuple[Contrasts, ...]:

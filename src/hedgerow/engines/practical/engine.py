@@ -111,6 +111,8 @@ class Practical:
         reach: float | Array = off * value + self.knowledge.rows.high * error
         return reach
 
+    total_error_in_rows = error_in_rows
+
     @one_at_a_time
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """None while a guard would have to be asked in order."""

@@ -25,6 +25,7 @@ from hedgerow._compiled import compiled
 Steps = NDArray[np.int64]
 MOST_SETS = 1 << 12  # of cells of all unordered attributes but the largest
 PLACES = 64  # of c between 0 and 1
+FEW_SUMS = 1 << 19  # are taken by arrays, and nothing is compiled
 LIMB = 31  # bits of a sum that are added up by themselves, so that the total of many sums cannot overflow
 
 
@@ -59,7 +60,9 @@ def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
     arranged = np.transpose(table, sets + intervals)
     sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
     if not sets:
-        return int(_best_intervals(np.ascontiguousarray(arranged).reshape(sizes)))
+        lines = np.ascontiguousarray(arranged).reshape(sizes)
+        few = _few(sizes, 1)
+        return max(0, int(_over_intervals(lines, (0, 1, 2)).max())) if few else int(_best_intervals(lines))
     if _number_of_sets(table.shape, sets) <= MOST_SETS:
         for axis in range(len(sets) - 1):
             masks = _all_sets(arranged.shape[axis])
@@ -68,7 +71,25 @@ def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
     else:
         cells = math.prod(table.shape[i] for i in sets)
     last = np.moveaxis(arranged.reshape(-1, cells, *sizes[1:]), 1, -1)  # at most two ordered axes beside a set's
+    if _few(sizes[1:], last.size // math.prod(sizes[1:])):
+        return int(np.maximum(_over_intervals(last, (1, 2)), 0).sum(axis=-1).max())
     return int(_best_sets(np.ascontiguousarray(last)))
+
+
+def _few(sizes: Sequence[int], lines: int) -> bool:
+    """Tell whether all products of intervals of axes of these sizes fit one small array, so many times: not worth compiling for."""
+    return lines * math.prod(m * (m + 1) // 2 for m in sizes) <= FEW_SUMS
+
+
+def _over_intervals(table: Steps, axes: Sequence[int], *, but_all: bool = False) -> Steps:
+    """Replace each of these axes by all its intervals: sums of the table over them. ``but_all``: without the whole axis, if it is longer than 1."""
+    for axis in axes:
+        m = table.shape[axis]
+        starts, ends = np.triu_indices(m)
+        wanted = np.full(len(starts), True) if m == 1 or not but_all else ends - starts + 1 < m
+        sums = np.insert(np.cumsum(table, axis=axis), 0, 0, axis=axis)
+        table = np.take(sums, ends[wanted] + 1, axis=axis) - np.take(sums, starts[wanted], axis=axis)
+    return table
 
 
 def work(shape: Sequence[int], ordered: Sequence[bool]) -> float:
@@ -147,6 +168,9 @@ def sum_of_errors(table: Steps, ordered: Sequence[bool]) -> int:
     intervals, sets = _axes(table.shape, ordered)
     sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
     arranged = np.ascontiguousarray(np.transpose(table, sets + intervals)).reshape(-1, *sizes)
+    if _few(sizes, arranged.size // math.prod(sizes)):
+        found = np.abs(_over_intervals(arranged, (1, 2, 3), but_all=True))
+        return (int((found >> LIMB).sum()) << LIMB) + int((found & ((1 << LIMB) - 1)).sum())
     upper, lower = _sum_over_boxes(arranged)
     return (int(upper) << LIMB) + int(lower)
 

@@ -41,6 +41,7 @@ WORTH = 10.0  # deviations of a later table's noise that a group should hold
 ROUNDS = 3  # such tables for each attribute, as the prefit begins with
 LEAST_GROUPS = 16  # groups hold no more than this part of the rows, however loud the noise
 ITSELF = 2.0  # and no fewer than so many deviations of their own noise
+MOST_INDICATORS = 1 << 23  # groups times values: of more, sums go through the values and no matrix is made
 LEAST = 1e-9  # of a group: the share of a value that was not seen
 
 Groups = NDArray[np.int64]
@@ -56,7 +57,8 @@ class Merging:
         )  # a public fact, by which bars divide β: whether something was merged is none
         inner = {name: universe[name] for name in universe.names}
         self.inner = Universe(inner | {name: Integers(0, int(g.max())) for name, g in self.groups.items()})
-        self._indicators = {name: np.eye(int(g.max()) + 1)[:, g] for name, g in self.groups.items()}
+        few = [name for name, g in self.groups.items() if (int(g.max()) + 1) * g.size <= MOST_INDICATORS]
+        self._indicators = {name: np.eye(int(self.groups[name].max()) + 1)[:, self.groups[name]] for name in few}
 
     @classmethod
     def none(cls, universe: Universe) -> Merging:
@@ -81,8 +83,18 @@ class Merging:
         """A table of values, as one of groups."""
         for axis, name in enumerate(names):
             if name in self.groups:
-                table = np.moveaxis(np.tensordot(self._indicators[name], table, axes=(1, axis)), 0, axis)
+                table = self._sums(name, table, axis)
         return np.ascontiguousarray(table)
+
+    def _sums(self, name: str, table: Array, axis: int, shares: Array | None = None) -> Array:
+        """The sums over each group along an axis, of values times their shares where these are given."""
+        if name in self._indicators:
+            weights = self._indicators[name] if shares is None else self._indicators[name] * shares
+            return np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
+        if shares is not None:
+            table = table * shares.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+        order, starts = self._order(name)
+        return np.asarray(np.add.reduceat(np.take(table, order, axis=axis), starts, axis=axis))
 
     def spread(self, names: Names, table: Array) -> Array:
         """A table of groups, as one of values."""
@@ -100,6 +112,13 @@ class Merging:
         theirs = other.groups.get(name, values)
         shares = other._shares[name] if name in other.groups else np.ones(values.size)
         ours = self.groups.get(name, values)
+        if (int(ours.max()) + 1) * table.shape[axis] > MOST_INDICATORS:
+            wide = np.take(table, theirs, axis=axis)
+            along = [-1 if i == axis else 1 for i in range(table.ndim)]
+            if name not in self.groups:
+                return wide * shares.reshape(along) if summed else wide
+            found = self._sums(name, wide, axis, shares)
+            return found if summed else found / self._sums(name, shares, 0).reshape(along)
         weights = np.zeros((int(ours.max()) + 1, table.shape[axis]))
         np.add.at(weights, (ours, theirs), shares)
         if not summed:
@@ -116,15 +135,12 @@ class Merging:
         table = query.table
         for axis, name in enumerate(query.attributes):
             if name in self.groups:
-                weights = self._indicators[name] * self._shares[name]
-                table = np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
+                table = self._sums(name, table, axis, self._shares[name])
         return Linear(query.attributes, table.shape, None, np.ascontiguousarray(np.clip(table, 0.0, 1.0)), False)
 
     def _mean(self, name: str, vector: NDArray[np.generic]) -> Array:
         values = vector.astype(float)
-        return (
-            values if name not in self.groups else np.clip(self._indicators[name] @ (self._shares[name] * values), 0, 1)
-        )
+        return values if name not in self.groups else np.clip(self._sums(name, self._shares[name] * values, 0), 0, 1)
 
     def around(self, query: Linear) -> tuple[Linear, Linear]:
         """The largest question about groups below this one, and the smallest above: itself twice, where it divides no group."""
@@ -156,11 +172,15 @@ class Merging:
 
     def _extremes(self, name: str, table: Array, axis: int) -> tuple[Array, Array]:
         """The least and the greatest value of each group along an axis."""
-        groups = self.groups[name]
-        order = np.argsort(groups, kind="stable")
-        starts = np.searchsorted(groups[order], np.arange(groups.max() + 1))
+        order, starts = self._order(name)
         ordered = np.take(table, order, axis=axis)
         return np.minimum.reduceat(ordered, starts, axis=axis), np.maximum.reduceat(ordered, starts, axis=axis)
+
+    def _order(self, name: str) -> tuple[Groups, Groups]:
+        """The values by their groups, and where each group begins."""
+        groups = self.groups[name]
+        order = np.argsort(groups, kind="stable")
+        return order, np.searchsorted(groups[order], np.arange(groups.max() + 1))
 
     def drawn(self, codes: NDArray[np.int32], uniforms: Array) -> NDArray[np.int32]:
         """Records of groups, as records of values: each by its share. ``uniforms``: one for every record and merged attribute."""

@@ -35,15 +35,15 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from hedgerow._types import Array, Counts, Names
 from hedgerow.data.source import MOST_ROWS, DataSource
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
-from hedgerow.engines.practical.candidates import FLOATS, Candidates
-from hedgerow.engines.practical.contrasts import FEWEST, Contrasts, along
+from hedgerow.engines.practical.candidates import FLOATS, MOST_OFFERED, Candidates
+from hedgerow.engines.practical.contrasts import FEWEST, Contrasts, along, are_few
 from hedgerow.engines.practical.knowledge import MANY_ATTRIBUTES, Learned
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.residuals import Overview, coordinates, from_coordinates
@@ -146,6 +146,8 @@ class Prefit:
 
     def _expect_ranges(self) -> None:
         """Nobody said what will be asked: values and ranges, more often of attributes of few values."""
+        if not self._has_few_values:  # then no residual is measured
+            return
         declared = self.learned.universe  # where groups of unordered values were merged, they have no order either
         self._ranged = {a for a in self._names if declared[a].ordered and self._universe[a].size >= FEWEST}
         contrasts = self._contrasts(self._names)
@@ -156,6 +158,10 @@ class Prefit:
             for name, each, weight in zip(self._names, contrasts, often.tolist(), strict=True)
         }
 
+    @property
+    def _has_few_values(self) -> bool:
+        return are_few(self._universe.sizes(self._names))
+
     def _contrasts(self, names: Names) -> tuple[Contrasts, ...]:
         return along(self._universe.sizes(names), [name in self._ranged for name in names])
 
@@ -163,7 +169,7 @@ class Prefit:
         pairs = self._asked.pairs()
         every = len(pairs) == math.comb(len(self._names), 2)  # then they are one clique
         cells = self._universe.cells(self._names) if every else junction_cells(self._universe, pairs)
-        fits = not self._budget.pure and cells <= OVERVIEW_CELLS
+        fits = not self._budget.pure and cells <= OVERVIEW_CELLS and self._has_few_values
         if fits:
             whole = everything and self._noise_of_everything() <= OVERVIEW_OF_ALL
             sets = self._inside() if whole else pairs
@@ -182,11 +188,20 @@ class Prefit:
                 take_strongest(self.learned, known, PART_CELLS, max(4, len(self._names) // 3))
             if is_complete:
                 self._rounds(max(PARTS_ROUNDS, self._at_once), self._at_once)
+        elif self._is_too_wide(pairs):
+            self._plan(1.0, False)
+            self._single_attributes(1.0)
+            self.learned.grow(*self._singles())
         else:
             if not everything:  # for which choices may not be needed
                 self._plan(ONE_WAY_SHARE, bool(pairs))
             self._one_way_marginals()
-            if everything and len(pairs) <= OVERVIEW_PAIRS and self._noise_of_everything() <= DIRECT:
+            if (
+                everything
+                and self._fit_in_memory(self._asked.tables())
+                and len(pairs) <= OVERVIEW_PAIRS
+                and self._noise_of_everything() <= DIRECT
+            ):
                 self._measure_everything()
             else:
                 self._rounds(ROUNDS_PER_ATTRIBUTE * len(self._universe.names), self._at_once)
@@ -207,12 +222,22 @@ class Prefit:
         rows = self._public_rows
         if rows is None or not 0 < len(pairs) <= OVERVIEW_PAIRS:
             return False
+        if not (self._has_few_values and self._fit_in_memory(pairs)):
+            return False
         each = Amount(self._budget, PARTS_SHARE * self._whole / len(pairs))
         noise = [
             expected_distance(residual_event(each, self._contrasts(s), rows).sigma, self._universe.sizes(s))
             for s in pairs
         ]
         return 0.5 * float(np.mean(noise)) <= OVERVIEW_NOISE * rows
+
+    def _is_too_wide(self, pairs: list[Names]) -> bool:
+        """Whether attributes have so many values that no pair of them fits in memory: single ones are all that can be known."""
+        return not (self._has_few_values or any(self._universe.cells(pair) <= MOST_OFFERED for pair in pairs))
+
+    def _fit_in_memory(self, sets: Iterable[Names]) -> bool:
+        """Whether tables can be held all at once."""
+        return sum(self._universe.cells(names) for names in sets) <= MOST_OFFERED
 
     def _singles(self) -> list[Names]:
         return sorted((name,) for name in self._names)
@@ -297,12 +322,7 @@ class Prefit:
 
     def _one_way_marginals(self) -> None:
         universe, names = self._universe, self._names
-        demand = np.array([universe[a].size * self._asked.often(a) for a in names])
-        demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
-        parts = self._whole * demand / demand.sum()
-        self._count([(name,) for name in names])
-        for name, part in zip(names, parts, strict=True):
-            self._measure((name,), ONE_WAY_SHARE * float(part))
+        parts = self._single_attributes(ONE_WAY_SHARE)
         noise = [_mean_absolute(Amount(self._budget, ONE_WAY_SHARE * float(p)).marginal()) for p in parts]
         if 0.5 * np.mean(np.array(noise) * universe.sizes(names)) > NOISY * self.learned.rows:
             for name, part in zip(names, parts, strict=True):
@@ -312,6 +332,17 @@ class Prefit:
                 self._choice_share *= (1 - ONE_WAY_SHARE) / (1 - ONE_WAY_SHARE - MORE_ONE_WAY)
         self.learned.grow(*self._singles())
         self.learned.refit(50)
+
+    def _single_attributes(self, share: float) -> Array:
+        """Measure each with its part of this share of the budget; the parts of all of it."""
+        universe, names = self._universe, self._names
+        demand = np.array([universe[a].size * self._asked.often(a) for a in names])
+        demand = np.maximum(demand, 0.05 * demand.max() or 1.0) ** (2 / 3)
+        parts = np.asarray(self._whole * demand / demand.sum())
+        self._count([(name,) for name in names])
+        for name, part in zip(names, parts, strict=True):
+            self._measure((name,), share * float(part))
+        return parts
 
     def _inside(self) -> list[Names]:
         """All sets of two and more attributes inside the workload's."""

@@ -1,0 +1,135 @@
+"""Judge how much memory a computation takes, before anything is read or charged.
+
+An estimate is a number of cells, which follows from public sizes, times the bytes that a cell takes while it is worked on.
+Above the limit the computation is refused with ``TooLarge``. The limit is the owner's (``limit=``), else a share of what
+this process may have. It does not depend on how much memory is in use, for that depends on the rows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any
+
+from hedgerow.errors import InvalidInput, TooLarge
+
+# Bytes of a cell, measured at the peak and rounded up
+ARRAY = 8  # one array of floats
+VALUE = 400  # a value of an attribute that a session is opened with: counts, noise, groups, the model and its bars
+TABLE = 200  # a cell of a table that a question spells out: beliefs, intervals, bars
+FIT = 300  # a cell of the table that a convex question is fitted on
+MODEL = 50  # a cell of the model's junction tree
+QUESTION = 2_000  # a question of a workload that is listed one by one, but for its masks
+
+OF_MACHINE = 0.5  # the share of the machine's memory, or of the container's
+OF_ADDRESSES = 0.25  # and of RLIMIT_AS, which also counts libraries and what is reserved and never used
+UNKNOWN = 2**32  # where the system does not say how much memory there is
+GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
+BINARY = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
+SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?\s*", re.IGNORECASE)
+
+_limit: ContextVar[int | None] = ContextVar("limit", default=None)
+
+
+def in_bytes(limit: Any) -> int | None:
+    """A limit in bytes: a whole number of them, or a text such as "2GB" or "512 MiB". None stays None."""
+    if limit is None:
+        return None
+    found = SIZE.fullmatch(limit) if isinstance(limit, str) else None
+    if found is not None:
+        units = BINARY if found[3] else UNITS
+        limit = int(float(found[1]) * units[found[2].lower()])
+    if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
+        raise InvalidInput(
+            f"limit must be a number of bytes, or a text such as '2GB'. Found {limit!r}. Say how much memory may be used."
+        )
+    return limit
+
+
+@contextlib.contextmanager
+def limited(limit: int | None) -> Iterator[None]:
+    """Judge what is computed inside by this limit; by the usual one where it is None."""
+    before = _limit.set(limit)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
+
+
+def in_force() -> int:
+    """The limit in bytes."""
+    given = _limit.get()
+    return usual() if given is None else given
+
+
+def usual() -> int:
+    """A share of the memory that the machine, the container and RLIMIT_AS leave to this process."""
+    shares = [OF_MACHINE * found for found in (_machine(), *_groups())]
+    addresses = _addresses()
+    return int(min(shares if addresses is None else [*shares, OF_ADDRESSES * addresses]))
+
+
+def _machine() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not on every system
+        return UNKNOWN
+
+
+def _groups() -> list[int]:
+    """The limits of a container."""
+    found = []
+    for path in GROUP_LIMITS:
+        with contextlib.suppress(OSError, ValueError):  # no such file, or the word "max"
+            found.append(int(Path(path).read_text()))
+    return found
+
+
+def _addresses() -> int | None:
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return None
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if soft == resource.RLIM_INFINITY else soft
+
+
+def fits(cells: int, each: int) -> bool:
+    return cells * each <= in_force()
+
+
+def require(what: str, cells: int, each: int, way_out: str) -> None:
+    """Refuse what would take more memory than the limit, and say what would fit."""
+    limit = in_force()
+    if cells * each > limit:
+        raise TooLarge(
+            f"{what} must be at most {limit // each} cells, {written(limit)} of memory. Found {cells} cells, about "
+            f"{written(cells * each)}. {way_out}, or raise limit= where there is more memory."
+        )
+
+
+def require_values(sizes: Mapping[str, int]) -> None:
+    """Refuse to open a session on attributes of so many values."""
+    limit, total = in_force(), sum(sizes.values())
+    if total * VALUE > limit:
+        widest = max(sizes, key=sizes.__getitem__)
+        raise TooLarge(
+            f"The values of all attributes must be at most {limit // VALUE} in all, {written(limit)} of memory. Found {total}, about "
+            f"{written(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it in bins, as in Range(low, high, bins=1000), or raise "
+            "limit= where there is more memory."
+        )
+
+
+def written(size: int) -> str:
+    """A number of bytes in words."""
+    for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
+        if size >= 1000**power:
+            many = size / 1000**power if size < 10**300 else math.inf
+            return f"{many:.3g} {unit}" if many < 1e6 else f"10^{len(str(size)) - 1} bytes"
+    return f"{size} bytes"

@@ -1,0 +1,49 @@
+"""Compile the loops of large models while a table is read."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterator
+
+import numpy as np
+
+from hedgerow.model.flat_sums import FEW_TABLES, FlatSums
+from hedgerow.model.junction_tree import FEW_CLIQUES, JunctionTree
+from hedgerow.model.tree_sizes import cells_with
+from hedgerow.model.triangulation import FEW
+from hedgerow.questions.attributes import Integers
+from hedgerow.questions.universe import Universe
+
+
+@contextlib.contextmanager
+def compiling(universe: Universe) -> Iterator[None]:
+    """Compile in a thread, if a model of this universe needs compiled loops; end when the thread does."""
+    if len(universe.names) <= FEW:
+        yield
+        return
+    thread = threading.Thread(target=compile_all, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+
+
+def compile_all() -> None:
+    """Go once through every loop that each large model needs, on a made-up chain of attributes.
+
+    A failure is left to the first real use, which meets it again and can say what was being done.
+    """
+    names = [f"a{i}" for i in range(1 + max(FEW, FEW_CLIQUES, FEW_TABLES))]
+    pairs = list(itertools.pairwise(names))
+    with contextlib.suppress(Exception):
+        tree = JunctionTree(Universe({name: Integers(0, 1) for name in names}), pairs)
+        tree.calibrate(tree.zeros())
+        sums = FlatSums.planned(tree, [*pairs, (names[0],)])
+        assert sums is not None
+        parameters, beliefs = np.zeros(4 * len(pairs) + 2), np.zeros(tree.cells)
+        sums.potentials(parameters, beliefs)
+        sums.means(beliefs, parameters)
+        cells_with(tree, pairs, [(names[0], names[2])])
