@@ -6,7 +6,7 @@ DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-start bench-peers docs clean
+.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
 
@@ -56,6 +56,9 @@ mutants: setup         ## small harmful changes, each of which the tests must no
 
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
 	$(BIN)/python tools/crashes.py
+
+portable: setup        ## results as other processors compute them: other linear algebra, fewer instructions, another folder
+	$(BIN)/python tools/portable.py
 
 bench: setup           ## speed and accuracy, tables and plots into docs/
 	$(BIN)/python benchmarks/run.py
