@@ -644,7 +644,7 @@ def test_a_place_that_cannot_be_is_refused(url, refused) -> None:
 
 @pytest.mark.parametrize(
     ("missing", "url", "extra"),
-    [("sqlalchemy", "sqlite:///x.ledger", "ledger"), ("psycopg", "postgresql://nobody@nowhere/x", "postgres")],
+    [("psycopg", "postgresql://nobody@nowhere/x", "postgres")],
 )
 def test_without_the_extra_it_is_said_which_one(missing, url, extra, tmp_path) -> None:
     code = f"""

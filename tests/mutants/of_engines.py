@@ -370,6 +370,33 @@ model(
     "first += stride", "first += 0 * stride",
     SMALL + "a_fit_in_two_loops_sees_what_a_fit_table_by_table_sees",
 )  # fmt: skip
+SMALL_WORK = "model/test_small_work.py::test_"
+model(
+    "SW01", "junction_tree.py", "a small tree forgets what a clique's neighbours know",
+    "cliques[parent][...] += self._along(message, i, parent)", "assert self._along(message, i, parent).size",
+    SMALL_WORK + "a_small_tree_is_calibrated_as_a_large_one",
+)  # fmt: skip
+model(
+    "SW02", "flat_sums.py", "a small fit sees the sums of its last table only",
+    "found += np.bincount(places, beliefs[start:end], minlength=found.size)",
+    "found[:] = np.bincount(places, beliefs[start:end], minlength=found.size)",
+    SMALL_WORK + "tables_are_added_to_cliques_and_summed_from_them_alike",
+)  # fmt: skip
+model(
+    "SW03", "triangulation.py", "small graphs lose the edges that an elimination adds, and answers leave out associations",
+    "near[u] = (near[u] | near[v]) & ~(1 << u | 1 << v)", "near[u] = near[u] & ~(1 << u | 1 << v)",
+    SMALL_WORK + "small_graphs_are_triangulated_as_large_ones",
+)  # fmt: skip
+model(
+    "SW04", "preparing.py", "what is compiled while a table is read is not what its model needs",
+    "tree.calibrate(tree.zeros())", "tree.zeros()",
+    "test_compiled.py::test_what_is_compiled_while_a_table_is_read_is_what_its_model_needs",
+)  # fmt: skip
+practical(
+    "SW05", "largest_errors.py", "the whole of an attribute counts as one more question of a small table",
+    "if m == 1 or not but_all else ends - starts + 1 < m", "if m >= 1 or not but_all else ends - starts + 1 < m",
+    SMALL_WORK + "largest_errors_and_sums_of_errors_are_found_alike",
+)  # fmt: skip
 practical(
     "R01", "prefit.py", "marginals are chosen for half of what a row does to their scores",
     "part.choice(self._budget.marginal_distance())", "part.choice(0.5 * self._budget.marginal_distance())",

@@ -849,6 +849,22 @@ of_ledgers(
     "if any(isinstance(event, Planned) for event in planned):", "if not planned:",
     PLANNED + "under_a_cap_nothing_is_planned",
 )  # fmt: skip
+CONVERSION = "privacy/test_conversion.py::test_"
+events(
+    "CV01", "conversion.py", "budgets convert to more ρ than they have",
+    "divergences + np.log1p(-1 / α) - np.log(delta * α) / (α - 1)", "divergences + np.log1p(-1 / α) - np.log(α) / (α - 1)",
+    CONVERSION + "epsilon_of_rho_is_what_dp_accounting_computes",
+)  # fmt: skip
+events(
+    "CV02", "conversion.py", "the spent ε of Gaussian noise is halved",
+    "orders * (event.sensitivity / event.sigma) ** 2 / 2", "orders * (event.sensitivity / event.sigma) ** 2 / 4",
+    CONVERSION + "the_epsilon_of_mixed_events_is_what_dp_accountings_renyi_accountant_finds",
+)  # fmt: skip
+events(
+    "CV03", "conversion.py", "the spent ε counts each kind of event once",
+    "np.sum([count * _divergence(event, orders)", "np.sum([min(count, 1) * _divergence(event, orders)",
+    CONVERSION + "the_epsilon_of_mixed_events_is_what_dp_accountings_renyi_accountant_finds",
+)  # fmt: skip
 
 PRIVACY = [
     *threads.mutants,

@@ -208,5 +208,26 @@ models(
     "if not isinstance(budget, Budget) or budget.per_unit(rows_per_unit) != budget:", "if not isinstance(budget, Budget):",
     UNITS + "a_session_pays_for_the_same_persons_alone",
 )  # fmt: skip
+FILES = "data/test_small_files.py::test_"
+sources(
+    "SF01", "csv_file.py", "a quoted text with a comma is read as two fields of a small file",
+    "return bool(2 * np.count_nonzero(quoted) == quotes)", "return bool(2 * np.count_nonzero(quoted) <= quotes)",
+    FILES + "a_file_is_read_alike_by_arrays_and_by_loops",
+)  # fmt: skip
+sources(
+    "SF02", "csv_file.py", "a field that a short line of a small file does not have is taken from the next line",
+    "has, np.where(quoted, place - end, end - place), ABSENT", "quoted, place - end, end - place",
+    FILES + "a_file_is_read_alike_by_arrays_and_by_loops",
+)  # fmt: skip
+sources(
+    "SF03", "counting.py", "the first batches of a table are counted once too often or not at all",
+    "self._counts[start:end] += np.bincount", "self._counts[start:end] = np.bincount",
+    FILES + "rows_are_counted_alike_whether_few_or_many",
+)  # fmt: skip
+sources(
+    "SF04", "coding.py", "a missing value takes the cell of another row's value",
+    "places = np.where(known, places, len(cells))", "assert len(known) == len(places)",
+    FILES + "texts_are_numbers_alike_whether_few_or_many",
+)  # fmt: skip
 
 SOURCE_MUTANTS = [*sources.mutants, *people.mutants, *models.mutants]

@@ -268,6 +268,8 @@ def fit(
     if model is not None and model not in MODELS:
         raise InvalidInput(f"--model must be one of {', '.join(MODELS)}. Found {model!r}. Choose one.")
     file = File(place)
+    from hedgerow.questions import text
+
     chosen = model or _suited(file.universe, target)
     about: dict[str, Any] = {
         "target": target,

@@ -416,7 +416,7 @@ class Durable(Ledger):
         self._fresh_cells, self._has_compared = 0, False
 
     def recall(self, question: Any) -> Any | None:
-        name = notes.name_of(question) if self._known and not self._has_sessions else None
+        name = notes.name_of(question) if self._known and not self.has_other_sessions else None
         number = self._known.get(name or "")
         if number is None:
             return None

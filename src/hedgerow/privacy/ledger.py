@@ -216,6 +216,11 @@ class Ledger(OneOnly, ABC):
         self._has_session = self._has_sessions = False
 
     @property
+    def has_other_sessions(self) -> bool:
+        """Whether an earlier session paid from this account, perhaps about another table: its answers are not this one's."""
+        return self._has_sessions
+
+    @property
     def budget(self) -> Budget:
         return self._budget
 
