@@ -147,12 +147,21 @@ def polars_frame(folder: Path, universe: hr.Universe, cells: Cells) -> DataSourc
 
 def folded_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
     """As a table of many more rows than cells is kept: some of its batches before there are so many, some after."""
-    kept = table_module.FEWEST_FOLDED, readers.ROWS
-    table_module.FEWEST_FOLDED, readers.ROWS = 40, 30
+    kept = table_module.FOLDED_AT_ONCE, table_module.FEWEST_FOLDED, readers.ROWS
+    table_module.FOLDED_AT_ONCE, table_module.FEWEST_FOLDED, readers.ROWS = 0, 40, 30
     try:
         return Table(frame_of(universe, cells), universe)
     finally:
-        table_module.FEWEST_FOLDED, readers.ROWS = kept
+        table_module.FOLDED_AT_ONCE, table_module.FEWEST_FOLDED, readers.ROWS = kept
+
+
+def table_of_rows(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
+    """As a table of a large universe is kept: its rows, by the engine."""
+    kept, table_module.FOLDED_AT_ONCE = table_module.FOLDED_AT_ONCE, 0
+    try:
+        return Table(frame_of(universe, cells), universe)
+    finally:
+        table_module.FOLDED_AT_ONCE = kept
 
 
 def arrow_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource:
@@ -162,7 +171,8 @@ def arrow_table(folder: Path, universe: hr.Universe, cells: Cells) -> DataSource
 Make = Callable[[Path, hr.Universe, Cells], DataSource]
 SOURCES: list[Make] = [
     histogram, csv_file, csv_gzip, parquet_file, parquet_folder, parquet_pattern, parquet_by_url, sqlite_table, duckdb_file,
-    ibis_table, postgres_table, pandas_frame, polars_frame, arrow_table, folded_table, spark.spark_frame,
+    ibis_table, postgres_table, pandas_frame, polars_frame, arrow_table, folded_table, table_of_rows,
+    spark.spark_frame,
 ]  # fmt: skip
 SETS = subsets(UNIVERSE.names)
 
@@ -188,8 +198,8 @@ def make(request, tmp_path) -> Callable[..., DataSource]:
     return lambda cells, universe=UNIVERSE: request.param(tmp_path, universe, cells)
 
 
-# Once rows are read, all tables of DuckDB are held alike: for what comes after, one of each way to hold them, and the others in `make audit`
-HELD = [histogram, pandas_frame, folded_table]
+# Once rows are read, all tables are held alike, whatever they were read from: for what comes after, one of each way to hold them, and the others in `make audit`
+HELD = [histogram, pandas_frame, folded_table, table_of_rows]
 HELD_PARAMS = [pytest.param(make, marks=() if make in HELD else pytest.mark.audit) for make in SOURCES]
 
 

@@ -52,12 +52,12 @@ data(
 data(
     "D08", "coding.py", "compiled code loses the sign of a number",
     "wholes[row] = -whole if negative else whole", "wholes[row] = whole",
-    CONTRACT + "negative_numbers_in_texts_keep_their_sign",
+    "data/test_small_files.py::test_texts_are_numbers_alike_whether_few_or_many",
 )  # fmt: skip
 data(
     "D09", "coding.py", "a text that only begins with digits is a number",
     "        if after == end:\n            found[row] = 1", "        if True:\n            found[row] = 1",
-    OPENING + "a_number_is_the_same_from_its_text_in_any_spelling",
+    "data/test_small_files.py::test_texts_are_numbers_alike_whether_few_or_many",
 )  # fmt: skip
 data(
     "D10", "coding.py", "labels that are the same number are found by it",
@@ -93,7 +93,7 @@ data(
 data(
     "D18", "csv_file.py", "a short line has the values of the line before it",
     "            lengths[rows, slot] = -1  # ABSENT\n", "            pass\n",
-    OPENING + "a_short_line_lacks_values_and_a_long_one_has_too_many",
+    "data/test_small_files.py::test_a_file_is_read_alike_by_arrays_and_by_loops",
 )  # fmt: skip
 data(
     "D19", "csv_file.py", "the header counts as a row",
@@ -148,17 +148,17 @@ data(
 data(
     "D13", "counting.py", "the last rows of a block are not counted",
     "for i in range(rows - rows % COPIES, rows):", "for i in range(rows - rows % COPIES, rows - 1):",
-    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+    "data/test_small_files.py::test_rows_are_counted_alike_whether_few_or_many",
 )  # fmt: skip
 data(
     "D14", "counting.py", "rows of one block are counted again in the next",
     "spread[copy * cells + i] = 0", "spread[copy * cells + i] = found[i] * 0 + spread[copy * cells + i]",
-    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+    "data/test_small_files.py::test_rows_are_counted_alike_whether_few_or_many",
 )  # fmt: skip
 data(
     "D62", "counting.py", "cells are counted under the places of other cells",
     "place[i] = place[i] * size + line[i]", "place[i] = place[i] + size * line[i] // size",
-    "data/test_counting.py::test_every_row_is_counted_once_in_every_table",
+    "data/test_small_files.py::test_rows_are_counted_alike_whether_few_or_many",
 )  # fmt: skip
 data(
     "D31", "source.py", "whoever is given counts changes them for all that follows",

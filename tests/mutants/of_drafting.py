@@ -109,7 +109,7 @@ reading(
 reading(
     "F19", "coding.py", "what is missing is taken for a number",
     "cells[found == NOTHING] = self._missing", "cells[found == NOTHING] = 0",
-    RULES + "every_source_of_texts_is_read_by_the_same_rule",
+    "data/test_small_files.py::test_texts_are_numbers_alike_whether_few_or_many",
 )  # fmt: skip
 reading(
     "F20", "coding.py", "times before 1970 are on the next day, or a date before the range has no bin",

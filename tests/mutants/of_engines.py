@@ -185,7 +185,7 @@ certificate(
 certificate(
     "CE12", "largest_errors.py", "intervals that begin at the first cell alone are looked at",
     "best = max(best + line[i], 0)", "best = best + line[i]",
-    CERTIFICATE + "the_largest_error_is_that_of_the_worst_question",
+    "model/test_small_work.py::test_largest_errors_and_sums_of_errors_are_found_alike",
 )  # fmt: skip
 certificate(
     "CE13", "largest_errors.py", "errors below are not looked at",
@@ -200,7 +200,7 @@ certificate(
 certificate(
     "CE15", "largest_errors.py", "the sum of many large errors overflows",
     "upper += size >> LIMB", "upper += 0",
-    CERTIFICATE + "the_sum_of_errors_is_over_all_boxes",
+    "model/test_small_work.py::test_largest_errors_and_sums_of_errors_are_found_alike",
 )  # fmt: skip
 certificate(
     "CE16", "knowledge.py", "after a refit the certificate is taken to be about the new hypothesis",
