@@ -6,7 +6,7 @@ DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-start bench-peers docs clean portable
+.PHONY: setup demo test check lint size release-check stops audit coverage mutants crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
 
@@ -71,6 +71,9 @@ bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours a
 
 size: setup            ## what a plain install weighs, into docs/install.md
 	$(BIN)/python tools/install_size.py
+
+release-check: setup   ## wheel and sdist, built and tried in an empty environment
+	$(BIN)/python tools/release.py
 
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py

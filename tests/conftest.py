@@ -65,3 +65,8 @@ def pytest_collection_finish() -> None:
     """What was imported stays until the end: the collector of garbage need not look at it again and again."""
     gc.collect()
     gc.freeze()
+
+
+def pytest_sessionfinish() -> None:
+    """Let the interpreter free it at its exit; extension modules report what is left there as leaks."""
+    gc.unfreeze()

@@ -85,9 +85,9 @@ def check_one(question, data):
     counts, near, relation = data.draw(neighbours(risk.shape))
     budget = Budget(1.0, 1e-6, relation)
     rng = np.random.default_rng(data.draw(st.integers(0, 2**32)))
-    theta = over.project(rng.normal(size=risk.dimension) * size)
     try:
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # sizes near the largest float
+            theta = over.project(rng.normal(size=risk.dimension) * size)
             S, _ = risk.scale(over), risk.lipschitz(over)
     except hr.InvalidInput:  # infinite constants: refused before there are counts
         return

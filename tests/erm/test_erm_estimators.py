@@ -151,7 +151,8 @@ def test_a_search_stops_when_the_ledger_is_empty() -> None:
     with pytest.raises(errors.BudgetExceeded, match=r"A fit must cost at most rho = .* what is left"):
         search.fit(X, y)
     assert len(ledger.entries()) == affordable and ledger.spent <= BUDGET.total
-    with pytest.raises(errors.BudgetExceeded), pytest.warns(FitFailedWarning):  # by default it fails at the refit
+    by_default = pytest.raises(errors.BudgetExceeded)  # it goes on without scores, and fails at the refit
+    with by_default, pytest.warns(FitFailedWarning), pytest.warns(UserWarning, match="scores are non-finite"):
         GridSearchCV(model.set_params(ledger=Accountant(BUDGET)), search.param_grid, cv=2).fit(X, y)
 
 
@@ -236,3 +237,31 @@ def test_a_label_bound_of_nothing_is_refused_by_name() -> None:
 def test_there_is_no_default_budget() -> None:
     with pytest.raises(TypeError):
         erm.LogisticRegression()
+
+
+@pytest.mark.parametrize("spelling", [int, float, str, object])
+def test_a_label_has_its_class_whatever_other_rows_make_of_its_column(spelling) -> None:
+    """One missing label turns a column of whole numbers to floats, and one text turns it to texts."""
+    from hedgerow.erm import values
+
+    classes = np.array([1, 2, 30])
+    labels = np.array([30, 1, 2, 30]).astype(spelling)
+    assert estimators._codes(values.column(labels), classes).tolist() == [2, 0, 1, 2]
+
+
+@pytest.mark.parametrize("classes", [["1", "01", "2"], [2**53, 2**53 + 1]])
+def test_classes_that_are_one_number_are_refused(classes) -> None:
+    from hedgerow.erm import values
+
+    with pytest.raises(errors.InvalidInput, match="classes must differ as numbers"):
+        estimators._codes(values.column(np.array([1, 2])), np.array(classes))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 50])
+def test_without_a_public_number_of_rows_a_fit_is_refused_alike_however_many_there_are(rows) -> None:
+    said = []
+    for given in (np.ones((rows, 2)), np.ones((7, 2))):
+        with pytest.raises(errors.InvalidInput) as refused:
+            estimators.Ridge(budget=Budget(1, 1e-6, "add-remove"), label_bound=1.0).fit(given, np.ones(len(given)))
+        said.append(str(refused.value))
+    assert said[0] == said[1]
