@@ -6,7 +6,7 @@ DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-peers docs clean
+.PHONY: setup demo test check lint size stops audit coverage mutants crashes bench bench-peers docs release-check clean
 
 setup: $(READY)
 
@@ -68,6 +68,9 @@ size: setup            ## what a plain install weighs, into docs/install.md
 
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py
+
+release-check: setup   ## the wheel and the sdist, built and tried in an empty environment
+	$(BIN)/python tools/release.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
