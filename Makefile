@@ -72,11 +72,11 @@ bench-peers: setup     ## beside AIM and MST on real tables, into docs/; hours a
 size: setup            ## what a plain install weighs, into docs/install.md
 	$(BIN)/python tools/install_size.py
 
-release-check: setup   ## wheel and sdist, built and tried in an empty environment
-	$(BIN)/python tools/release.py
-
 docs: setup            ## the API reference into docs/api/ (the guides are plain Markdown)
 	$(BIN)/python docs/reference.py
+
+release-check: setup   ## the wheel and the sdist, built and tried in an empty environment
+	$(BIN)/python tools/release.py
 
 clean:
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*

@@ -10,6 +10,7 @@ import pytest
 
 from hedgerow.data import rows
 from hedgerow.errors import InvalidInput
+from hedgerow.ledgers.urls import store_at
 
 WITHOUT = """
 import os, sys, numpy, pandas, pyarrow, duckdb, opendp.prelude  # what others need is theirs to say
@@ -30,6 +31,12 @@ print("answered")
 def test_a_session_answers_without_what_only_posix_has() -> None:
     ran = subprocess.run([sys.executable, "-c", WITHOUT], capture_output=True, text=True)
     assert ran.stdout.split() == ["answered"], ran.stderr
+
+
+def test_a_charge_waits_for_the_disk_on_macos_too(tmp_path) -> None:
+    with store_at(f"sqlite:///{tmp_path}/people.ledger").engine.connect() as connection:
+        set_to = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "fullfsync")]
+    assert set_to == [2, 1]
 
 
 def test_rows_are_not_stored_where_modes_do_not_protect_them(tmp_path, monkeypatch) -> None:

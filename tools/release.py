@@ -97,8 +97,16 @@ def try_out(wheel: Path, python: Path, here: Path) -> None:
     _run(python, "-I", "first.py", cwd=here)
     _run(python, "-I", "-c", BUNDLED, cwd=here)
     (here / "misused.py").write_text(MISUSED, encoding="utf-8")
-    options = ["--python-executable", str(python), "--cache-dir", str(here / "types")]
-    types = [sys.executable, "-m", "mypy", *options, "misused.py"]
+    types: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "mypy",
+        "--python-executable",
+        python,
+        "--cache-dir",
+        here / "types",
+        "misused.py",
+    ]
     seen = subprocess.run(types, cwd=here, capture_output=True, text=True).stdout
     if 'misused.py:2: error: Argument "epsilon" to "Budget"' not in seen:
         raise SystemExit(f"mypy must see the types of the installed package. Found:\n{seen}")
