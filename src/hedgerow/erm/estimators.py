@@ -9,7 +9,9 @@ them in ``classes``: read off y they are not private, which a warning says. ``ra
 so not private.
 
 What rows hold is never refused: every value is read by the rules of ``values``, so NaN, infinity and text have their place. A
-label is the stated class that it spells, or the one of the same number; any other label is of the first class in ``classes_``.
+label is the stated class of the same number, or with the same text where it is no number; any other label is of the first class in
+``classes_``. Two classes may not be one number, as "1" and "01" are: one missing or one textual label makes pandas and numpy turn a
+whole column of numbers to floats or to text, and the class of a row must not depend on the type that other rows gave its column.
 
 An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
 bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget.
@@ -38,6 +40,7 @@ from hedgerow.convex.sets import L2Ball, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.erm import values
 from hedgerow.erm.auto import auto, whitens
+from hedgerow.erm.problem import public_rows
 from hedgerow.erm.solver import Result
 from hedgerow.erm.solvers.lasso import lasso
 from hedgerow.errors import BudgetExceeded, InvalidInput, NotPrivateWarning, UnaccountedWarning
@@ -84,17 +87,15 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Finite features, and labels as they are. Looks at shapes and names, not at values."""
+    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], int]:
+        """Finite features, labels as they are, and the public number of rows. Looks at shapes and names, not at values."""
         self._require_payer()
         features = values.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
         labels = values.column(_flat(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
-        if labels.size == 0 and self.budget.neighbours == "replace":
-            raise InvalidInput("X must have a row, for there is none to replace. Found 0. Add rows.")
-        return features, labels
+        return features, labels, public_rows(labels.size, self.rows, self.budget)
 
     def _require_payer(self) -> None:
         """A budget, and an account that has as much; or a warning at the second fit that nobody adds them up."""
@@ -179,7 +180,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
-        X, y = self._read(X, y)
+        X, y, _ = self._read(X, y)
         if self.classes is None:
             warnings.warn(
                 "classes must be stated for privacy. Found none, so they are read off y. Give classes=[…].",
@@ -257,8 +258,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return Squared()
 
     def fit(self, X: Any, y: Any) -> Self:
-        X, y = self._read(X, y)
-        n = X.shape[0] if self.rows is None else self.rows
+        X, y, n = self._read(X, y)
         bound = positive("label_bound", self.label_bound)
         found = self._found(X, np.clip(values.labels(y), -bound, bound) / bound, n)
         coefficients, intercept = self._split(found.theta)
@@ -334,19 +334,33 @@ def _flat(y: Any) -> Any:
 
 
 def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The number of every label's class: the one it spells, else the first of the same number, else 0."""
-    known = list(enumerate(classes.tolist()))[::-1]  # the first of several comes last, and stays
-    spelt = {str(label): code for code, label in known}
-    numbered = {number: code for code, label in known if not math.isnan(number := values.as_number(label))}
+    """The number of every label's class: that of the same number, else of the same text, else 0."""
+    known = list(enumerate(classes.tolist()))
+    spelt = {text: code for code, label in known if (text := _text(label)) is not None}
+    numbered: dict[float, int] = {}
+    for code, label in known:
+        if math.isnan(number := values.as_number(label)):
+            continue
+        if number in numbered:
+            raise InvalidInput(
+                f"classes must differ as numbers where they are numbers. Found {known[numbered[number]][1]!r} and {label!r}. "
+                "Join them, or give them names that are no numbers."
+            )
+        numbered[number] = code
 
-    def code(label: Any) -> int:
-        text = (
-            label.decode("latin-1") if isinstance(label, bytes) else str(label) if isinstance(label, str | int) else ""
-        )
-        return spelt[text] if text in spelt else numbered.get(values.as_number(label), 0)
+    def code_of(label: Any) -> int:
+        number = values.as_number(label)
+        return numbered[number] if number in numbered else spelt.get(_text(label) or "", 0)
 
     if isinstance(y, np.ma.MaskedArray) or y.dtype.kind in "OTVmM":
-        each = (code(label) for label in np.ma.asarray(y).tolist())
+        each = (code_of(label) for label in np.ma.asarray(y).tolist())
         return np.fromiter(each, dtype=np.int64, count=y.size)
     distinct, where = np.unique(y, return_inverse=True)
-    return np.array([code(label) for label in distinct.tolist()], dtype=np.int64)[where]
+    return np.array([code_of(label) for label in distinct.tolist()], dtype=np.int64)[where]
+
+
+def _text(label: Any) -> str | None:
+    """What numpy would make of a label in a column of text; None where it would not be one."""
+    if isinstance(label, bytes):
+        return label.decode("latin-1")
+    return str(label) if isinstance(label, str | int | float) else None

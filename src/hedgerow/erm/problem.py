@@ -202,7 +202,7 @@ def prepared(
     bound = require_scale("row_bound", row_bound)
     if norm not in get_args(Norm):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
-    n, p = _public_rows(source.count, rows, budget), source.features
+    n, p = public_rows(source.count, rows, budget), source.features
     _require_set(over).require(p)
     _require_one_score(loss)
     largest = 1.0 if label_bound is None or loss.labels == "binary" else require_scale("label_bound", label_bound)
@@ -270,7 +270,7 @@ def _power_of_two(bound: float) -> float:
     return math.ldexp(1.0, exponent - (mantissa == 0.5))
 
 
-def _public_rows(count: int, rows: int | None, budget: Budget) -> int:
+def public_rows(count: int, rows: int | None, budget: Budget) -> int:
     """n. Where it is private, no row is as good as some."""
     if budget.neighbours == "replace":
         if count == 0:
