@@ -138,7 +138,7 @@ erm(
 )  # fmt: skip
 erm(
     "E21", "estimators.py", "a label that is no stated class raises, and is heard of",
-    "return spelt[text] if text in spelt else numbered.get(values.as_number(label), 0)", "return spelt[text] if text in spelt else numbered[values.as_number(label)]",
+    'spelt.get(_text(label) or "", 0)', 'spelt[_text(label) or ""]',
     VALUES + "a_label_that_is_no_stated_class_is_of_the_first_one",
 )  # fmt: skip
 
