@@ -239,29 +239,52 @@ def test_there_is_no_default_budget() -> None:
         erm.LogisticRegression()
 
 
-@pytest.mark.parametrize("spelling", [int, float, str, object])
-def test_a_label_has_its_class_whatever_other_rows_make_of_its_column(spelling) -> None:
-    """One missing label turns a column of whole numbers to floats, and one text turns it to texts."""
-    from hedgerow.erm import values
-
-    classes = np.array([1, 2, 30])
-    labels = np.array([30, 1, 2, 30]).astype(spelling)
-    assert estimators._codes(values.column(labels), classes).tolist() == [2, 0, 1, 2]
-
-
-@pytest.mark.parametrize("classes", [["1", "01", "2"], [2**53, 2**53 + 1]])
-def test_classes_that_are_one_number_are_refused(classes) -> None:
-    from hedgerow.erm import values
-
-    with pytest.raises(errors.InvalidInput, match="classes must differ as numbers"):
-        estimators._codes(values.column(np.array([1, 2])), np.array(classes))
+FORMS = {  # of one column of labels, as other rows' values make numpy and pandas hold it
+    "whole numbers": lambda column: np.array(column),
+    "floats, for one is missing": lambda column: np.array([*column[:-1], np.nan]),
+    "texts, for one is": lambda column: np.array([*map(str, column[:-1]), "neither"]),
+    "texts of floats": lambda column: np.array([*(str(float(label)) for label in column[:-1]), "neither"]),
+    "objects": lambda column: [*column[:-1], None],
+    "masked": lambda column: np.ma.MaskedArray(column, [*[False] * (len(column) - 1), True]),
+}
 
 
-@pytest.mark.parametrize("rows", [0, 1, 2, 50])
-def test_without_a_public_number_of_rows_a_fit_is_refused_alike_however_many_there_are(rows) -> None:
-    said = []
-    for given in (np.ones((rows, 2)), np.ones((7, 2))):
-        with pytest.raises(errors.InvalidInput) as refused:
-            estimators.Ridge(budget=Budget(1, 1e-6, "add-remove"), label_bound=1.0).fit(given, np.ones(len(given)))
-        said.append(str(refused.value))
-    assert said[0] == said[1]
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("classes", [[0, 1, 2], ["0", "1", "2"], ["00", "1.0", "other"], [2.0, 1.0, -7.5]])
+def test_the_class_of_a_row_does_not_depend_on_what_another_rows_label_is(classes, form) -> None:
+    column, known = [1, 1, 2, 0, 1, 1], np.unique(classes)
+    expected = estimators._codes(np.array(column), known)
+    found = estimators._codes(estimators.values.column(FORMS[form](column)), known)
+    assert found[:-1].tolist() == expected[:-1].tolist() and len(set(expected.tolist())) > 1
+
+
+@pytest.mark.parametrize(
+    "classes",
+    [["1", "01", "2"], [2**53, 2**53 + 1], ["100", "1e2"], ["true", "1"], ["1", "1.0"], ["inf", "Infinity"]],
+    ids=str,
+)
+def test_classes_that_are_one_number_are_refused_whatever_the_rows(classes) -> None:
+    for n in (0, 5):
+        with pytest.raises(errors.InvalidInput, match="classes must differ as numbers"):
+            erm.LogisticRegression(Budget(1.0, 1e-6, "add-remove"), classes=classes, rows=9).fit(
+                np.zeros((n, 2)), np.zeros(n)
+            )
+
+
+def test_names_and_bytes_are_classes_too() -> None:
+    known = np.unique(["nan", "north", "1"])
+    assert estimators._codes(np.array([float("nan"), 1.0]), known).tolist() == [1, 0]
+    assert estimators._codes(np.array(["nan", "1", "north", "?"]), known).tolist() == [1, 0, 2, 0]
+    assert estimators._codes(np.array([b"a", b"b"]), np.unique([b"a", b"b"])).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "LinearRegression", "Ridge", "HuberRegressor", "Lasso"])  # fmt: skip
+@pytest.mark.parametrize("rows", [None, 0, -1, 2.5])
+def test_what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows(name, rows) -> None:
+    stated = {"classes": [0, 1]} if name in ("LogisticRegression", "LinearSVC") else {}
+    said = set()
+    for n in (0, 1, 2, 50):
+        with pytest.raises(errors.InvalidInput, match="rows must be a public guess") as refused:
+            getattr(erm, name)(Budget(1.0, 1e-6, "add-remove"), rows=rows, **stated).fit(np.zeros((n, 2)), np.zeros(n))
+        said.add(str(refused.value))
+    assert len(said) == 1

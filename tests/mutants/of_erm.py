@@ -138,7 +138,7 @@ erm(
 )  # fmt: skip
 erm(
     "E21", "estimators.py", "a label that is no stated class raises, and is heard of",
-    "spelt.get(_text(label), 0)", "spelt[_text(label)]",
+    'spelt.get(_text(label) or "", 0)', 'spelt[_text(label) or ""]',
     VALUES + "a_label_that_is_no_stated_class_is_of_the_first_one",
 )  # fmt: skip
 
@@ -375,6 +375,21 @@ solvers(
     "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(moved))\n",
     "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(total)) / problem.lipschitz\n",
     EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
+)  # fmt: skip
+erm(
+    "E83", "estimators.py", "one missing label turns a column to floats, and other rows are of another class",
+    "        if number in numbered:\n", "        if False:\n",
+    ESTIMATORS + "classes_that_are_one_number_are_refused_whatever_the_rows",
+)  # fmt: skip
+erm(
+    "E84", "estimators.py", "where n is private a ridge is scaled by it, and what is refused depends on it",
+    "return features, labels, public_rows(labels.size, self.rows, self.budget)", "return features, labels, labels.size",
+    ESTIMATORS + "what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows",
+)  # fmt: skip
+erm(
+    "E85", "estimators.py", "a column that one row turned to texts has other classes",
+    "return numbered[number] if number in numbered else spelt.get", "return spelt.get",
+    ESTIMATORS + "the_class_of_a_row_does_not_depend_on_what_another_rows_label_is",
 )  # fmt: skip
 
 ERM = [*erm.mutants, *solvers.mutants]

@@ -84,16 +84,15 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         tags.input_tags.allow_nan = True
         return tags
 
-    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any]]:
-        """Finite features, and labels as they are. Looks at shapes and names, not at values."""
+    def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], int]:
+        """Finite features, labels as they are, and the public number of rows. Looks at shapes and names, not at values."""
         self._require_payer()
         features = values.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
         labels = values.column(_flat(y))
         if labels.size != features.shape[0]:
             raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
-        public_rows(labels.size, self.rows, self.budget)
-        return features, labels
+        return features, labels, public_rows(labels.size, self.rows, self.budget)
 
     def _require_payer(self) -> None:
         """A budget, and an account that has as much; or a warning at the second fit that nobody adds them up."""
@@ -178,7 +177,7 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
-        X, y = self._read(X, y)
+        X, y, _ = self._read(X, y)
         if self.classes is None:
             warnings.warn(
                 "classes must be stated for privacy. Found none, so they are read off y. Give classes=[…].",
@@ -256,8 +255,7 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return Squared()
 
     def fit(self, X: Any, y: Any) -> Self:
-        X, y = self._read(X, y)
-        n = public_rows(X.shape[0], self.rows, self.budget)  # all that a loss may depend on: errors too
+        X, y, n = self._read(X, y)
         bound = positive("label_bound", self.label_bound)
         found = self._found(X, np.clip(values.labels(y), -bound, bound) / bound, n)
         coefficients, intercept = self._split(found.theta)
@@ -335,22 +333,21 @@ def _flat(y: Any) -> Any:
 def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
     """The number of every label's class: that of the same number, else of the same text, else 0."""
     known = list(enumerate(classes.tolist()))
-    spelt = {_text(label): code for code, label in known}
+    spelt = {text: code for code, label in known if (text := _text(label)) is not None}
     numbered: dict[float, int] = {}
     for code, label in known:
         if math.isnan(number := values.as_number(label)):
             continue
         if number in numbered:
-            other = classes[numbered[number]]
             raise InvalidInput(
-                f"classes must differ as numbers where they are numbers. Found {other!r} and {label!r}, both {number:.17g}. "
+                f"classes must differ as numbers where they are numbers. Found {known[numbered[number]][1]!r} and {label!r}. "
                 "Join them, or give them names that are no numbers."
             )
         numbered[number] = code
 
     def code_of(label: Any) -> int:
         number = values.as_number(label)
-        return numbered[number] if number in numbered else spelt.get(_text(label), 0)
+        return numbered[number] if number in numbered else spelt.get(_text(label) or "", 0)
 
     if isinstance(y, np.ma.MaskedArray) or y.dtype.kind in "OTVmM":
         each = (code_of(label) for label in np.ma.asarray(y).tolist())
