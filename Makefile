@@ -4,26 +4,31 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
+PIP := $(PYTHON) -m pip --python $(BIN)/python --disable-pip-version-check
+DEMO_NEEDS := numpy scipy numba threadpoolctl opendp pyarrow typer rich  # all that the demo imports; tests/test_cli.py runs the demo with these
+export PYTHONDONTWRITEBYTECODE :=  # empty: bytecode is kept, or every process would compile all that it imports
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
 .PHONY: setup demo test check lint size release-check stops audit coverage mutants crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
 
-# What the demo needs. Bytecode is written as modules are first imported: most never are.
+# The demo runs from the sources with the libraries that it imports, and no others. Bytecode is written as modules are first imported.
 $(DEMO): pyproject.toml
-	@echo "Setting up $(VENV): about a minute, mostly downloads"
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --disable-pip-version-check --no-compile --progress-bar off -e '.[plots]'
+	@echo "Setting up $(VENV): under a minute, mostly downloads"
+	$(PYTHON) -m venv --without-pip $(VENV)
+	$(PYTHON) tools/needs.py $(DEMO_NEEDS) > $(VENV)/demo.txt
+	$(PIP) install --no-compile --progress-bar off -r $(VENV)/demo.txt
 	touch $(DEMO)
 
-# What developers need, in the same environment.
+# Developers' libraries, and the package itself, in the same environment.
 $(READY): $(DEMO)
-	$(BIN)/python -m pip install --disable-pip-version-check --quiet -e '.[dev]'
+	$(PIP) install --quiet --no-compile -e '.[dev]'
 	touch $(READY)
 
 demo: $(DEMO)          ## the main job on bundled data, with a table and a picture
-	$(BIN)/hedgerow demo
+	PYTHONPATH=src $(BIN)/python -m hedgerow.cli demo
+	@echo "Next: pip install hedgerow, and README.md for a first session on your own table."
 
 lint: setup            ## style, types, and randomness in one module only
 	$(BIN)/ruff check .

@@ -8,6 +8,7 @@ this process may have. It does not depend on how much memory is in use, for that
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import os
 import re
@@ -82,8 +83,9 @@ def _machine() -> int:
         return UNKNOWN
 
 
+@functools.cache
 def _groups() -> list[int]:
-    """The limits of a container."""
+    """Return the limits of the container, read once: every question is judged by them."""
     found = []
     for path in GROUP_LIMITS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or the word "max"

@@ -32,7 +32,7 @@ from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
 MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
-FOLDED_AT_ONCE = 1 << 16  # cells of a universe so small that rows are never kept, and no engine is started
+FOLDED_AT_ONCE = 1 << 17  # cells of a universe so small that rows are never kept, and no engine is started
 MOST_FOLDED = 1 << 21  # cells of a universe of which all are counted while rows are read
 FEWEST_FOLDED = 1 << 20  # rows, and no fewer than cells: rows are quicker to count than so many cells to sum
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.bench import unsafe_answer
 from hedgerow.data import Table
+from hedgerow.demo.line_chart import Line, line_chart
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -29,6 +29,7 @@ from hedgerow.questions.universe import Universe
 from hedgerow.session import Session
 
 QUESTIONS = 5000
+RED, GREEN = "#d62728", "#2ca02c"
 NO_VISIT, MANY_VISITS = {"[0, 1)"}, {"[9, 15)", "[15, 80]"}
 LIMITED = {"[0.5, 1]"}
 SHOWN: tuple[Query, ...] = (  # what the experiment was about: whether people who pay more see the doctor less
@@ -161,9 +162,6 @@ def words(query: Query) -> str:
 
 def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Path:
     """Mean and largest error after k questions: the session's, and that of noise on every answer at the same budget."""
-    extra("matplotlib").use("Agg")
-    plt = extra("matplotlib.pyplot")
-
     ks = np.unique(np.geomspace(10, len(errors), 25).astype(int))
     noise, rows = Noise(), session.rows
     noisy_mean, noisy_max = [], []
@@ -173,18 +171,16 @@ def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Pat
         off = np.abs(np.asarray(drawn) / rows - truth[:k])
         noisy_mean.append(off.mean())
         noisy_max.append(off.max())
-    figure, axes = plt.subplots(figsize=(7, 4.2))
-    axes.plot(ks, noisy_max, color="tab:red", linestyle="--", label="noise on every answer, worst")
-    axes.plot(ks, noisy_mean, color="tab:red", label="noise on every answer, mean")
-    axes.plot(ks, [errors[:k].max() for k in ks], color="tab:green", linestyle="--", label="hedgerow, worst")
-    axes.plot(ks, [errors[:k].mean() for k in ks], color="tab:green", label="hedgerow, mean")
-    axes.set(xscale="log", yscale="log", xlabel="questions asked", ylabel="error (fraction of the table)")
-    axes.set_title(f"one budget, ε = {session.budget.epsilon:g}, δ = {session.budget.delta:g}")
-    axes.legend(frameon=False, fontsize=9)
-    axes.grid(alpha=0.25, which="both")
-    figure.tight_layout()
+    lines = [
+        Line("noise on every answer, worst", RED, True, ks, noisy_max),
+        Line("noise on every answer, mean", RED, False, ks, noisy_mean),
+        Line("hedgerow, worst", GREEN, True, ks, [errors[:k].max() for k in ks]),
+        Line("hedgerow, mean", GREEN, False, ks, [errors[:k].mean() for k in ks]),
+    ]
+    title = f"one budget, ε = {session.budget.epsilon:g}, δ = {session.budget.delta:g}"
     folder.mkdir(parents=True, exist_ok=True)
-    target = folder / "error-by-questions.png"
-    figure.savefig(target, dpi=150)
-    plt.close(figure)
+    target = folder / "error-by-questions.svg"
+    target.write_text(
+        line_chart(lines, title=title, x_label="questions asked", y_label="error (fraction of the table)"), "utf-8"
+    )
     return target
