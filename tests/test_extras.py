@@ -19,6 +19,7 @@ USES = {
     "ibis": "hr.open('mysql://nowhere/x', table='t', universe=U, budget=B)",
     "psycopg": "hr.open('postgresql://nowhere/x', table='t', universe=U, budget=B)",
     "sklearn": "hr.estimators",
+    "sqlalchemy": "import hedgerow.sql.dialect",
     "fsspec": "hr.open('s3://nowhere/x.parquet', universe=U, budget=B)",
 }
 

@@ -34,8 +34,8 @@ def test_a_session_answers_without_what_only_posix_has() -> None:
 
 
 def test_a_charge_waits_for_the_disk_on_macos_too(tmp_path) -> None:
-    with store_at(f"sqlite:///{tmp_path}/people.ledger").engine.connect() as connection:
-        set_to = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("synchronous", "fullfsync")]
+    with store_at(f"sqlite:///{tmp_path}/people.ledger")._connection() as connection:
+        set_to = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("synchronous", "fullfsync")]
     assert set_to == [2, 1]
 
 

@@ -12,6 +12,7 @@ EXTRAS = {  # by what is imported: what it is for, and the extra of pyproject.to
     "matplotlib": ("pictures", "plots"),
     "psycopg": ("PostgreSQL", "postgres"),
     "sklearn": ("estimators", "estimators"),
+    "sqlalchemy": ("SQLAlchemy's dialect", "dialect"),
     "fsspec": ("files at a URL", "remote"),
     "pyspark": ("Spark", "spark"),
 }

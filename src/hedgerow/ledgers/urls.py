@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode
 
 from hedgerow.errors import InvalidInput
 from hedgerow.ledgers.postgres import Postgres
@@ -13,21 +14,23 @@ WAIT = 30.0  # seconds for a lock, unless the URL says ?timeout=
 
 
 def store_at(text: str) -> Store:
-    """The store at a URL: ``sqlite:///path``, ``sqlite:////absolute/path`` or ``postgresql://user@host/database``."""
-    import sqlalchemy as sa
+    """Return the store at a URL: ``sqlite:///path``, ``sqlite:////absolute/path`` or ``postgresql://user@host/database``.
 
-    try:
-        url = sa.make_url(text)
-    except (sa.exc.ArgumentError, ValueError):
-        raise _refused(text) from None
-    wait = _seconds(url.query.get("timeout", str(WAIT)))
-    url = url.difference_update_query(["timeout"])
-    backend = url.get_backend_name()
-    if backend == "sqlite":
-        return Sqlite(url, wait)
-    if backend == "postgresql":
-        return Postgres(url, wait)
-    raise _refused(text)
+    ``?timeout=`` is how many seconds to wait for a lock. All other options of a PostgreSQL URL go to its driver.
+    """
+    scheme, found, rest = text.partition("://")
+    backend = scheme.partition("+")[0]
+    if not found or backend not in ("sqlite", "postgresql", "postgres"):
+        raise _refused(text)
+    place, _, query = rest.partition("?")
+    options = parse_qsl(query, keep_blank_values=True)
+    wait = _seconds(dict(options).get("timeout", WAIT))
+    others = [(name, value) for name, value in options if name != "timeout"]
+    if backend != "sqlite":
+        return Postgres(f"postgresql://{place}" + (f"?{urlencode(others, quote_via=quote)}" if others else ""), wait)
+    if others or (place and not place.startswith("/")):
+        raise _refused(text)
+    return Sqlite(place[1:], wait)
 
 
 def _refused(text: str) -> InvalidInput:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-import sqlalchemy
-from sqlalchemy import types
-from sqlalchemy.engine import default
-from sqlalchemy.pool import StaticPool
-
+from hedgerow._extras import extra
 from hedgerow.questions.attributes import Flag, Integers, Range
 from hedgerow.sql import cursor
 from hedgerow.sql.scope import TABLE
+
+extra("sqlalchemy")
+
+import sqlalchemy  # noqa: E402
+from sqlalchemy import types  # noqa: E402
+from sqlalchemy.engine import default  # noqa: E402
+from sqlalchemy.pool import StaticPool  # noqa: E402
 
 
 class Dialect(default.DefaultDialect):
