@@ -22,7 +22,7 @@ import coverage
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
-EVERY = 600.0  # seconds between two writings: what a broken run has recorded is not lost
+EVERY = 240.0  # seconds between two writings: what a broken run has recorded is not lost
 
 
 class Recorder:
@@ -30,8 +30,20 @@ class Recorder:
         self.file = folder / f"reached-{os.environ.get('PYTEST_XDIST_WORKER', 'alone')}-{os.getpid()}.json.gz"
         self.coverage = coverage.Coverage(data_file=None, config_file=False, source=[str(PACKAGE)], messages=False)
         self.tests: dict[str, tuple[str, float]] = {}
+        self.variants: dict[str, int] = {}
         self.written = time.monotonic()
         self.coverage.start()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Run the first and the last variant of each test: the others reach the same lines, but for a few."""
+        variants: dict[str, list[pytest.Item]] = {}
+        for item in items:
+            variants.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        self.variants = {name: len(each) for name, each in variants.items()}
+        kept = {each[i].nodeid for each in variants.values() for i in (0, -1)}
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in kept])
+        items[:] = [item for item in items if item.nodeid in kept]
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -76,7 +88,7 @@ class Recorder:
             for file in sorted(data.measured_files())
         }
         with gzip.open(self.file, "wt") as written:
-            json.dump({"names": list(names), "lines": lines, "tests": self.tests}, written)
+            json.dump({"names": list(names), "lines": lines, "tests": self.tests, "variants": self.variants}, written)
 
 
 def pytest_configure(config: pytest.Config) -> None:
