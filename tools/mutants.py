@@ -1,158 +1,73 @@
-"""Do the tests notice harm? Each mutant of tests/mutants/ is one small harmful change; the tests it names must fail with it.
+"""Do the tests notice harm? Each mutant is one small change; the tests must fail with it.
 
-    python tools/mutants.py                    all of them; writes docs/mutants.md
-    python tools/mutants.py --area privacy     those of some areas
-    python tools/mutants.py --only L03 B11     some of them
-    python tools/mutants.py --list             what there is
+    python tools/mutants.py                        all of them; writes docs/mutants.md
+    python tools/mutants.py --catalogue            those of tests/mutants/, which somebody thought of
+    python tools/mutants.py --random 320 --seed 1  drawn ones, which operators make of any code (tools/mutant_operators.py)
+    python tools/mutants.py --area privacy         those of some areas of the catalogue
+    python tools/mutants.py --only L03 R1f87655    some of them
+    python tools/mutants.py --list                 what there is
+    python tools/mutants.py --record               renew the record of which tests run which lines, which drawn mutants need
+    python tools/mutants.py --resume               leave out drawn mutants that the last run caught
+    python tools/mutants.py --locate               write into the catalogue which function each mutant is in
 
-A mutant is applied to a copy of src of its own, never in place. First all named tests must pass on an unchanged copy, the one that mutants
-are copies of: so all that was compiled for it is there, but what is made of a changed file.
+A mutant is applied to a copy of src of its own, never in place. Of the catalogue, all named tests must first pass on an unchanged copy, the
+one that mutants are copies of: so all that was compiled for it is there, but what is made of a changed file. Of the drawn ones, each test
+that failed must pass on it in the end.
 
-    caught        a named test fails
-    survived      all named tests pass: harm that nobody would hear of, and status 1
+    caught        a test fails; or, of a drawn mutant, the tests no longer end
+    survived      all tests pass: harm that nobody would hear of, and status 1, unless it is judged (tests/mutants/judgements.py)
     not settled   neither: out of time, or pytest itself broke
 
-Seeded results (tests/transcripts.py) notice nearly every change and do not say whether it does harm, so no mutant names them.
+Seeded results (tests/transcripts.py) notice nearly every change and do not say whether it does harm, so they are not asked.
 """
 
 from __future__ import annotations
 
 import argparse
-import compileall
-import gc
-import multiprocessing
+import json
 import os
-import re
-import shutil
-import signal
 import subprocess
 import sys
-import tempfile
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 ROOT = Path(__file__).resolve().parent.parent
-SOURCE, REPORT = ROOT / "src", ROOT / "docs" / "mutants.md"
-sys.path.insert(0, str(ROOT / "tests" / "mutants"))
+sys.path[:0] = [str(ROOT / "tests" / "mutants"), str(ROOT / "tools")]
 
+import mutant_page  # noqa: E402
 from catalogue import MUTANTS, NOT_WRITTEN  # noqa: E402
+from judgements import JUDGED  # noqa: E402
 from mutant import Mutant  # noqa: E402
-
-SERVER = multiprocessing.get_context("forkserver")
-HEAVY = (
-    "numpy scipy.special scipy.optimize scipy.sparse scipy.stats pandas pyarrow duckdb numba hypothesis pytest opendp.prelude dp_accounting "
-    "sqlalchemy sqlglot ibis sklearn.linear_model rich.progress typer threadpoolctl"
+from mutant_operators import Site, drawn  # noqa: E402
+from mutant_places import locate  # noqa: E402
+from mutant_runs import (  # noqa: E402
+    CAUGHT,
+    NOT_SETTLED,
+    OUT_OF_TIME,
+    SOURCE,
+    SURVIVED,
+    Verdict,
+    copied,
+    judged,
+    pytest,
+    require_copy,
 )
-SERVER.set_forkserver_preload(HEAVY.split())
-CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
-OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
+from mutant_tests import Reached  # noqa: E402
 
-
-@dataclass(frozen=True)
-class Verdict:
-    mutant: Mutant
-    outcome: str
-    by: str  # the test that failed, or what went wrong
-    seconds: float
-
-
-@contextmanager
-def copied(base: Path, mutant: Mutant | None = None) -> Iterator[Path]:
-    """A copy of such a folder as src, changed. Times of files are kept, and with them all caches but those of what is changed."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as folder:
-        src = Path(shutil.copytree(base, Path(folder) / "src"))
-        if mutant is None:
-            compileall.compile_dir(src, quiet=1)
-        else:
-            file = src / "hedgerow" / mutant.file
-            text = file.read_text()
-            file.write_text(changed(mutant, text))
-            compiles = "@compiled(" in text
-            for cache in [
-                *file.parent.glob(f"__pycache__/{file.stem}.*"),
-                *(src.rglob("*.nb[ci]") if compiles else ()),
-            ]:
-                cache.unlink(missing_ok=True)
-        yield src
-
-
-def changed(mutant: Mutant, text: str) -> str:
-    if text.count(mutant.old) != 1 or mutant.old == mutant.new:
-        raise SystemExit(
-            f"The old text of {mutant.id} must occur once in {mutant.file}. Found {text.count(mutant.old)}. Renew it."
-        )
-    return text.replace(mutant.old, mutant.new)
-
-
-def pytest(src: Path, tests: Sequence[str], limit: float, jobs: int = 1) -> tuple[int | None, str]:
-    """Its status, None when out of time, and what it printed."""
-    with tempfile.TemporaryDirectory(prefix="mutant-") as scratch:
-        process = SERVER.Process(target=_pytest, args=(str(src), tuple(tests), jobs, scratch))
-        process.start()
-        process.join(limit)
-        settled = process.exitcode is not None
-        if not settled:
-            os.killpg(process.pid or 0, signal.SIGKILL)  # with whatever the tests have started
-            process.join()
-        printed = Path(scratch, "printed")
-        return process.exitcode if settled else None, printed.read_text(errors="replace") if printed.exists() else ""
-
-
-def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str) -> None:
-    """In a process of its own, that has what is heavy to import already."""
-    os.setsid()
-    with open(Path(scratch, "printed"), "w") as printed:
-        os.dup2(printed.fileno(), 1)
-        os.dup2(printed.fileno(), 2)
-    os.environ["PYTHONPATH"] = src  # for what the tests start
-    os.environ["HYPOTHESIS_STORAGE_DIRECTORY"] = scratch  # what fails here must not be tried again elsewhere
-    os.environ["HEDGEROW_NO_SHRINKING"] = "1"
-    sys.path.insert(0, src)
-    os.chdir(ROOT)
-    import pytest
-
-    gc.freeze()  # what was there before the tests is not looked through again and again
-    quick = [
-        "-x",
-        "-q",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:unraisableexception",
-        "--hypothesis-seed=0",
-        "--tb=no",
-        "--assert=plain",
-        "-m",
-        "",
-    ]
-    shared = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else ["-p", "no:xdist"]
-    sys.exit(pytest.main([*quick, *shared, *(f"tests/{test}" for test in tests)]))
-
-
-def judged(mutant: Mutant, limit: float, base: Path) -> Verdict:
-    began = time.monotonic()
-    with copied(base, mutant) as src:
-        status, printed = pytest(src, mutant.tests, limit)
-    outcome = NOT_SETTLED if status is None else OUTCOMES.get(status, NOT_SETTLED)
-    failed = re.search(r"^FAILED tests/(\S+)|^ERROR tests/(\S+)", printed, re.MULTILINE)
-    by = (failed[1] or failed[2]) if failed else "out of time" if status is None else ""
-    return Verdict(mutant, outcome, by, time.monotonic() - began)
+PACKAGE, REPORT = SOURCE / "hedgerow", ROOT / "docs" / "mutants.md"
+RECORDS = ROOT / ".mutants"
+STRATA = ("privacy", "ledgers", "data", "sql", "engines", "erm", "generalise", "session", "answer", "cli")
+DRAWN, SEED = 320, 1
+NOT_RECORDED = ("tests/mutants", "tests/test_transcripts.py")
 
 
 def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int, src: Path) -> None:
     """All named tests must pass without a mutant, and on the copy, or nothing that follows would mean anything."""
-    where = subprocess.run(
-        [sys.executable, "-c", "import hedgerow; print(hedgerow.__file__)"],
-        env={**os.environ, "PYTHONPATH": str(src)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    if not where.stdout.startswith(str(src)):
-        raise SystemExit(f"The copy must be what is imported. Found {where.stdout.strip()}. Is another in the way?")
+    require_copy(src)
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     print(f"{len(mutants)} mutants, {len(tests)} tests: these must pass without a mutant …", flush=True)
     status, printed = pytest(src, tests, limit, jobs)
@@ -160,84 +75,143 @@ def require_sound(mutants: Sequence[Mutant], limit: float, jobs: int, src: Path)
         raise SystemExit(f"All named tests must pass without a mutant. Found that they do not:\n{printed[-3000:]}")
 
 
-def report(verdicts: Sequence[Verdict]) -> str:
-    counted = [v for v in verdicts if not v.mutant.equivalent]
-    lines = ["| area | caught | survived | not settled |", "|---|---|---|---|"]
-    for area in dict.fromkeys(v.mutant.area for v in counted):
-        found = [v.outcome for v in counted if v.mutant.area == area]
-        lines.append(f"| {area} | " + " | ".join(str(found.count(o)) for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |")
-    total = [v.outcome for v in counted]
-    lines.append("| **all** | " + " | ".join(f"**{total.count(o)}**" for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |")
-    for outcome in (SURVIVED, NOT_SETTLED):
-        left = [v for v in counted if v.outcome == outcome]
-        lines += ["", f"## {outcome.capitalize()}", ""]
-        lines += [f"- {v.mutant.id} (`{v.mutant.file}`): {v.mutant.note}" for v in left] or ["None."]
-    return "\n".join(lines)
+def run_all(todo: Sequence[Callable[[], Verdict]], jobs: int, verbose: bool) -> dict[str, Verdict]:
+    columns = (TextColumn("mutants"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    verdicts: dict[str, Verdict] = {}
+    with ThreadPoolExecutor(jobs) as pool, Progress(*columns) as display:
+        task = display.add_task("mutants", total=len(todo))
+        for done in as_completed([pool.submit(each) for each in todo]):
+            v = done.result()
+            verdicts[v.id] = v
+            display.advance(task)
+            if verbose or v.outcome != CAUGHT:
+                said = f"{v.id} {v.outcome} in {v.seconds:.1f} s, {v.asked} tests  {v.by}"
+                display.console.print(said, markup=False, soft_wrap=True)
+    return verdicts
 
 
-def document(verdicts: Sequence[Verdict]) -> str:
-    equivalent = [
-        f"- {v.mutant.id} (`{v.mutant.file}`): {v.mutant.equivalent}" for v in verdicts if v.mutant.equivalent
-    ]
-    return "\n".join(
-        [
-            "# Mutants",
-            "",
-            "Small harmful changes to the library, and whether the tests that each names notice it: `make mutants` writes this page.",
-            "The changes are in `tests/mutants/`, with what a user would suffer from each. Seeded results are not asked.",
-            "",
-            report(verdicts),
-            "",
-            "## Equivalent: no test can notice them, and why",
-            "",
-            *(equivalent or ["None."]),
-            "",
-            "## Not written: what the design leaves no line for",
-            "",
-            *(f"- {line}" for line in NOT_WRITTEN),
-            "",
-        ]
-    )
+def run_catalogue(chosen: Sequence[Mutant], given: argparse.Namespace) -> int:
+    running = [m for m in chosen if not m.equivalent]
+    with copied(SOURCE) as base:
+        require_sound(running, 10 * given.limit, given.jobs, base)
+        todo = [lambda m=m: judged(m, m.tests, given.limit, base) for m in running]
+        verdicts = run_all(todo, given.jobs, given.verbose)
+    print(mutant_page.counted(chosen, verdicts))
+    if len(chosen) == len(MUTANTS):
+        mutant_page.renewed(REPORT, catalogue=mutant_page.of_catalogue(chosen, verdicts, NOT_WRITTEN))
+    return int(any(v.outcome == SURVIVED for v in verdicts.values()))
+
+
+def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
+    """Run drawn mutants; what became of each is kept in .mutants/drawn.json, as it comes out."""
+    reached = Reached(RECORDS, PACKAGE)
+    kept = RECORDS / "drawn.json"
+    known = {v["id"]: Verdict(**v) for v in json.loads(kept.read_text())} if kept.exists() else {}
+    running = [s for s in sites if not (given.resume and s.id in known and known[s.id].outcome == CAUGHT)]
+
+    def one(site: Site) -> Verdict:
+        tests, _ = reached.ordered(site, given.seconds)
+        if not tests:
+            return Verdict(site.id, SURVIVED, "no test runs it", 0.0)
+        work = 40 + 3 * int(sum(reached.seconds[test] for test in tests))
+        verdict = judged(site, [test.removeprefix("tests/") for test in tests], 15.0 * work, base, work)
+        if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
+            verdict = replace(verdict, outcome=CAUGHT)
+        known[site.id] = verdict
+        kept.write_text(json.dumps([asdict(v) for v in [*known.values()]], indent=1))
+        return verdict
+
+    with copied(SOURCE) as base:
+        require_copy(base)
+        run_all([lambda s=s: one(s) for s in running], given.jobs, given.verbose)  # type: ignore[misc]
+        for test in sorted(unsound(base, [known[s.id].by for s in running if s.id in known], given.jobs)):
+            for site in sites:
+                if site.id in known and known[site.id].by == test:
+                    known[site.id] = replace(known[site.id], outcome=NOT_SETTLED, by=f"{test} fails without it")
+    verdicts = {site.id: known.get(site.id, Verdict(site.id, SURVIVED, "no test runs it", 0.0)) for site in sites}
+    kept.write_text(json.dumps([asdict(v) for v in known.values()], indent=1))
+    print(mutant_page.tallied(sites, verdicts))
+    if not given.only:
+        mutant_page.renewed(REPORT, operators=mutant_page.of_operators(sites, verdicts, given.seed))
+    left = [s for s in sites if verdicts[s.id].outcome == SURVIVED and s.key not in JUDGED]
+    return int(bool(left))
+
+
+def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
+    """The tests among these that fail without a mutant too: what they caught is not settled."""
+    left = {test for test in tests if "::" in test}
+    bad: set[str] = set()
+    while left:
+        status, printed = pytest(base, sorted(left), 3000.0, jobs)
+        failed = {
+            line.split()[1].removeprefix("tests/")
+            for line in printed.splitlines()
+            if line.startswith(("FAILED", "ERROR"))
+        }
+        if status == 0 or not failed & left:
+            if status != 0:
+                raise SystemExit(f"The tests that caught mutants must run without one. Found:\n{printed[-3000:]}")
+            break
+        bad |= failed & left
+        left -= failed
+    return bad
+
+
+def record(jobs: int) -> int:
+    """Run the tests once, and write down which lines each runs."""
+    RECORDS.mkdir(exist_ok=True)
+    for file in RECORDS.glob("reached-*.json.gz"):
+        file.unlink()
+    places = os.pathsep.join(map(str, (SOURCE, ROOT / "tools")))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "reached_lines", "-n", str(jobs)]
+    command += ["--dist", "worksteal", *(f"--ignore={path}" for path in NOT_RECORDED)]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "REACHED": str(RECORDS), "PYTHONPATH": places}
+    ).returncode
 
 
 def main() -> int:
     asked = argparse.ArgumentParser(description="Do the tests notice harm?")
+    asked.add_argument("--catalogue", action="store_true", help="the catalogue only")
+    asked.add_argument("--random", type=int, metavar="N", help=f"drawn mutants only, N of them; {DRAWN} by default")
+    asked.add_argument("--seed", type=int, default=SEED)
     asked.add_argument("--only", nargs="+", default=[], metavar="ID")
     asked.add_argument("--area", nargs="+", default=[])
     asked.add_argument("--list", action="store_true", help="show them and run nothing")
+    asked.add_argument("--record", action="store_true", help="record which tests run which lines, and stop")
+    asked.add_argument("--resume", action="store_true", help="leave out drawn mutants that were caught before")
+    asked.add_argument("--locate", action="store_true", help="say in the catalogue where each mutant is, and stop")
     asked.add_argument("--jobs", type=int, default=2)
-    asked.add_argument("--limit", type=float, default=120.0, help="seconds for each mutant")
+    asked.add_argument("--limit", type=float, default=120.0, help="seconds for each mutant of the catalogue")
+    asked.add_argument("--seconds", type=float, default=40.0, help="of recorded tests, for each drawn mutant")
     asked.add_argument("--verbose", action="store_true", help="a line for each, with the test that failed")
     given = asked.parse_args()
-    unknown = {*given.only} - {m.id for m in MUTANTS} | {*given.area} - {m.area for m in MUTANTS}
+    if given.locate:
+        print(f"{locate(MUTANTS, ROOT / 'tests' / 'mutants', PACKAGE)} places written")
+        return 0
+    if given.record:
+        return record(given.jobs)
+    is_named = bool(given.only or given.area)
+    sites = [] if given.catalogue or given.area else drawn(PACKAGE, STRATA, given.random or DRAWN, given.seed)
+    unknown = {*given.only} - {m.id for m in MUTANTS} - {s.id for s in sites} | {*given.area} - {
+        m.area for m in MUTANTS
+    }
     if unknown:
         asked.error(f"unknown: {', '.join(sorted(unknown))}. See --list.")
     chosen = [m for m in MUTANTS if m.id in (given.only or [m.id]) and m.area in (given.area or [m.area])]
+    sites = [s for s in sites if s.id in (given.only or [s.id])]
+    if given.random and not is_named:
+        chosen = []
     if given.list:
         for m in chosen:
-            print(f"{m.id}  {m.area:10} {m.file}: {m.note}")
+            print(f"{m.id}  {m.area:10} {m.file} {m.where}: {m.note}")
+        for s in sites:
+            print(f"{s.id}  {s.operator:10} {s.file} {s.where}: {s.old}  ->  {s.new}")
         return 0
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches are beside the sources, so in the copy
-    running = [m for m in chosen if not m.equivalent]
-    verdicts: dict[str, Verdict] = {m.id: Verdict(m, "equivalent", "", 0.0) for m in chosen if m.equivalent}
-    columns = (TextColumn("mutants"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with copied(SOURCE) as base:
-        require_sound(running, 10 * given.limit, given.jobs, base)
-        with ThreadPoolExecutor(given.jobs) as pool, Progress(*columns) as display:
-            task = display.add_task("mutants", total=len(running))
-            for done in as_completed([pool.submit(judged, m, given.limit, base) for m in running]):
-                v = done.result()
-                verdicts[v.mutant.id] = v
-                display.advance(task)
-                if given.verbose or v.outcome != CAUGHT:
-                    display.console.print(
-                        f"{v.mutant.id} {v.outcome} in {v.seconds:.1f} s  {v.by}", markup=False, soft_wrap=True
-                    )
-    ordered = [verdicts[m.id] for m in chosen]
-    print(report(ordered))
-    if len(chosen) == len(MUTANTS):
-        REPORT.write_text(document(ordered))
-    return int(any(v.outcome == SURVIVED for v in ordered))
+    if sites and not is_named and not list(RECORDS.glob("reached-*.json.gz")):
+        record(given.jobs)
+    return (run_catalogue(chosen, given) if chosen else 0) | (run_drawn(sites, given) if sites else 0)
 
 
 if __name__ == "__main__":

@@ -11,97 +11,97 @@ DRAFT = COMMANDS + "rows_are_read_for_a_price_that_is_said_agreed_to_noted_and_t
 
 desk = Writer("command line", "")
 desk(
-    "Y01", "cli/environment.py", "a password that is spelt out in the file is taken",
+    "Y01", "cli/environment.py::require_no_secret", "a password that is spelt out in the file is taken",
     "    if spelt:\n", "    if not url:\n",
     TROUBLE + "a_password_that_is_spelt_out_is_refused_and_neither_stored_nor_shown",
 )  # fmt: skip
 desk(
-    "Y02", "cli/environment.py", "a refusal shows the password that came from the environment",
+    "Y02", "cli/environment.py::redacted", "a refusal shows the password that came from the environment",
     'text = text.replace(value, "***")', "text = str(text)",
     TROUBLE + "what_came_from_the_environment_is_escaped_in_urls_and_taken_out_of_messages",
 )  # fmt: skip
 desk(
-    "Y03", "cli/output.py", "an unexpected failure shows its message, which may quote a row",
+    "Y03", "cli/output.py::Guarded.invoke", "an unexpected failure shows its message, which may quote a row",
     "complain(_unexpected(failed))", "complain(str(failed))",
     TROUBLE + "what_is_not_expected_shows_its_kind_and_place_and_not_its_message",
 )  # fmt: skip
 desk(
-    "Y04", "cli/output.py", "another library's warning about a row is shown",
+    "Y04", "cli/output.py::_warnings_as_sentences.say", "another library's warning about a row is shown",
     'if category.__module__.startswith("hedgerow"):', "if category is not None:",
     TROUBLE + "warnings_of_other_libraries_are_not_shown",
 )  # fmt: skip
 desk(
-    "Y05", "cli/output.py", "a budget is spent without asking",
+    "Y05", "cli/output.py::confirmed", "a budget is spent without asking",
     "    if yes:\n", "    if question:\n",
     COMMANDS + "open_says_the_price_asks_and_opens_once",
 )  # fmt: skip
 desk(
-    "Y06", "cli/file.py", "what the draft has cost is spent again by the session",
+    "Y06", "cli/file.py::File.budget", "what the draft has cost is spent again by the session",
     "left = [less(total.epsilon, epsilon), less(total.delta, delta)]", "left = [total.epsilon, total.delta]", DRAFT,
 )  # fmt: skip
 desk(
-    "Y07", "cli/starting.py", "a second draft forgets what the first one cost",
+    "Y07", "cli/starting.py::init", "a second draft forgets what the first one cost",
     "cost = (more(earlier[0], price.epsilon), more(earlier[1], price.delta))", "cost = (price.epsilon, price.delta)", DRAFT,
 )  # fmt: skip
 desk(
-    "Y08", "cli/desk.py", "a question opens a session that nobody has agreed to pay for",
+    "Y08", "cli/desk.py::session", "a question opens a session that nobody has agreed to pay for",
     "    if not first:\n", "    if not first and who:\n",
     COMMANDS + "a_session_must_be_opened_before_it_is_asked",
 )  # fmt: skip
 desk(
-    "Y09", "ledgers/sqlite.py", "to look for a ledger makes one",
+    "Y09", "ledgers/sqlite.py::Sqlite.exists", "to look for a ledger makes one",
     "return self._path.exists() and super().exists()", "return super().exists()",
     COMMANDS + "a_session_must_be_opened_before_it_is_asked",
 )  # fmt: skip
 desk(
-    "Y10", "cli/asking.py", "a table given for questions is quoted row by row",
+    "Y10", "cli/asking.py::_read", "a table given for questions is quoted row by row",
     'if source.suffix in (".csv", ".tsv", ".parquet") or', "if not source.name and",
     TROUBLE + "a_table_that_is_given_for_questions_is_not_quoted",
 )  # fmt: skip
 desk(
-    "Y11", "cli/ledger.py", "a ledger that was changed verifies as far as scripts can see",
+    "Y11", "cli/ledger.py::verify", "a ledger that was changed verifies as far as scripts can see",
     "raise typer.Exit(FAILED) from None", "raise typer.Exit(0) from None",
     TROUBLE + "a_ledger_that_is_not_what_was_written_has_status_1_where_it_is_checked_and_4_elsewhere",
 )  # fmt: skip
 desk(
-    "Y12", "questions/text.py", "a text of any length is read",
+    "Y12", "questions/text.py::read", "a text of any length is read",
     "if len(text) > LONGEST:", "if not isinstance(text, str):",
     "questions/test_text.py::test_anything_else_is_refused_in_a_sentence",
 )  # fmt: skip
 desk(
-    "Y13", "questions/words.py", "a report says something near to what was asked",
+    "Y13", "questions/words.py::_predicate", "a report says something near to what was asked",
     "if np.array_equal(cover.inside, mask) and np.array_equal(cover.touched, mask):", "if cover is not None:",
     "questions/test_words.py::test_any_cells_of_any_column",
 )  # fmt: skip
 desk(
-    "Y14", "session.py", "a question of a taken-up session is answered anew, where it was answered before",
+    "Y14", "session.py::Memory.prepare", "a question of a taken-up session is answered anew, where it was answered before",
     "for query in queries if query not in self}", "for query in queries if query.key not in self._known}",
     "cli/test_same_answers.py::test_200_questions_as_python_sql_and_cli_give_the_same_answers_on_a_seeded_session",
 )  # fmt: skip
 
 desk(
-    "Y19", "cli/output.py", "what a library logs, of rows perhaps, is shown",
+    "Y19", "cli/output.py::Guarded.invoke", "what a library logs, of rows perhaps, is shown",
     "logging.getLogger().addHandler(logging.NullHandler())", "logging.getLogger()",
     TROUBLE + "what_other_libraries_log_is_not_shown",
 )  # fmt: skip
 plans = Writer("plans", "planning/")
 plans(
-    "Y15", "theorems.py", "noise on every answer is promised for the price of one",
+    "Y15", "theorems.py::noise_width", "noise on every answer is promised for the price of one",
     "math.sqrt(k) * budget.linear())", "budget.linear())",
     PLAN + "noise_on_every_answer_stays_within_what_is_said_of_it",
 )  # fmt: skip
 plans(
-    "Y16", "theorems.py", "an error is promised of answers that may be three times as far off",
+    "Y16", "theorems.py::mechanisms", "an error is promised of answers that may be three times as far off",
     "pmw.rows_needed(budget, error / 3,", "pmw.rows_needed(budget, error,",
     PLAN + "the_theorems_are_those_of_the_textbook_said_of_every_answer",
 )  # fmt: skip
 plans(
-    "Y17", "simulation.py", "the bars of a simulation are too narrow",
+    "Y17", "simulation.py::simulated", "the bars of a simulation are too narrow",
     "float(np.max(a.error))", "float(np.max(a.error)) / 1000",
     PLAN + "the_simulated_errors_are_within_their_bars_and_fall_with_the_rows",
 )  # fmt: skip
 plans(
-    "Y18", "plan.py", "the options are not ranked by what they promise",
+    "Y18", "plan.py::plan", "the options are not ranked by what they promise",
     "_rank(o, n is not None)", "-_rank(o, n is not None)",
     PLAN + "a_plan_ranks_by_the_error_and_says_what_to_do",
 )  # fmt: skip

@@ -10,71 +10,71 @@ EXACT = "exact/test_exact_drafting.py::test_a_draft_moves_by_its_sensitivity_and
 
 drafting = Writer("drafting", "drafting/")
 drafting(
-    "F01", "selection.py", "a value that one row has is told",
+    "F01", "selection.py::common_values", "a value that one row has is told",
     "if n >= event.threshold]", "if n >= 1]",
     SELECTION + "only_what_is_told_is_written_down",
 )  # fmt: skip
 drafting(
-    "F02", "selection.py", "all values are written into the ledger, those of one row too",
+    "F02", "selection.py::common_values", "all values are written into the ledger, those of one row too",
     "why=why, keep=False)", "why=why)",
     SELECTION + "only_what_is_told_is_written_down",
 )  # fmt: skip
 drafting(
-    "F03", "selection.py", "noise for one count, where a replaced row moves two",
+    "F03", "selection.py::thresholded", "noise for one count, where a replaced row moves two",
     "amount.gaussian(amount.budget.marginal_l2())", "amount.gaussian(1.0)",
     EXACT,
 )  # fmt: skip
 drafting(
-    "F04", "selection.py", "a threshold whose tail is ten times δ",
+    "F04", "selection.py::thresholded", "a threshold whose tail is ten times δ",
     "if middle >= 2 and ThresholdedCounts(noise, middle).delta <= delta:",
     "if middle >= 2 and ThresholdedCounts(noise, middle).delta <= 10 * delta:",
     SELECTION + "the_delta_of_a_threshold_is_at_least_the_exact_tail_and_hardly_more",
 )  # fmt: skip
 drafting(
-    "F05", "numbers.py", "a quantile is chosen by scores that a row moves by more than is billed",
+    "F05", "numbers.py::quantile_cut", "a quantile is chosen by scores that a row moves by more than is billed",
     "scores = -np.abs(parts * below", "scores = -np.abs(2 * parts * below",
     EXACT,
 )  # fmt: skip
 drafting(
-    "F06", "numbers.py", "the bounds are not the numbers' own",
+    "F06", "numbers.py::_end", "the bounds are not the numbers' own",
     "away = upper == (cell > ZERO)", "away = upper",
     DRAFT + "bounds_are_the_powers_of_two_around_the_numbers",
 )  # fmt: skip
 drafting(
-    "F07", "numbers.py", "a count between cuts is of all that is below",
+    "F07", "numbers.py::ends", "a count between cuts is of all that is below",
     "noisy = noise.add(np.diff(below(numbers, cuts)), receipt)", "noisy = noise.add(below(numbers, cuts)[1:], receipt)",
     EXACT,
 )  # fmt: skip
 drafting(
-    "F08", "kinds.py", "missing values have a cell though there are none",
+    "F08", "kinds.py::held", "missing values have a cell though there are none",
     "return kind, missing > seen", "return kind, missing > -1e9",
     DRAFT + "missing_values_have_a_cell_where_there_are_many",
 )  # fmt: skip
 drafting(
-    "F09", "draft.py", "rows' values are published as if they were a schema's",
+    "F09", "draft.py::draft", "rows' values are published as if they were a schema's",
     "found.dictionary(positions[name]) if name in called_public else None", "found.dictionary(positions[name])",
     DRAFT + "a_dictionary_is_private_until_the_owner_says_otherwise",
 )  # fmt: skip
 drafting(
-    "F13", "public.py", "a check's upper end is lost: numbers are clamped below it",
+    "F13", "public.py::between", "a check's upper end is lost: numbers are clamped below it",
     "return Integers(int(low), int(high), missing=missing)", "return Integers(int(low), int(high) - 1, missing=missing)",
     DRAFT + "checks_and_enumerations_of_a_database_are_public",
 )  # fmt: skip
 drafting(
-    "F10", "draft.py", "the draft costs more than was said",
+    "F10", "draft.py::_Drafting.columns", "the draft costs more than was said",
     "part = Amount(self._budget, total * (1 - 1e-9) / len(names))", "part = Amount(self._budget, 1.2 * total / len(names))",
     DRAFT + "the_ledger_has_the_price_and_no_more",
 )  # fmt: skip
 
 events = Writer("drafting", "privacy/")
 events(
-    "F11", "events.py", "the tail begins where the threshold is, not where a row alone must reach it",
+    "F11", "events.py::ThresholdedCounts.delta", "the tail begins where the threshold is, not where a row alone must reach it",
     "σ, k = self.noise.sigma, self.threshold - 1", "σ, k = self.noise.sigma, self.threshold",
     SELECTION + "the_delta_of_a_threshold_is_at_least_the_exact_tail_and_hardly_more",
     SELECTION + "no_pair_of_neighbours_has_more_than_the_claim",
 )  # fmt: skip
 events(
-    "F12", "advice.py", "a delta of one half passes without a word",
+    "F12", "advice.py::advice", "a delta of one half passes without a word",
     "if budget.delta > most:", "if False:",
     "privacy/test_advice.py::test_a_budget_that_promises_little_does_not_pass_without_a_word",
 )  # fmt: skip
@@ -82,66 +82,66 @@ events(
 RULES = "data/test_rules.py::test_"
 reading = Writer("reading", "data/")
 reading(
-    "F14", "schema.py", "dates are read as numbers, and all are in the first bin",
+    "F14", "schema.py::mismatch", "dates are read as numbers, and all are in the first bin",
     'if isinstance(attribute, Integers | Range) and kind in ("date", "time"):', "if False:",
     RULES + "what_a_type_can_never_match_is_refused_from_the_schema",
 )  # fmt: skip
 reading(
-    "F15", "schema.py", "a text column is refused though it spells numbers",
+    "F15", "schema.py::mismatch", "a text column is refused though it spells numbers",
     'if kind is None or kind == "text":', "if kind is None:",
     RULES + "a_source_without_types_refuses_nothing",
 )  # fmt: skip
 reading(
-    "F16", "tally.py", "a row of a column counts twice, for the price of once",
+    "F16", "tally.py::Tally.count", "a row of a column counts twice, for the price of once",
     "            self.texts[text] += times", "            self.texts[text] += 2 * times",
     DRAFT + "every_path_tallies_alike", "drafting/test_tally.py::test_a_row_counts_once",
 )  # fmt: skip
 reading(
-    "F17", "inspection.py", "what is clamped is not told",
+    "F17", "inspection.py::_judge.judge", "what is clamped is not told",
     'return "clamped" if isinstance(attribute, Integers | Range | Dates)', 'return "clamped" if isinstance(attribute, Integers)',
     RULES + "an_inspection_says_what_would_be_clamped_unmatched_and_missing",
 )  # fmt: skip
 reading(
-    "F18", "coding.py", "blanks make another category of a value",
+    "F18", "coding.py::Coder._by_label.place", "blanks make another category of a value",
     "compared = attribute.spelled(text)", "compared = text",
     RULES + "a_value_has_the_cell_that_the_rule_gives_it",
 )  # fmt: skip
 reading(
-    "F19", "coding.py", "what is missing is taken for a number",
+    "F19", "coding.py::Coder._of_texts", "what is missing is taken for a number",
     "cells[found == NOTHING] = self._missing", "cells[found == NOTHING] = 0",
     "data/test_small_files.py::test_texts_are_numbers_alike_whether_few_or_many",
 )  # fmt: skip
 reading(
-    "F20", "coding.py", "times before 1970 are on the next day, or a date before the range has no bin",
+    "F20", "coding.py::Coder._of_times", "times before 1970 are on the next day, or a date before the range has no bin",
     "cells = np.maximum(np.searchsorted(self._firsts, days, side=\"right\") - 1, 0)",
     "cells = np.searchsorted(self._firsts, days, side=\"left\")",
     RULES + "times_of_every_type_are_on_their_day",
 )  # fmt: skip
 
 reading(
-    "F24", "readers.py", "types that a reader inferred from rows refuse a universe",
+    "F24", "readers.py::opened", "types that a reader inferred from rows refuse a universe",
     "return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])", "return found",
     "data/test_rules.py::test_a_type_that_came_with_rows_refuses_nothing_until_the_owner_says_so",
 )  # fmt: skip
 reading(
-    "F25", "postgres_table.py", "a check that old rows need not keep to is taken for public",
+    "F25", "postgres_table.py::CHECKS", "a check that old rows need not keep to is taken for public",
     "AND contype = 'c' AND convalidated", "AND contype = 'c'",
     "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
 )  # fmt: skip
 reading(
-    "F26", "postgres_table.py", "labels of another schema's table of the same name are taken",
+    "F26", "postgres_table.py::CATALOGUE", "labels of another schema's table of the same name are taken",
     "WHERE c.oid = to_regclass(%b) ORDER", "WHERE c.relname = 't' AND %b <> '' ORDER",
     "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
 )  # fmt: skip
 
 asked = Writer("reading", "questions/")
 asked(
-    "F22", "dates.py", "weeks begin on Sundays",
+    "F22", "dates.py::_firsts", "weeks begin on Sundays",
     "monday = low - date_of(low).weekday()", "monday = low - date_of(low).weekday() - 1",
     "questions/test_dates.py::test_bins_begin_where_their_period_does_and_end_with_the_range",
 )  # fmt: skip
 asked(
-    "F23", "files.py", "representatives of bins are lost in the file",
+    "F23", "files.py::_range", "representatives of bins are lost in the file",
     'record["values"] = values[:bins].tolist()', "pass",
     "questions/test_files.py::test_what_is_read_is_what_was_written",
 )  # fmt: skip

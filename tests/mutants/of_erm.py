@@ -23,371 +23,371 @@ EXACT = "exact/test_exact_erm.py::test_"
 
 erm = Writer("erm", "erm/")
 erm(
-    "E01", "rows.py", "rows are not clipped to their bound",
+    "E01", "rows.py::in_whole_units", "rows are not clipped to their bound",
     "return _truncated(_clipped(X, bound, norm), unit)", "return _truncated(X, unit)",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
 )  # fmt: skip
 erm(
-    "E02", "rows.py", "features are rounded up, beyond the bound of their row",
+    "E02", "rows.py::_truncated", "features are rounded up, beyond the bound of their row",
     "return np.trunc(X / unit)", "return np.sign(X) * np.ceil(np.abs(X / unit))",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
     PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
 )  # fmt: skip
 erm(
-    "E03", "rows.py", "rows of a sparse matrix are clipped to twice their bound",
+    "E03", "rows.py::_clipped", "rows of a sparse matrix are clipped to twice their bound",
     "return sp.csr_array((relative * _scales(lengths, safe, bound)[row],", "return sp.csr_array((relative * _scales(lengths, safe, 2 * bound)[row],",
     PROBLEM + "rows_beyond_the_bound_are_clipped_and_rows_within_it_are_kept",
     FRANK_WOLFE + "an_entry_stored_in_parts_is_clipped_as_a_whole",
 )  # fmt: skip
 erm(
-    "E04", "problem.py", "labels are not clipped to their bound",
+    "E04", "problem.py::Problem.labelled", "labels are not clipped to their bound",
     "return np.clip(self.loss.as_labels(raw), -self.label_bound, self.label_bound)", "return self.loss.as_labels(raw)",
     PROBLEM + "targets_are_clipped_to_their_bound",
 )  # fmt: skip
 erm(
-    "E05", "problem.py", "a replaced row is billed as one that goes",
+    "E05", "problem.py::Problem.gradient_change", "a replaced row is billed as one that goes",
     "return self.budget.gradient(self.lipschitz)", "return self.lipschitz",
     PROBLEM + "one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_some_row_moves_it_as_far",
 )  # fmt: skip
 erm(
-    "E06", "problem.py", "rows bounded entry by entry are taken to be as short as one entry",
+    "E06", "problem.py::Problem.row_l2", "rows bounded entry by entry are taken to be as short as one entry",
     'return self.row_bound * (math.sqrt(self.p) if self.norm == "linf" else 1.0)', "return self.row_bound",
     PROMISES + "a_row_at_every_bound_of_its_entries_is_as_long_as_is_billed",
 )  # fmt: skip
 erm(
-    "E07", "problem.py", "slopes are not held at their bound",
+    "E07", "problem.py::Problem.slopes_in_units", "slopes are not held at their bound",
     "return np.clip(np.trunc(np.nan_to_num(slopes) / self.slope_unit), -top, top)", "return np.trunc(np.nan_to_num(slopes) / self.slope_unit)",
     PROMISES + "no_slope_counts_for_more_than_its_bound",
 )  # fmt: skip
 erm(
-    "E08", "problem.py", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
+    "E08", "problem.py::Problem.held_sum", "where n is private sums of many more rows than guessed are not cut, and their rounding is heard of",
     "if cut and rows > self.most_rows:", "if False:",
     VALUES + "where_there_are_thousands_of_times_as_many_rows_as_guessed_sums_are_exact_and_cut",
 )  # fmt: skip
 erm(
-    "E09", "problem.py", "where n is private it must be right",
+    "E09", "problem.py::public_rows", "where n is private it must be right",
     "return int(rows)\n", "return max(int(rows), count)\n",
     PROMISES + "where_n_is_private_the_guess_of_it_is_all_that_is_seen",
 )  # fmt: skip
 erm(
-    "E10", "exact_sums.py", "a row's last bits depend on how many rows come before it",
+    "E10", "exact_sums.py::row_products", "a row's last bits depend on how many rows come before it",
     "np.vecdot(np.ascontiguousarray(X), vector) if isinstance(X, np.ndarray) else X @ vector", "X @ vector",
     PROBLEM + "a_row_that_goes_leaves_the_scores_of_the_others_as_they_were_to_the_last_bit",
     VALUES + "a_row_that_goes_leaves_even_a_single_other_as_it_was_to_the_last_bit_whatever_the_order_in_memory",
 )  # fmt: skip
 erm(
-    "E11", "exact_sums.py", "sums of many rows are rounded, by what other rows hold",
+    "E11", "exact_sums.py::exact_sum", "sums of many rows are rounded, by what other rows hold",
     "if n == 0 or room >= bits_of_V:", "if True:",
     VALUES + "sums_of_whole_numbers_are_those_of_whole_numbers",
 )  # fmt: skip
 erm(
-    "E12", "exact_sums.py", "a carry is lost",
+    "E12", "exact_sums.py::_carry", "a carry is lost",
     "sums[d], sums[d + 1] = sums[d] - (carry << width), sums[d + 1] + carry", "sums[d] = sums[d] - (carry << width)",
     VALUES + "sums_of_whole_numbers_are_those_of_whole_numbers",
 )  # fmt: skip
 erm(
-    "E13", "values.py", "one value that is no number raises, and is heard of",
+    "E13", "values.py::as_number", "one value that is no number raises, and is heard of",
     "    except Exception:  # whatever a number of someone's own making does\n        return np.nan", "    except ZeroDivisionError:\n        return np.nan",
     VALUES + "a_number_that_breaks_is_missing",
 )  # fmt: skip
 erm(
-    "E14", "values.py", "an infinite value makes the whole fit NaN",
+    "E14", "values.py::_finite", "an infinite value makes the whole fit NaN",
     "np.nan_to_num(values, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)", "values",
     VALUES + "rows_without_end_are_clipped_along_their_infinite_entries",
 )  # fmt: skip
 erm(
-    "E15", "values.py", "an entry of a sparse matrix in parts is clipped part by part",
+    "E15", "values.py::_whole_entries", "an entry of a sparse matrix in parts is clipped part by part",
     "        if fresh.has_canonical_format:  # looked up afresh, for a flag may be out of date\n            return fresh", "        return fresh",
     VALUES + "an_entry_of_a_sparse_matrix_that_is_stored_in_parts_is_read_as_their_sum",
     FRANK_WOLFE + "an_entry_stored_in_parts_is_clipped_as_a_whole",
 )  # fmt: skip
 erm(
-    "E16", "solver.py", "a fit without a seed draws from seed 0",
+    "E16", "solver.py::solve", "a fit without a seed draws from seed 0",
     "Noise() if seed is None else Seeded(seed)", "Seeded(seed or 0)",
     SEEDS + "a_fit_draws_from_no_seed_unless_one_is_given",
 )  # fmt: skip
 erm(
-    "E17", "solver.py", "of all events of a call the first is charged",
+    "E17", "solver.py::carried_out", "of all events of a call the first is charged",
     "receipt = allowance.charge(*plan.events,", "receipt = allowance.charge(*plan.events[:1],",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 erm(
-    "E18", "solver.py", "a fit is not in the log",
+    "E18", "solver.py::carried_out", "a fit is not in the log",
     "    allowance.ledger.record(receipt, theta, noise.private)\n", "",
     SOLVERS + "the_log_has_what_came_out_and_whether_a_seed_was_used",
 )  # fmt: skip
 erm(
-    "E19", "auto.py", "the solver of the largest risk is run",
+    "E19", "auto.py::Auto.plan", "the solver of the largest risk is run",
     "return min(promises(problem, amount), key=lambda promise: promise.risk).plan", "return max(promises(problem, amount), key=lambda promise: promise.risk).plan",
     AUTO + "by_theory_it_runs_the_solver_of_the_least_promise",
 )  # fmt: skip
 erm(
-    "E20", "estimators.py", "every class spends the whole budget",
+    "E20", "estimators.py::_Linear._payment", "every class spends the whole budget",
     'return {"budget": Accountant(self.budget), "spend": self.budget.total / parts}', 'return {"budget": self.budget}',
     ESTIMATORS + "several_classes_share_one_budget",
 )  # fmt: skip
 erm(
-    "E63", "estimators.py", "a fit is not charged to the ledger it was given",
+    "E63", "estimators.py::_Linear._payment", "a fit is not charged to the ledger it was given",
     'return {"budget": self.ledger, "spend"', 'return {"budget": Accountant(self.budget), "spend"',
     ESTIMATORS + "every_fit_is_charged_to_the_ledger_whichever_clone_it_is_of",
 )  # fmt: skip
 erm(
-    "E64", "estimators.py", "a fit of several classes spends what is left before it is refused",
+    "E64", "estimators.py::_Linear._require_payer", "a fit of several classes spends what is left before it is refused",
     "if self.budget.total > self.ledger.remaining * (1 + 1e-12):", "if False:",
     ESTIMATORS + "a_fit_that_does_not_fit_spends_nothing",
 )  # fmt: skip
 erm(
-    "E21", "estimators.py", "a label that is no stated class raises, and is heard of",
+    "E21", "estimators.py::_codes.code_of", "a label that is no stated class raises, and is heard of",
     'spelt.get(_text(label) or "", 0)', 'spelt[_text(label) or ""]',
     VALUES + "a_label_that_is_no_stated_class_is_of_the_first_one",
 )  # fmt: skip
 
 solvers = Writer("erm", "erm/solvers/")
 solvers(
-    "E30", "descent.py", "the risk that is stated leaves out the noise",
+    "E30", "descent.py::_best_weights", "the risk that is stated leaves out the noise",
     "used += V * a[t] ** 2 / (2 * (strength - β * a[t] ** 2 / A))", "used += 0.0 * A",
     MIRROR + "the_schedules_bound_holds_for_a_quadratic_in_expectation",
 )  # fmt: skip
 solvers(
-    "E31", "descent.py", "what is released is the last step and not the average",
+    "E31", "descent.py::descend", "what is released is the last step and not the average",
     "w = (A * w + a * (θ if plan.smooth else before)) / A_next", "w = θ",
     PROMISES + "descent_averages_its_steps_as_its_bound_says",
 )  # fmt: skip
 solvers(
-    "E32", "frank_wolfe.py", "vertices are chosen with half their noise",
+    "E32", "frank_wolfe.py::descended", "vertices are chosen with half their noise",
     "draw.choose(-over.vertex_scores(g) / unit)", "draw.choose(-2 * over.vertex_scores(g) / unit)",
     PROMISES + "one_row_moves_the_scores_of_frank_wolfe_by_what_is_billed",
 )  # fmt: skip
 solvers(
-    "E33", "frank_wolfe.py", "steps do not converge, as printed",
+    "E33", "frank_wolfe.py::descended", "steps do not converge, as printed",
     "            mu = 2 / (t + 2)\n", "            mu = 1 / (T + 2)\n",
     PROMISES + "frank_wolfe_leaves_its_start_behind",
 )  # fmt: skip
 solvers(
-    "E34", "frank_wolfe.py", "the risk that is stated leaves out the noise",
+    "E34", "frank_wolfe.py::best_steps", "the risk that is stated leaves out the noise",
     "return Steps(steps, fit / (steps + 2) + noise * steps**power)", "return Steps(steps, fit / (steps + 2))",
     PROMISES + "the_bound_of_frank_wolfe_is_that_of_the_theorem",
 )  # fmt: skip
 solvers(
-    "E35", "frank_wolfe.py", "rounding in scores is not billed",
+    "E35", "frank_wolfe.py::score_sensitivity", "rounding in scores is not billed",
     "rounding = problem.n * terms * _ROUNDING", "rounding = 0.0",
     PROMISES + "the_bound_of_frank_wolfe_is_that_of_the_theorem",
 )  # fmt: skip
 solvers(
-    "E36", "frank_wolfe.py", "all steps together cost T times the budget where δ = 0",
+    "E36", "frank_wolfe.py::planned_steps", "all steps together cost T times the budget where δ = 0",
     "ε0 = available / steps.iterations if pure", "ε0 = available if pure",
     PROMISES + "all_choices_of_frank_wolfe_cost_the_budget_and_no_more",
 )  # fmt: skip
 solvers(
-    "E37", "frank_wolfe_general.py", "gradients have no noise",
+    "E37", "frank_wolfe_general.py::FrankWolfeGeneral.run", "gradients have no noise",
     "noisy = draw.add(problem.gradient(theta)) + problem.n * problem.loss.ridge * theta", "noisy = problem.gradient(theta) + problem.n * problem.loss.ridge * theta",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 solvers(
-    "E38", "frank_wolfe_general.py", "T steps have the noise of one",
+    "E38", "frank_wolfe_general.py::FrankWolfeGeneral.plan", "T steps have the noise of one",
     "(amount.fine_gaussian(problem.gradient_change, p, T),) * T", "(amount.fine_gaussian(problem.gradient_change, p),) * T",
     SOLVERS + "a_budget_pays_for_one_call_and_its_epsilon_is_not_exceeded",
 )  # fmt: skip
 solvers(
-    "E39", "mirror_descent.py", "gradients have no noise",
+    "E39", "mirror_descent.py::MirrorDescent.run.gradient", "gradients have no noise",
     "return draw.add(problem.gradient(theta)) / n + ridge * theta", "return problem.gradient(theta) / n + ridge * theta",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 solvers(
-    "E40", "mirror_descent.py", "half the noise is billed for and drawn",
+    "E40", "mirror_descent.py::MirrorDescent.plan", "half the noise is billed for and drawn",
     "event = amount.fine_gaussian(problem.gradient_change, problem.p, steps.count)", "event = amount.fine_gaussian(problem.gradient_change / 2, problem.p, steps.count)",
     MIRROR + "the_noise_is_the_sensitivity_times_the_root_of_the_steps_over_mu",
 )  # fmt: skip
 solvers(
-    "E41", "noisy_sgd.py", "every row is in every step, though amplification is billed",
+    "E41", "noisy_sgd.py::NoisySgd.run.gradient", "every row is in every step, though amplification is billed",
     "noisy = draw.add(problem.gradient(theta, draw.sample(problem.X.shape[0])))", "draw.sample(problem.X.shape[0])\n            noisy = draw.add(problem.gradient(theta))",
     PROMISES + "a_step_of_sgd_sees_the_rows_of_its_sample_alone_and_scales_them_to_all",
 )  # fmt: skip
 solvers(
-    "E42", "noisy_sgd.py", "half the noise is billed for and drawn",
+    "E42", "noisy_sgd.py::NoisySgd.plan", "half the noise is billed for and drawn",
     "steps=T, sensitivity=L, values=problem.p", "steps=T, sensitivity=L / 2, values=problem.p",
     PROMISES + "the_noise_of_sgd_is_for_the_longest_gradient_of_a_row",
 )  # fmt: skip
 solvers(
-    "E43", "noisy_sgd.py", "steps are a fraction of what they should be, and nothing is learned",
+    "E43", "noisy_sgd.py::NoisySgd.run.gradient", "steps are a fraction of what they should be, and nothing is learned",
     "return noisy / expected + ridge * theta", "return noisy / problem.n + ridge * theta",
     PROMISES + "a_step_of_sgd_sees_the_rows_of_its_sample_alone_and_scales_them_to_all",
 )  # fmt: skip
 solvers(
-    "E44", "objective_perturbation.py", "how near the minimum was is not hidden",
+    "E44", "objective_perturbation.py::ObjectivePerturbation.run", "how near the minimum was is not hidden",
     "return problem.over.project(draw.add(found))", "return problem.over.project(found)",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 solvers(
-    "E45", "objective_perturbation.py", "the tilt has half its noise",
+    "E45", "objective_perturbation.py::ObjectivePerturbation.plan", "the tilt has half its noise",
     "tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * 2.0**-32))", "tilt = Gaussian(problem.gradient_change, σ / 2, grid_at_most(σ * 2.0**-32))",
     SOLVERS + "a_budget_pays_for_one_call_and_its_epsilon_is_not_exceeded",
 )  # fmt: skip
 solvers(
-    "E46", "objective_perturbation.py", "what hides the distance is for half of it",
+    "E46", "objective_perturbation.py::ObjectivePerturbation.plan", "what hides the distance is for half of it",
     "apart = 2 * g * 1.001", "apart = g",
     PROMISES + "noise_on_a_minimum_pays_for_how_far_the_computed_one_is",
 )  # fmt: skip
 solvers(
-    "E47", "objective_perturbation.py", "the risk that is stated leaves out the noise",
+    "E47", "objective_perturbation.py::risk_bound", "the risk that is stated leaves out the noise",
     "return (weight * radius**2 / 2 + p * sigma**2 / (2 * (weight + ridge))) / n", "return weight * radius**2 / 2 / n",
     PROMISES + "the_bounds_of_perturbations_are_those_of_their_docstrings",
 )  # fmt: skip
 solvers(
-    "E48", "output_perturbation.py", "half the noise is billed for and drawn",
+    "E48", "output_perturbation.py::_noise_on_minimum", "half the noise is billed for and drawn",
     "apart = problem.gradient_change / weight", "apart = problem.lipschitz / weight",
     PERTURBATION + "the_worst_neighbour_moves_the_minimum_by_the_sensitivity_that_is_billed",
 )  # fmt: skip
 solvers(
-    "E49", "output_perturbation.py", "the distance of the computed minimum is not billed",
+    "E49", "output_perturbation.py::_noise_on_minimum", "the distance of the computed minimum is not billed",
     "return amount.fine_gaussian(apart + 2 * g, problem.p), Target(weight, g)", "return amount.fine_gaussian(apart, problem.p), Target(weight, g)",
     PROMISES + "noise_on_a_minimum_pays_for_how_far_the_computed_one_is",
 )  # fmt: skip
 solvers(
-    "E50", "output_perturbation.py", "the minimum is released bare",
+    "E50", "output_perturbation.py::_noisy_minimum", "the minimum is released bare",
     "return draw.add(minimum(problem, problem.over, target.weight, np.zeros(problem.p), target.distance))",
     "return minimum(problem, problem.over, target.weight, np.zeros(problem.p), target.distance)",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 solvers(
-    "E51", "output_perturbation.py", "the risk that is stated is a tenth of the theorem's",
+    "E51", "output_perturbation.py::risk_bound", "the risk that is stated is a tenth of the theorem's",
     "return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)", "return 0.1 * (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)",
     PROMISES + "the_bounds_of_perturbations_are_those_of_their_docstrings",
 )  # fmt: skip
 solvers(
-    "E52", "minimum.py", "a minimum that is not near enough passes",
+    "E52", "minimum.py::minimum", "a minimum that is not near enough passes",
     "        if proven <= distance:\n            return point", "        if proven < math.inf:\n            return point",
     VALUES + "the_least_distance_that_may_be_asked_for_is_reached",
     VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
 )  # fmt: skip
 solvers(
-    "E53", "minimum.py", "a tenth of the distance is proved",
+    "E53", "minimum.py::_proven", "a tenth of the distance is proved",
     "return point, (float(np.linalg.norm(r)) * (1 + 1e-9) + float(slack)) / weight", "return point, (float(np.linalg.norm(r)) * 0.1) / weight",
     VALUES + "the_distance_that_is_proven_is_never_below_the_true_one",
 )  # fmt: skip
 solvers(
-    "E54", "lasso.py", "a pure budget is refitted with noise it cannot pay for",
+    "E54", "lasso.py::Lasso.plan", "a pure budget is refitted with noise it cannot pay for",
     "again = not amount.budget.pure if self.refit is None else self.refit", "again = self.refit is not False",
     LASSO + "a_pure_budget_runs_without_a_refit_and_refuses_one",
 )  # fmt: skip
 solvers(
-    "E55", "sparse_refit.py", "the lasso's parts cost twice the budget",
+    "E55", "sparse_refit.py::SHARES", "the lasso's parts cost twice the budget",
     "SHARES = (0.02, 0.49, 0.49)", "SHARES = (0.02, 0.98, 0.98)",
     LASSO + "the_events_are_fixed_before_a_feature_is_named_and_fit_the_budget",
 )  # fmt: skip
 solvers(
-    "E56", "sparse_refit.py", "coefficients leave the ball",
+    "E56", "sparse_refit.py::named_and_refitted", "coefficients leave the ball",
     "theta[S] = nearest(found, metric.moments, problem.over.radius_l1(problem.p))", "theta[S] = found",
     LASSO + "the_result_is_in_the_ball",
 )  # fmt: skip
 solvers(
-    "E57", "whitened_descent.py", "long rows are not held",
+    "E57", "whitened_descent.py::descended", "long rows are not held",
     "problem.gradient(A @ θ, weights=weights, cut=False)", "problem.gradient(A @ θ, cut=False)",
     PROMISES + "no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed",
 )  # fmt: skip
 solvers(
-    "E58", "whitened_descent.py", "second moments have the noise of add-remove under replace",
+    "E58", "whitened_descent.py::planned", "second moments have the noise of add-remove under replace",
     "moments = amount.fine_gaussian(budget.marginal_l2() + scaled,", "moments = amount.fine_gaussian(1.0 + scaled,",
     WHITENED + "two_rows_second_moments_are_apart_by_no_more_than_is_billed",
 )  # fmt: skip
 solvers(
-    "E59", "whitened_descent.py", "two sums of labels are billed as one",
+    "E59", "whitened_descent.py::label_event", "two sums of labels are billed as one",
     "return amount.fine_gaussian(math.sqrt(2) * problem.budget.linear(), 2, share=share)", "return amount.fine_gaussian(problem.budget.linear(), 2, share=share)",
     PROMISES + "two_sums_of_labels_are_billed_as_two",
 )  # fmt: skip
 solvers(
-    "E60", "whitened_descent.py", "second moments are released bare",
+    "E60", "whitened_descent.py::metric_of", "second moments are released bare",
     "square[upper] = draw.add(gram[upper] * scale) / scale / problem.n", "square[upper] = gram[upper] / problem.n",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 solvers(
-    "E61", "whitened_descent.py", "both halves of a symmetric matrix are billed as one",
+    "E61", "whitened_descent.py::metric_of", "both halves of a symmetric matrix are billed as one",
     "scale = np.where(upper[0] == upper[1], 1.0, math.sqrt(2.0))", "scale = np.where(upper[0] == upper[1], 1.0, 2.0)",
     PROMISES + "no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed",
 )  # fmt: skip
 solvers(
-    "E62", "whitened_descent.py", "labels' sizes are released bare",
+    "E62", "whitened_descent.py::label_size", "labels' sizes are released bare",
     "noisy = draw.add(np.minimum(sums, problem.most_rows)) / problem.n", "noisy = np.minimum(sums, problem.most_rows) / problem.n",
     SOLVERS + "all_events_are_charged_before_the_first_draw_and_each_is_drawn_once",
 )  # fmt: skip
 erm(
-    "E70", "exact_sums.py", "of rows in several places only the last block counts",
+    "E70", "exact_sums.py::Digits.add", "of rows in several places only the last block counts",
     "sums = [new + old for new, old in zip(sums, self.values, strict=True)]", "pass",
     SPARK + "digits_of_parts_add_up_to_the_sum_of_all_rows",
 )  # fmt: skip
 erm(
-    "E71", "spark_rows.py", "what two workers summed is not added up",
+    "E71", "spark_rows.py::OnCluster._summed.add_up", "what two workers summed is not added up",
     '.groupBy("place").sum("digit")', '.groupBy("place").max("digit")',
     SPARK + "the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit",
 )  # fmt: skip
 erm(
-    "E72", "spark_rows.py", "rows on a cluster are not clipped to their bound",
+    "E72", "spark_rows.py::_clipped", "rows on a cluster are not clipped to their bound",
     "rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)", "rows = np.trunc(X / problem.unit)",
     WORKERS + "sums_of_parts_are_those_of_all_rows",
 )  # fmt: skip
 erm(
-    "E73", "spark_rows.py", "one row more of each person stays on a cluster than is paid for",
+    "E73", "spark_rows.py::_kept", "one row more of each person stays on a cluster than is paid for",
     "return rows.take(kept(X, y, person, most))", "return rows.take(kept(X, y, person, most + 1))",
     WORKERS + "rows_of_a_person_are_kept_as_in_memory",
 )  # fmt: skip
 erm(
-    "E74", "spark_rows.py", "a worker that rounds otherwise joins, and rows that move to it are heard of",
+    "E74", "spark_rows.py::_require_arithmetic", "a worker that rounds otherwise joins, and rows that move to it are heard of",
     "if arithmetic() != expected:", "if False:",
     WORKERS + "rows_are_numbered_by_how_their_worker_computes_and_others_are_refused",
 )  # fmt: skip
 erm(
-    "E75", "problem.py", "a solver that needs rows here fits a table without rows",
+    "E75", "problem.py::require_here", "a solver that needs rows here fits a table without rows",
     "if not problem.is_here:", "if False:",
     SPARK + "what_is_refused_is_public_and_costs_nothing",
 )  # fmt: skip
 erm(
-    "E76", "spark_rows.py", "one text that is no UTF-8 fails the call, and is heard of",
+    "E76", "spark_rows.py::_texts", "one text that is no UTF-8 fails the call, and is heard of",
     'text.decode("utf-8", "replace")', 'text.decode("utf-8")',
     "attacks/test_attacks_blocks.py::test_a_text_that_is_no_text_fails_nothing",
 )  # fmt: skip
 erm(
-    "E77", "spark_rows.py", "a worker that rounds otherwise clips rows that others sum",
+    "E77", "spark_rows.py::_clipped", "a worker that rounds otherwise clips rows that others sum",
     "_require_arithmetic(arithmetic)  # here too", "pass  # here too",
     "attacks/test_attacks_blocks.py::test_a_worker_of_another_kind_keeps_nothing_that_others_sum",
 )  # fmt: skip
 solvers(
-    "E78", "whitened_descent.py", "a sum is cut before it is whitened: where more rows came than were guessed one row moves it by several times what is billed",
+    "E78", "whitened_descent.py::descended", "a sum is cut before it is whitened: where more rows came than were guessed one row moves it by several times what is billed",
     "problem.gradient(A @ θ, weights=weights, cut=False)", "problem.gradient(A @ θ, weights=weights)",
     EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
 )  # fmt: skip
 solvers(
-    "E79", "whitened_descent.py", "a whitened sum grows with rows that nobody guessed, and so does its rounding",
+    "E79", "whitened_descent.py::whitened_sum", "a whitened sum grows with rows that nobody guessed, and so does its rounding",
     "return moved if length <= problem.most_rows else moved * (problem.most_rows / length)", "return moved",
     WHITENED + "rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows",
 )  # fmt: skip
 solvers(
-    "E80", "whitened_descent.py", "the metric is stretched further than its arithmetic is billed for",
+    "E80", "whitened_descent.py::metric_of", "the metric is stretched further than its arithmetic is billed for",
     "raised = np.clip(values, floor, max(_STEEPEST, floor))", "raised = np.maximum(values, floor)",
     WHITENED + "the_metric_is_no_more_stretched_than_its_arithmetic_is_billed_for",
 )  # fmt: skip
 solvers(
-    "E81", "whitened_descent.py", "rounding of sums of more rows than were guessed is not billed",
+    "E81", "whitened_descent.py::_rounding", "rounding of sums of more rows than were guessed is not billed",
     "condition = math.sqrt(max(_STEEPEST / floor, 1.0))", "condition = 0.0",
     WHITENED + "rounding_in_the_whitened_sum_is_within_what_is_billed_for_any_number_of_rows",
 )  # fmt: skip
 solvers(
-    "E82", "whitened_descent.py", "a sum is pulled into a ball of another metric than the one that is billed",
+    "E82", "whitened_descent.py::whitened_sum", "a sum is pulled into a ball of another metric than the one that is billed",
     "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(moved))\n",
     "    moved = metric.A @ total / (problem.slope_bound * metric.length)\n    length = float(np.linalg.norm(total)) / problem.lipschitz\n",
     EXACT + "one_more_row_moves_sums_of_up_to_a_hundred_times_the_guessed_rows_by_no_more_than_is_billed[whitened_descent]",
 )  # fmt: skip
 erm(
-    "E83", "estimators.py", "one missing label turns a column to floats, and other rows are of another class",
+    "E83", "estimators.py::_codes", "one missing label turns a column to floats, and other rows are of another class",
     "        if number in numbered:\n", "        if False:\n",
     ESTIMATORS + "classes_that_are_one_number_are_refused_whatever_the_rows",
 )  # fmt: skip
 erm(
-    "E84", "estimators.py", "where n is private a ridge is scaled by it, and what is refused depends on it",
+    "E84", "estimators.py::_Linear._read", "where n is private a ridge is scaled by it, and what is refused depends on it",
     "return features, labels, public_rows(labels.size, self.rows, self.budget)", "return features, labels, labels.size",
     ESTIMATORS + "what_is_said_of_a_missing_guess_does_not_depend_on_the_number_of_rows",
 )  # fmt: skip
 erm(
-    "E85", "estimators.py", "a column that one row turned to texts has other classes",
+    "E85", "estimators.py::_codes.code_of", "a column that one row turned to texts has other classes",
     "return numbered[number] if number in numbered else spelt.get", "return spelt.get",
     ESTIMATORS + "the_class_of_a_row_does_not_depend_on_what_another_rows_label_is",
 )  # fmt: skip

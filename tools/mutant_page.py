@@ -1,0 +1,142 @@
+"""Write docs/mutants.md: what became of the mutants of the catalogue, and of those that operators drew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from judgements import JUDGED, Judgement
+from mutant import Mutant
+from mutant_operators import OPERATORS, Site
+from mutant_runs import CAUGHT, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
+
+HEAD = """# Mutants
+
+Small changes to the library, and whether the tests notice them: `make mutants` writes this page. Seeded results are not asked.
+
+"""
+MARK = "<!-- operators -->\n"
+
+
+def renewed(page: Path, *, catalogue: str = "", operators: str = "") -> None:
+    """Write the parts that are given, and keep the other."""
+    before = page.read_text() if page.exists() else ""
+    first, _, second = before.partition(MARK)
+    page.write_text(HEAD + (catalogue or first.removeprefix(HEAD)) + MARK + (operators or second))
+
+
+def counted(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict]) -> str:
+    """The table of the catalogue, and what was not caught."""
+    asked = [m for m in chosen if not m.equivalent]
+    lines = ["| area | caught | survived | not settled |", "|---|---|---|---|"]
+    for area in dict.fromkeys(m.area for m in asked):
+        found = [verdicts[m.id].outcome for m in asked if m.area == area]
+        lines.append(f"| {area} | " + " | ".join(str(found.count(o)) for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |")
+    total = [verdicts[m.id].outcome for m in asked]
+    lines.append("| **all** | " + " | ".join(f"**{total.count(o)}**" for o in (CAUGHT, SURVIVED, NOT_SETTLED)) + " |")
+    for outcome in (SURVIVED, NOT_SETTLED):
+        left = [m for m in asked if verdicts[m.id].outcome == outcome]
+        lines += ["", f"### {outcome.capitalize()}", ""]
+        lines += [f"- {m.id} (`{m.file}`): {m.note}" for m in left] or ["None."]
+    return "\n".join(lines)
+
+
+def of_catalogue(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict], not_written: Sequence[str]) -> str:
+    equivalent = [f"- {m.id} (`{m.file}`): {m.equivalent}" for m in chosen if m.equivalent]
+    return "\n".join(
+        [
+            "## The catalogue",
+            "",
+            "Harmful changes that somebody thought of, each with the tests that must notice it. They are in `tests/mutants/`, with what a user",
+            "would suffer from each.",
+            "",
+            counted(chosen, verdicts),
+            "",
+            "### Equivalent: no test can notice them, and why",
+            "",
+            *(equivalent or ["None."]),
+            "",
+            "### Not written: what the design leaves no line for",
+            "",
+            *(f"- {line}" for line in not_written),
+            "",
+            "",
+        ]
+    )
+
+
+def tallied(drawn: Sequence[Site], verdicts: Mapping[str, Verdict]) -> str:
+    """Two tables of the drawn mutants, by folder and by operator, and the share that is caught."""
+    folders = list(dict.fromkeys(_folder(site) for site in drawn))
+    lines = [*_table("folder", folders, drawn, verdicts, _folder), ""]
+    lines += _table("operator", OPERATORS, drawn, verdicts, lambda site: site.operator)
+    outcomes = [_fate(site, verdicts) for site in drawn]
+    counts = len(outcomes) - outcomes.count("equivalent")
+    late = sum(verdicts[site.id].by == OUT_OF_TIME for site in drawn)
+    share = outcomes.count(CAUGHT) / max(1, counts)
+    lines += ["", f"Caught: {outcomes.count(CAUGHT)} of {counts} that are not equivalent, {share:.1%}; {late} of them because the tests"
+              " no longer end."]  # fmt: skip
+    return "\n".join(lines)
+
+
+def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: int) -> str:
+    lines = [
+        "## Random mutants",
+        "",
+        f"{len(drawn)} changes that operators made (`tools/mutant_operators.py`), drawn with seed {seed}: from each folder in proportion to the",
+        "root of the number of its places, and from each operator alike. Each was run with the tests that run the line, the nearest and",
+        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`.",
+        "",
+        tallied(drawn, verdicts),
+    ]
+    for kind, title in (
+        ("", "Survived, not judged yet"),
+        ("harmful", "Harmful, and caught by no test yet"),
+        ("harmless", "Harmless: accuracy, speed or wording only"),
+        ("equivalent", "Equivalent: no test can notice them"),
+    ):
+        left = [site for site in drawn if verdicts[site.id].outcome != CAUGHT and _judged(site).kind == kind]
+        lines += ["", f"### {title}", ""]
+        lines += [_line(site) for site in left] or ["None."]
+    return "\n".join([*lines, ""])
+
+
+def _line(site: Site) -> str:
+    reason = _judged(site).reason
+    change = f"`{_short(site.old)}` → `{_short(site.new)}`".replace("|", "\\|")
+    return f"- {site.id} `{site.file}` {site.where or 'module'}, {site.operator}: {change}" + (
+        f". {reason}" if reason else ""
+    )
+
+
+def _short(text: str, most: int = 120) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _folder(site: Site) -> str:
+    return site.file.partition("/")[0].removesuffix(".py")
+
+
+def _judged(site: Site) -> Judgement:
+    return JUDGED.get(site.key, Judgement("", ""))
+
+
+def _fate(site: Site, verdicts: Mapping[str, Verdict]) -> str:
+    outcome = verdicts[site.id].outcome
+    return outcome if outcome == CAUGHT else _judged(site).kind or outcome
+
+
+def _table(
+    title: str, rows: Sequence[str], drawn: Sequence[Site], verdicts: Mapping[str, Verdict], of: object
+) -> list[str]:
+    assert callable(of)
+    lines = [f"| {title} | drawn | caught | harmless | equivalent | left |", "|---|---|---|---|---|---|"]
+    for row in (*rows, ""):
+        fates = [_fate(site, verdicts) for site in drawn if not row or of(site) == row]
+        known = [fates.count(fate) for fate in (CAUGHT, "harmless", "equivalent")]
+        cells = [len(fates), *known, len(fates) - sum(known)]
+        lines.append(
+            f"| {row or '**all**'} | " + " | ".join(str(cell) if row else f"**{cell}**" for cell in cells) + " |"
+        )
+    return lines

@@ -1,0 +1,124 @@
+"""Choose the tests of a mutant that an operator made: those that run the line, near ones and fast ones first.
+
+``reached_lines`` has recorded which tests run which lines. Lines that belong to no test are those of constants, of compiled loops, and of
+what runs in other processes: for these the tests are taken that run lines which name the constant or the function; then those that import
+the module (tools/near.py).
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+
+from mutant_operators import Site
+from near import near
+
+NOT_ASKED = re.compile(
+    r"^tests/(test_transcripts|mutants/|test_docs|test_imports|test_layers|test_public_names|test_release)"
+)
+SLOW = re.compile("spark|audit")
+VARIANTS = 12  # of one test that are counted on to be run; a test with many is tried after others
+
+
+class Reached:
+    """The records of a folder, put together."""
+
+    def __init__(self, folder: Path, package: Path) -> None:
+        self.package = package
+        self.lines: dict[str, dict[int, set[str]]] = {}
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
+        for file in sorted(folder.glob("reached-*.json.gz")):
+            with gzip.open(file, "rt") as record:
+                self._add(json.load(record))
+        if not self.seconds:
+            raise SystemExit(
+                f"{folder.name} must hold a record of which tests run which lines. Found none. Run with --record."
+            )
+
+    def _add(self, record: dict[str, object]) -> None:
+        names, lines, tests, variants = (record[key] for key in ("names", "lines", "tests", "variants"))
+        assert (
+            isinstance(names, list)
+            and isinstance(lines, dict)
+            and isinstance(tests, dict)
+            and isinstance(variants, dict)
+        )
+        for node, (outcome, seconds) in tests.items():
+            function = _function(node)
+            if outcome == "failed":
+                self.failed.add(function)
+            elif outcome == "passed":
+                times = variants.get(function, 1)
+                self.seconds[function] = max(self.seconds.get(function, 0.0), seconds * times)
+        for file, by_line in lines.items():
+            found = self.lines.setdefault(file, {})
+            for line, numbers in by_line.items():
+                found.setdefault(int(line), set()).update(_function(names[number]) for number in numbers)
+
+    @cached_property
+    def _of_file(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for test in self.seconds:
+            found.setdefault(test.partition("::")[0], []).append(test)
+        return found
+
+    def of_lines(self, file: str, lines: Iterable[int]) -> set[str]:
+        """The tests that run one of these lines. A fixture that tests of a file share is run by all of these."""
+        by_line = self.lines.get(file, {})
+        contexts = {context for line in lines for context in by_line.get(line, ())}
+        tests = {
+            test for context in contexts for test in ([context] if "::" in context else self._of_file.get(context, []))
+        }
+        return {
+            test for test in tests if test in self.seconds and test not in self.failed and not NOT_ASKED.match(test)
+        }
+
+    def of(self, site: Site) -> set[str]:
+        """The tests of a mutant."""
+        in_function = bool(site.where) and any(c.islower() for c in site.where.rpartition(".")[2][:2])
+        found = self.of_lines(site.file, site.lines) or self.of_lines(site.file, site.statement)
+        if in_function and found:
+            return found
+        for name in site.names:
+            named = {test for file, lines in self._naming(name, site) for test in self.of_lines(file, lines)}
+            if named:
+                return found | named
+        files = set(near([f"src/hedgerow/{site.file}"]))
+        return found | {test for test in self.seconds if test.partition("::")[0] in files and not NOT_ASKED.match(test)}
+
+    def _naming(self, name: str, site: Site) -> Iterator[tuple[str, list[int]]]:
+        word = re.compile(rf"\b{re.escape(name)}\b")
+        for path in self.package.rglob("*.py"):
+            text = path.read_text()
+            if word.search(text):
+                file = path.relative_to(self.package).as_posix()
+                lines = [n for n, line in enumerate(text.splitlines(), 1) if word.search(line)]
+                yield file, [n for n in lines if file != site.file or n not in site.statement]
+
+    def ordered(self, site: Site, seconds: float) -> tuple[list[str], int]:
+        """The tests to run, as far as the time goes, and how many there are in all."""
+        tests = self.of(site)
+        words = {part for part in re.split(r"[/._]", site.file.removesuffix(".py")) if len(part) > 2}
+        asked = {part for part in re.split(r"[._]", site.where.lower()) if len(part) > 2}
+
+        def distance(test: str) -> float:
+            said = set(re.split(r"[/._:]", test.lower()))
+            alike = len(words & said) + len({w + "s" for w in words} & said) + len(asked & said)
+            return (self.seconds[test] + 0.2) / (1 + 2 * alike) * (10 if SLOW.search(test) else 1)
+
+        chosen: list[str] = []
+        left = seconds
+        for test in sorted(tests, key=lambda test: (distance(test), test)):
+            if self.seconds[test] <= left or not chosen:
+                chosen.append(test)
+                left -= self.seconds[test] + 0.02
+        return chosen, len(tests)
+
+
+def _function(node: str) -> str:
+    return node.partition("[")[0]
