@@ -9,7 +9,7 @@ DEMO_NEEDS := numpy scipy numba threadpoolctl opendp pyarrow typer rich  # all t
 export PYTHONDONTWRITEBYTECODE :=  # empty: bytecode is kept, or every process would compile all that it imports
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size release-check stops audit coverage mutants crashes bench bench-start bench-peers docs clean portable
+.PHONY: setup demo test check lint size release-check stops audit assurance coverage mutants crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
 
@@ -47,6 +47,9 @@ stops: setup           ## how many modules a question goes through
 audit: setup           ## empirical privacy: every mechanism and the gallery into docs/audit.md, then the long tests
 	$(BIN)/python -m hedgerow.audit --docs docs --workers 2
 	$(BIN)/python -m pytest -n 2 -q -m audit
+
+assurance: setup       ## every promise with its checks and last figures, into docs/assurance.md
+	$(BIN)/python tools/assurance.py
 
 coverage: setup        ## branches that tests take of what pays, draws and sees rows: at least 95 % of each folder
 	rm -f .coverage .coverage.*

@@ -42,7 +42,7 @@ class Sqlite(Store):
         self._quick: sqlite3.Connection | None = None
 
     def _connect(self) -> sqlite3.Connection:
-        connection = sqlite3.connect(self._path, timeout=self.wait, isolation_level=None, check_same_thread=False)
+        connection = _connected(self._path, self.wait)
         # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it changes nothing
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
             connection.execute(f"PRAGMA {pragma}")
@@ -63,7 +63,7 @@ class Sqlite(Store):
             return
         room: sqlite3.Connection | None = None
         try:
-            room = sqlite3.connect(self._path, timeout=self.wait, isolation_level=None)
+            room = _connected(self._path, self.wait)
             room.execute("PRAGMA cache_size = 10")  # what does not fit is written to the log at once
             room.execute("BEGIN IMMEDIATE")
             room.execute("CREATE TABLE hedgerow_room (body BLOB)")
@@ -86,9 +86,7 @@ class Sqlite(Store):
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         try:
             if self._quick is None:
-                self._quick = sqlite3.connect(
-                    self._path, timeout=self.wait, isolation_level=None, check_same_thread=False
-                )
+                self._quick = self._keep(_connected(self._path, self.wait))
                 self._quick.execute("PRAGMA synchronous = NORMAL")
             return (
                 self._quick.execute(f"{INSERT} SELECT ?, ?, ?, ?, ?, ? WHERE {LAST} = ?", (*row, number)).rowcount == 1
@@ -102,7 +100,7 @@ class Sqlite(Store):
         for _ in waited(self.wait):
             try:
                 if self._turning is None:
-                    self._turning = sqlite3.connect(turn, timeout=0, isolation_level=None, check_same_thread=False)
+                    self._turning = self._keep(_connected(turn, 0))
                     self._turning.execute("PRAGMA synchronous = OFF")
                 if turn.stat().st_size == 0:  # or every transaction would begin with making the file
                     self._turning.execute("PRAGMA user_version = 1")
@@ -118,7 +116,9 @@ class Sqlite(Store):
 
     def close(self) -> None:
         super().close()
-        for connection in (self._turning, self._quick):
-            if connection is not None:
-                connection.close()
         self._turning = self._quick = None
+
+
+def _connected(path: Path, wait: float) -> sqlite3.Connection:
+    """Return a connection that begins transactions when told to, and waits for locks for so many seconds."""
+    return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)

@@ -13,7 +13,9 @@ Nothing that a database says about the text of a line reaches a message: a value
 from __future__ import annotations
 
 import contextlib
+import os
 import time
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, TypeVar
@@ -22,6 +24,7 @@ from hedgerow.errors import LedgerUnavailable
 from hedgerow.ledgers.chain import Head, Line, next_line
 
 T = TypeVar("T")
+Connection = TypeVar("Connection")
 INSERT = "INSERT INTO hedgerow_lines (number, time, who, kind, body, hash)"
 LAST = "(SELECT max(number) FROM hedgerow_lines)"
 HEAD = "SELECT number, hash, time FROM hedgerow_lines ORDER BY number DESC LIMIT 1"
@@ -57,6 +60,8 @@ class Store(ABC):
     def __init__(self, wait: float) -> None:
         self.wait, self._depth = wait, 0
         self._idle: list[Any] = []
+        self._open: list[Any] = []  # every connection, lent or idle
+        weakref.finalize(self, _close_all, self._open, os.getpid())
 
     @abstractmethod
     def make_room(self) -> None:
@@ -106,24 +111,32 @@ class Store(ABC):
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
         """Lend an idle connection or a new one. A connection on which anything failed is closed, which ends its transaction."""
-        connection = self._idle.pop() if self._idle else self._connect()
+        connection = self._idle.pop() if self._idle else self._keep(self._connect())
         try:
             yield connection
             connection.rollback()  # reading opens a transaction on PostgreSQL
         except BaseException as error:
             lost = self._is_lost(connection)
-            with contextlib.suppress(*self.errors):
-                connection.close()
+            self._close(connection)
             if lost and isinstance(error, self.errors):
                 self._close_idle()  # most likely lost as well
                 raise Lost(str(error)) from error
             raise
         self._idle.append(connection)
 
+    def _keep(self, connection: Connection) -> Connection:
+        """Return a new connection, which is from now on closed at the latest when the store is dropped."""
+        self._open.append(connection)
+        return connection
+
+    def _close(self, connection: Any) -> None:
+        self._open.remove(connection)
+        with contextlib.suppress(*self.errors):
+            connection.close()
+
     def _close_idle(self) -> None:
         while self._idle:
-            with contextlib.suppress(*self.errors):
-                self._idle.pop().close()
+            self._close(self._idle.pop())
 
     def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
         with self._connection() as connection:
@@ -232,8 +245,10 @@ class Store(ABC):
         return found
 
     def close(self) -> None:
-        """Close every connection."""
-        self._close_idle()
+        """Close every connection, and with them every turn."""
+        self._idle.clear()
+        while self._open:
+            self._close(self._open[-1])
 
     def _tried(self, done: str, action: Callable[[], T]) -> T:
         """What a database cannot do, as a refusal that says why and holds nothing of what was to be written."""
@@ -248,6 +263,13 @@ class Store(ABC):
             f"The ledger on {self.name} must be {done} before anything is released. Found that it cannot: {trouble}. "
             "Nothing was released, and what was charged stays spent. Mend that, and open the session again."
         )
+
+
+def _close_all(connections: list[Any], process: int) -> None:
+    """Close what a dropped store left open; not in a fork, where closing would end the connections of the process that opened them."""
+    while connections and os.getpid() == process:
+        with contextlib.suppress(Exception):
+            connections.pop().close()
 
 
 def _head(rows: Sequence[Any]) -> Head:
