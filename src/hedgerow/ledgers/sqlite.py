@@ -7,12 +7,13 @@ start whenever its content is in the file.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import InvalidInput, LedgerUnavailable
 from hedgerow.ledgers.store import INSERT, LAST, Store, waited
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Sqlite(Store):
             raise InvalidInput(
                 "A durable ledger must be a file. Found none in its URL. Give 'sqlite:///people.ledger', or leave ledger out."
             )
-        self._path = Path(url.database).absolute()  # wherever the process goes
+        self._path = Path(url.database).resolve()  # wherever the process goes; a link's turns are those of its file
         if not self._path.parent.is_dir():
             raise InvalidInput(
                 f"The folder of a ledger must be there. Found none at {str(self._path.parent)!r}. Make it, or choose another."
@@ -44,7 +45,9 @@ class Sqlite(Store):
             hide_parameters=True,
             connect_args={"timeout": self.wait, "isolation_level": None},
         )
+        self._file: tuple[int, int] | None = None
         self._turning: sqlite3.Connection | None = None
+        self._turns: tuple[int, int] | None = None
         self._quick: sqlite3.Connection | None = None
 
         def prepare(connection: Any, _: Any) -> None:
@@ -56,7 +59,10 @@ class Sqlite(Store):
         return engine
 
     def exists(self) -> bool:
-        return self._path.exists() and super().exists()  # to connect would make the file
+        if not self._path.exists():  # to connect would make the file
+            return False
+        self._require_file()
+        return super().exists()
 
     def _numbers(self) -> Any:
         return self.sa.Integer()  # of 64 bits, and then no index beside the table
@@ -86,6 +92,7 @@ class Sqlite(Store):
         connection.exec_driver_sql("BEGIN IMMEDIATE")
 
     def _prepare_write(self, connection: sa.Connection, durable: bool) -> None:
+        self._require_file()
         # NORMAL leaves the log to the operating system, which a killed process does not take with it
         connection.exec_driver_sql(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.exec_driver_sql("BEGIN IMMEDIATE")
@@ -106,18 +113,41 @@ class Sqlite(Store):
     def _take_turn(self) -> None:
         """A transaction on a file of its own, held for as long as the turn: commits of the ledger do not end it."""
         turn = Path(f"{self._path}-turn")
+        self._require_file()
         for _ in waited(self.wait):
             try:
-                if self._turning is None:
+                if self._turning is None or self._turns is None or self._turns != _file_at(turn):
+                    self._forget_turns()  # whoever removed the file left others to make a new one
                     self._turning = sqlite3.connect(turn, timeout=0, isolation_level=None, check_same_thread=False)
                     self._turning.execute("PRAGMA synchronous = OFF")
-                if turn.stat().st_size == 0:  # or every transaction would begin with making the file
-                    self._turning.execute("PRAGMA user_version = 1")
+                    self._turns = _file_at(turn)
+                    if turn.stat().st_size == 0:  # or every transaction would begin with making the file
+                        self._turning.execute("PRAGMA user_version = 1")
                 self._turning.execute("BEGIN EXCLUSIVE")
                 return
             except sqlite3.OperationalError as error:
                 if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
                     raise self.sa.exc.OperationalError("", None, error) from None
+
+    def _require_file(self) -> None:
+        """Refuse to go on where the path has become another file's: SQLite would write to the one that nobody finds any more."""
+        found = _file_at(self._path)
+        if self._file is None and found is not None and self._path.stat().st_nlink > 1:
+            raise LedgerUnavailable(
+                f"The file of a ledger must have one name, for SQLite's log has it too. Found a second one of {str(self._path)!r}. Nothing "
+                "was released. Remove the other name, or make a copy of it."
+            )
+        self._file = self._file or found
+        if found != self._file:
+            raise LedgerUnavailable(
+                f"The file of a ledger must stay where it is while sessions are open. Found {'another' if found else 'none'} at "
+                f"{str(self._path)!r}. Nothing was released. Bring back the file that this session wrote to, and open the session again."
+            )
+
+    def _forget_turns(self) -> None:
+        if self._turning is not None:
+            self._turning.close()
+        self._turning = self._turns = None
 
     def _end_turn(self) -> None:
         assert self._turning is not None
@@ -125,7 +155,16 @@ class Sqlite(Store):
 
     def close(self) -> None:
         super().close()
-        for connection in (self._turning, self._quick):
-            if connection is not None:
-                connection.close()
-        self._turning = self._quick = None
+        self._forget_turns()
+        if self._quick is not None:
+            self._quick.close()
+        self._quick = None
+
+
+def _file_at(path: Path) -> tuple[int, int] | None:
+    """Which file that is, whatever it is called; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
