@@ -7,6 +7,7 @@ from mutant import Writer
 DURABLE = "ledgers/test_durable.py::test_"
 TROUBLE = "ledgers/test_trouble.py::test_"
 LEDGERS = "privacy/test_ledgers.py::test_"
+MOVED = "ledgers/test_moved_ledgers.py::test_"
 
 ledger = Writer("ledgers", "ledgers/")
 ledger(
@@ -163,6 +164,31 @@ ledger(
     "G31", "reading.py::Reading.remaining", "what is set aside for planned noise is said to be left for questions",
     "self._parts().left(Fraction(self.budget.total))[1]", "sum(self._parts().left(Fraction(self.budget.total)))",
     DURABLE + "what_a_reading_says_is_left_is_what_questions_may_spend",
+)  # fmt: skip
+ledger(
+    "G32", "durable.py::Durable._catch_up", "a session goes on, or waits for ever, on a ledger that was put back to an older copy",
+    "head.number < self._head.number or (", "False and (",
+    MOVED + "a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more[DELETE FROM hedgerow_lines WHERE number > 3-SQLite]",
+)  # fmt: skip
+ledger(
+    "G33", "sqlite.py::Sqlite._require_file", "a session charges in a file that was replaced, and nobody finds what it spent",
+    "found != self._file", "False",
+    MOVED + "a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds",
+)  # fmt: skip
+ledger(
+    "G34", "sqlite.py::Sqlite.__init__", "who opens a ledger by a link has turns of their own",
+    "Path(database).resolve()", "Path(database).absolute()",
+    MOVED + "a_link_to_a_ledger_has_the_turns_of_its_file",
+)  # fmt: skip
+ledger(
+    "G35", "sqlite.py::Sqlite._take_turn", "after the lock of turns was removed two sessions have the turn at once",
+    "or self._turns is None or self._turns != _file_at(turn)", "or self._turns is None",
+    MOVED + "where_the_lock_of_turns_was_removed_sessions_agree_on_the_next_one",
+)  # fmt: skip
+ledger(
+    "G36", "sqlite.py::Sqlite._require_file", "a file with two names has two logs, and is spent twice",
+    "self._path.stat().st_nlink > 1", "self._path.stat().st_nlink > 9",
+    MOVED + "a_second_name_of_the_file_spends_nothing_unseen",
 )  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants

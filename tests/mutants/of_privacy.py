@@ -167,13 +167,18 @@ events(
 )  # fmt: skip
 events(
     "A28", "conversion.py::subsampled_epsilon", "subsampled noise is accounted for half of its steps",
-    ".compose(sampled, steps).get_epsilon(delta))", ".compose(sampled, max(1, steps // 2)).get_epsilon(delta))",
+    "divergences = steps * np.array(", "divergences = max(1, steps // 2) * np.array(",
     AMPLIFICATION + "steps_that_all_have_every_row_lose_what_one_gaussian_of_their_sum_does",
 )  # fmt: skip
 events(
-    "A29", "conversion.py::subsampled_epsilon", "subsampled noise is accounted at half its rate",
-    "dp.PoissonSampledDpEvent(rate,", "dp.PoissonSampledDpEvent(rate / 2,",
+    "A29", "conversion.py::_sampled_divergence", "subsampled noise is accounted at half its rate",
+    "z, q, α = multiplier, rate, order", "z, q, α = multiplier, rate / 2, order",
     AMPLIFICATION + "with_every_row_in_every_sample_the_noise_is_that_of_composed_gaussians",
+)  # fmt: skip
+events(
+    "A29a", "conversion.py::_sampled_divergence", "a small loss on a sample is rounded to nothing, and steps without end are free",
+    "return (math.log1p(math.exp(total)) if total < 30 else total) / (α - 1)", "return math.log(1 + math.exp(min(total, 700))) / (α - 1)",
+    AMPLIFICATION + "rounding_makes_no_loss_on_a_sample_free",
 )  # fmt: skip
 events(
     "A30", "conversion.py::gaussian_mu", "a Gaussian mechanism has a twentieth less noise than (ε, δ) needs",

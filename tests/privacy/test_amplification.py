@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from fractions import Fraction
 
 import pytest
 
@@ -11,8 +12,8 @@ from hedgerow import errors
 from hedgerow.privacy.allowance import OneCall
 from hedgerow.privacy.amplification import require_private, sample_rate, subsampled_gaussian
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.conversion import gaussian_epsilon, subsampled_epsilon
-from hedgerow.privacy.events import COIN, PoissonSample, SubsampledGaussian, grid_at_most
+from hedgerow.privacy.conversion import _sampled_divergence, gaussian_epsilon, subsampled_epsilon
+from hedgerow.privacy.events import COIN, Gaussian, PoissonSample, SubsampledGaussian, grid_at_most
 from hedgerow.privacy.ledger import Accountant
 
 CASES = {
@@ -128,3 +129,31 @@ def test_noise_on_a_grid_that_the_proof_does_not_cover_is_refused() -> None:
     coarse = dataclasses.replace(event.noise, grid=grid_at_most(event.noise.sensitivity / 1000))
     with pytest.raises(errors.InvalidInput, match="grid of subsampled noise"):
         Budget(2 * event.epsilon, 2 * event.delta).cost(dataclasses.replace(event, noise=coarse))
+
+
+def power_series(x: Fraction) -> Fraction:
+    """e^x for a small x."""
+    return sum((x**k / math.factorial(k) for k in range(12)), Fraction(0))
+
+
+@pytest.mark.parametrize(
+    ("order", "z", "rate"), [(2, 10**6, 1e-3), (3, 10**4, 2.0**-30), (20, 10**6, 0.25), (64, 100, 1e-9)]
+)
+def test_rounding_makes_no_loss_on_a_sample_free(order, z, rate) -> None:
+    """Of one step it is far below the last digit of 1; of 10^16 it is not."""
+    q = Fraction(rate)
+    terms = (
+        math.comb(order, i) * (1 - q) ** (order - i) * q**i * power_series(Fraction(i * i - i, 2 * z * z))
+        for i in range(order + 1)
+    )
+    excess = sum(terms, Fraction(0)) - 1  # and ln(1 + excess) is that but for its square
+    assert 0 < excess < 1e-9
+    assert _sampled_divergence(order, float(z), rate) == pytest.approx(float(excess) / (order - 1), rel=1e-8)
+
+
+def test_steps_without_end_are_not_free() -> None:
+    heads, steps = 1_075_579, 318_907_761_805_041_536  # of one step the rounded sum is a little below 1
+    assert 1 < subsampled_epsilon(5e5, 1e-9, sample_rate(heads), steps) < 2
+    false = SubsampledGaussian(1e-3, 1e-9, steps, PoissonSample(heads), Gaussian(1.0, 5e5, grid_at_most(5e-7)))
+    with pytest.raises(errors.InvalidInput, match="subsampled noise must be"):
+        Budget(1.0, 1e-6, "add-remove").cost(false)

@@ -77,7 +77,7 @@ class Durable(Ledger):
             store.make_room()
             if block is not None:
                 self._block = self._placed(*block, budget, binding)
-            elif store.head().number == 0:
+            elif store.head() == Head():  # a file that was cut short may have a line 0
                 self._begin(budget, slack, earlier, binding)
             self._require_account(budget, slack, binding)
             self._take_up(budget, slack)
@@ -284,7 +284,14 @@ class Durable(Ledger):
 
     def _catch_up(self) -> None:
         self._require_whole()
-        if self._store.head().number == self._head.number:
+        head = self._store.head()
+        if head.number < self._head.number or (head.number == self._head.number and head.hash != self._head.hash):
+            self._is_broken = True  # what was charged since the copy is known here, and to nobody who opens it
+            raise LedgerUnavailable(
+                f"A ledger must have the lines that were written to it. Found that it ends otherwise: line {self._head.number} is missing "
+                "or another, as after a copy was restored. Nothing was released. Bring back the ledger that this session wrote to."
+            )
+        if head.number == self._head.number:
             return
         for line in checked(self._store.lines(self._head.number), self._head):
             self._heard(line)

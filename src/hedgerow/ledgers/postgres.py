@@ -56,7 +56,7 @@ class Postgres(Store):
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         try:
             if self._quick is None or self._quick.closed:
-                self._quick = self._keep(self._connect(autocommit=True))
+                self._quick = self.track(self._connect(autocommit=True))
                 self._quick.execute("SET synchronous_commit = off")
             inserted = self._quick.execute(f"{INSERT} SELECT %s, %s, %s, %s, %s, %s WHERE {LAST} = %s", (*row, number))
             return inserted.rowcount == 1
@@ -67,7 +67,7 @@ class Postgres(Store):
         for is_last in (False, True):
             try:
                 if self._turning is None:
-                    self._turning = self._keep(self._connect(autocommit=True))
+                    self._turning = self.track(self._connect(autocommit=True))
                     self._turning.execute(f"SET lock_timeout = '{self._limit}'")
                 self._turning.execute(f"SELECT pg_advisory_lock({LOCK})")
                 return
@@ -88,7 +88,7 @@ class Postgres(Store):
 
     def _give_up(self) -> None:
         if self._turning is not None:
-            self._close(self._turning)
+            self.discard(self._turning)
             self._turning = None
 
     def close(self) -> None:

@@ -111,32 +111,33 @@ class Store(ABC):
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
         """Lend an idle connection or a new one. A connection on which anything failed is closed, which ends its transaction."""
-        connection = self._idle.pop() if self._idle else self._keep(self._connect())
+        connection = self._idle.pop() if self._idle else self.track(self._connect())
         try:
             yield connection
             connection.rollback()  # reading opens a transaction on PostgreSQL
         except BaseException as error:
             lost = self._is_lost(connection)
-            self._close(connection)
+            self.discard(connection)
             if lost and isinstance(error, self.errors):
                 self._close_idle()  # most likely lost as well
                 raise Lost(str(error)) from error
             raise
         self._idle.append(connection)
 
-    def _keep(self, connection: Connection) -> Connection:
+    def track(self, connection: Connection) -> Connection:
         """Return a new connection, which is from now on closed at the latest when the store is dropped."""
         self._open.append(connection)
         return connection
 
-    def _close(self, connection: Any) -> None:
+    def discard(self, connection: Any) -> None:
+        """Close a connection."""
         self._open.remove(connection)
         with contextlib.suppress(*self.errors):
             connection.close()
 
     def _close_idle(self) -> None:
         while self._idle:
-            self._close(self._idle.pop())
+            self.discard(self._idle.pop())
 
     def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
         with self._connection() as connection:
@@ -248,7 +249,7 @@ class Store(ABC):
         """Close every connection, and with them every turn."""
         self._idle.clear()
         while self._open:
-            self._close(self._open[-1])
+            self.discard(self._open[-1])
 
     def _tried(self, done: str, action: Callable[[], T]) -> T:
         """What a database cannot do, as a refusal that says why and holds nothing of what was to be written."""

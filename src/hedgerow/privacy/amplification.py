@@ -1,7 +1,7 @@
 """Privacy by secret samples: how much noise they save, and that an event claims no more than that.
 
 Papers: Mironov, Talwar & Zhang "Rényi differential privacy of the sampled Gaussian mechanism"; the composition over steps is
-dp-accounting's (``conversion.subsampled_multiplier``). Balle, Barthe & Gaboardi "Privacy amplification by subsampling" and Fish,
+in ``conversion.subsampled_epsilon``. Balle, Barthe & Gaboardi "Privacy amplification by subsampling" and Fish,
 Reyzin & Rubinstein "Sampling without compromising accuracy", Proposition 6 (pure losses of a few rows at random).
 
 Symbols: q the rate at which every row is in a step's sample, independently; T steps; Δ how far one row that comes or goes
