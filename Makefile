@@ -6,7 +6,7 @@ DEMO := $(VENV)/.ready-demo
 READY := $(VENV)/.ready
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size release-check stops audit coverage mutants crashes bench bench-start bench-peers docs clean portable
+.PHONY: setup demo test check lint size release-check stops audit coverage mutants attacks crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
 
@@ -53,6 +53,9 @@ coverage: setup        ## branches that tests take of what pays, draws and sees 
 
 mutants: setup         ## small harmful changes, each of which the tests must notice
 	$(BIN)/python tools/mutants.py
+
+attacks: setup         ## bars against analysts who know the table: 200 sessions of each kind, into docs/attacks-bars.json
+	$(BIN)/python tests/attacks/adaptive_bars.py docs/attacks-bars.json
 
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
 	$(BIN)/python tools/crashes.py

@@ -32,9 +32,7 @@ SESSIONS = 200  # of each kind
 FALSE_FAIL = 1e-6  # of a kind whose bars fail with probability β
 BETAS = (0.05, 0.3)
 ROUNDING = 1e-9  # of the truth: what float64 leaves
-PLAIN = hr.Universe(
-    a=hr.Integers(0, 4), b=hr.Integers(-2, 2), city=hr.Categories(["x", "y", "z", "w"]), flag=hr.Flag()
-)
+PLAIN = hr.Universe(a=hr.Integers(0, 4), b=hr.Integers(-2, 2), city=hr.Categories(["x", "y", "z", "w"]), flag=hr.Flag())
 BINNED = hr.Universe(
     a=hr.Range(0, 80, bins=5, whole=True), b=hr.Range(-5, 5, bins=4), city=hr.Categories(["x", "y", "z", "w"]), flag=hr.Flag()
 )  # fmt: skip
@@ -505,7 +503,9 @@ def sampled(x: Attack) -> None:
     for i in range(4):
         at = float(x.rng.uniform(*ENDS[id(t.universe)]["a"]))
         with contextlib.suppress(hr.BudgetExceeded):
-            answer = x.session.ask(hr.statistic(lambda a, at=at, said=said: said if a > at else 0.9, ["a"], within=0.15))
+            answer = x.session.ask(
+                hr.statistic(lambda a, at=at, said=said: said if a > at else 0.9, ["a"], within=0.15)
+            )
             x.judge(answer, np.where(raw(t, "a") > at, said, 0.9).mean(), f"statistic {i}")
             said = min(1.0, max(0.0, float(answer.value)))
     truth = t.values["flag"].mean()
@@ -594,7 +594,10 @@ def over_time(rng: np.random.Generator, beta: float, seed: int) -> Attack:
     tables = [people(rng, TIMED, int(rng.choice([1, 5, 50, 400]))) for _ in range(5)]
     session = hr.open(tables[0].frame, universe=TIMED, budget=budget(), beta=beta, seed=seed, block="b0", reserve=0.3)
     x = Attack(session, tables[0], rng)
-    series = [(hr.count(city="x"), lambda t: t.values["city"] == "x"), (hr.count(flag=True), lambda t: t.values["flag"])]
+    series = [
+        (hr.count(city="x"), lambda t: t.values["city"] == "x"),
+        (hr.count(flag=True), lambda t: t.values["flag"]),
+    ]
     for i in range(len(tables)):
         if i:
             session.append(tables[i].frame, block=f"b{i}", budget=budget())
@@ -721,7 +724,9 @@ class Found:
 
     def __str__(self) -> str:
         times = f"{self.median_bar / self.median_error:.1f}" if self.median_error > 0 else "—"
-        counts = "; ".join(f"{self.failed[b]} of {self.sessions[b]} at β = {b:g} (≤ {self.allowed[b]})" for b in self.sessions)
+        counts = "; ".join(
+            f"{self.failed[b]} of {self.sessions[b]} at β = {b:g} (≤ {self.allowed[b]})" for b in self.sessions
+        )
         return (
             f"{self.kind:18} {counts}; worst error/bar {self.worst[0]:.2f}; {self.bars:,} bars, {self.unbounded:,} answers without; "
             f"median bar/error {times}"
@@ -770,7 +775,8 @@ def typical_errors(sessions: int = 25, rows: int = 5000, seed: int = 0) -> dict[
                     off = np.abs(np.asarray(answer.value) - truth)
                     said.setdefault(what, []).append((float(off.mean()), float(np.mean(answer.typical))))
     return {
-        what: (sum(e for e, _ in found) / max(1e-300, sum(t for _, t in found)), len(found)) for what, found in said.items()
+        what: (sum(e for e, _ in found) / max(1e-300, sum(t for _, t in found)), len(found))
+        for what, found in said.items()
     }
 
 
@@ -814,7 +820,10 @@ def usual_questions(
 def row_of(found: Found) -> dict[str, Any]:
     """One row of the table of claims, and the figures that it is made of."""
     _, times, asked = KINDS[found.kind]
-    said = "; ".join(f"{found.failed[b]} of {found.sessions[b]} sessions at β = {b:g} (at most {found.allowed[b]})" for b in found.sessions)
+    said = "; ".join(
+        f"{found.failed[b]} of {found.sessions[b]} sessions at β = {b:g} (at most {found.allowed[b]})"
+        for b in found.sessions
+    )
     return {
         "claim": f"All bars of a session hold together with probability 1 − {'2β' if times == 2 else 'β'}: {found.kind} ({asked})",
         "how": "attack",

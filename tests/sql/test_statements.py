@@ -113,7 +113,9 @@ def test_a_quantile_between_two_records_has_a_bar_that_reaches_both(output: str)
     session = hr.open(people, universe=universe, budget=hr.Budget(1e5, 0.0), seed=1)
     (found,) = session.sql(f"SELECT {output} AS q FROM data WHERE g = 'x'").to_dict("records")
     assert abs(found["q"] - BETWEEN[output]) <= found["q_error"]
-    assert duckdb.query_df(people, "data", f"SELECT {output} AS q FROM data").df()["q"][0] == pytest.approx(BETWEEN[output])
+    assert duckdb.query_df(people, "data", f"SELECT {output} AS q FROM data").df()["q"][0] == pytest.approx(
+        BETWEEN[output]
+    )
     nobody = session.sql("SELECT quantile_cont(a, 0.9) AS q FROM data WHERE g = 'x' AND g = 'y'")
     assert nobody["q"][0] is None
 

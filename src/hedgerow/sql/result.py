@@ -169,7 +169,9 @@ def _interpolate(
         for each in wanted
         if known[each.at] is not None
     ]
-    questions = [_question(asked, one, group) for group, known, each in places for one in each.around(known[each.count])]
+    questions = [
+        _question(asked, one, group) for group, known, each in places for one in each.around(known[each.count])
+    ]
     answers = iter(ask_all([question for question in questions if question is not None]) if questions else ())
     for known in known_of_groups:
         known.update(dict.fromkeys(wanted))  # NULL where nobody can be
