@@ -9,7 +9,7 @@ DEMO_NEEDS := numpy scipy numba threadpoolctl opendp pyarrow typer rich  # all t
 export PYTHONDONTWRITEBYTECODE :=  # empty: bytecode is kept, or every process would compile all that it imports
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size release-check stops audit assurance coverage mutants crashes bench bench-start bench-peers docs clean portable
+.PHONY: setup demo test check lint size release-check stops audit attacks assurance coverage mutants crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
 
@@ -61,6 +61,9 @@ coverage: setup        ## branches that tests take of what pays, draws and sees 
 
 mutants: setup         ## small harmful changes, each of which the tests must notice
 	$(BIN)/python tools/mutants.py
+
+attacks: setup         ## bars against analysts who know the table: 200 sessions of each kind, into docs/attacks-bars.json
+	$(BIN)/python tests/attacks/adaptive_bars.py docs/attacks-bars.json
 
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
 	$(BIN)/python tools/crashes.py

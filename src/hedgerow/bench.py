@@ -158,7 +158,7 @@ class _Rows:
                 return float(self.holds(query.above).sum() / self.holds(query.below).sum())
             case Quantile():
                 values = np.sort(self._values(query.attribute, query.where))
-                return float(values[math.ceil(query.q * len(values)) - 1])
+                return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # of 0 the least that occurs
             case Total():
                 return float(self._values(query.attribute, query.where).sum())
             case Variance():

@@ -659,7 +659,10 @@ class Session(OneOnly):
         if in_rows or (scale == "rows" and bound.is_fraction):
             bar_in_rows = self._engine.total_error_in_rows if in_rows else self._engine.error_in_rows
             error = None if error is None else bar_in_rows(np.abs(value), error)
-            value, coarse, usual = value * self.rows, coarse * self.rows, None if usual is None else usual * self.rows
+            if usual is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: where n is private, its own error is part of it
+                usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)
+                usual = usual if np.ndim(usual) else float(usual)
+            value, coarse = value * self.rows, coarse * self.rows
         labels = bound.labels if estimate.labels is None else estimate.labels
         return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
 

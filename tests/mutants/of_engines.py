@@ -1070,7 +1070,22 @@ session(
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(
-    "S13", "answer.py::_reach", "a bar of two answers forgets one side of the first",
+    "S14", "session.py", "the typical error of all rows is said to be none, though their number is private",
+    "usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)", "usual = usual * self.rows",
+    "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
+)  # fmt: skip
+session(
+    "S15", "sql/statement.py", "a quantile that SQL takes from two records has the bar of one",
+    "error=max(at.error, reach)", "error=at.error",
+    "sql/test_statements.py::test_a_quantile_between_two_records_has_a_bar_that_reaches_both",
+)  # fmt: skip
+session(
+    "S16", "sql/statement.py", "the neighbours of a quantile are looked for at a thousandth of a record's distance",
+    "step = (1 + 1e-9) / least if least > 0 else 1.0", "step = 1e-3 / least if least > 0 else 1.0",
+    "sql/test_statements.py::test_a_quantile_between_two_records_has_a_bar_that_reaches_both",
+)  # fmt: skip
+session(
+    "S13", "answer.py", "a bar of two answers forgets one side of the first",
     "for s in (-1, 1) for t in (-1, 1)]", "for s in (1,) for t in (-1, 1)]",
     ANSWER + "the_result_on_any_truths_within_the_bars_is_within_the_results_bar",
     ANSWER + "the_bar_is_no_wider_than_the_furthest_of_those_truths",

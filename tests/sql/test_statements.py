@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import checking
+import duckdb
 import grammar
+import pandas as pd
 import pytest
 import sqlglot
 from sqlglot import expressions as exp
@@ -92,3 +94,34 @@ def test_twenty_thousand_statements_are_what_duckdb_says(seed: int) -> None:
     accepted, wrong = tried(seed, LONG)
     assert not wrong, "\n".join(wrong[:5])
     assert accepted > LONG / 2
+
+
+BETWEEN = {
+    "quantile_cont(a, 0.9)": 7.2,
+    "percentile_cont(0.1) WITHIN GROUP (ORDER BY a DESC)": 7.2,
+    "percentile_disc(0.1) WITHIN GROUP (ORDER BY a DESC)": 9.0,
+    "median(a)": 0.0,
+    "1 + quantile_cont(a, 0.9)": 8.2,
+}
+
+
+@pytest.mark.parametrize("output", BETWEEN)
+def test_a_quantile_between_two_records_has_a_bar_that_reaches_both(output: str) -> None:
+    """0 of the first 182 records, 9 of the other 21: what is 9/10 of the way along is between them, however little noise there is."""
+    people = pd.DataFrame({"a": [0] * 182 + [9] * 21, "g": ["x"] * 203})
+    universe = hr.Universe(a=hr.Integers(0, 9), g=hr.Categories(["x", "y"]))
+    session = hr.open(people, universe=universe, budget=hr.Budget(1e5, 0.0), seed=1)
+    (found,) = session.sql(f"SELECT {output} AS q FROM data WHERE g = 'x'").to_dict("records")
+    assert abs(found["q"] - BETWEEN[output]) <= found["q_error"]
+    assert duckdb.query_df(people, "data", f"SELECT {output} AS q FROM data").df()["q"][0] == pytest.approx(
+        BETWEEN[output]
+    )
+    nobody = session.sql("SELECT quantile_cont(a, 0.9) AS q FROM data WHERE g = 'x' AND g = 'y'")
+    assert nobody["q"][0] is None
+
+
+def test_a_quantile_that_is_a_record_has_the_bar_of_that_record_alone() -> None:
+    people = pd.DataFrame({"a": [0] * 182 + [9] * 21})
+    session = hr.open(people, universe=hr.Universe(a=hr.Integers(0, 9)), budget=hr.Budget(1e5, 0.0), seed=1)
+    (found,) = session.sql("SELECT quantile_disc(a, 0.9) AS q, quantile_cont(a, 1) AS top FROM data").to_dict("records")
+    assert (found["q"], found["q_error"], found["top"], found["top_error"]) == (9, 0, 9, 0)

@@ -56,6 +56,7 @@ class AnswersForNothing:
     """An engine of which every question is answered at no price, or refused."""
 
     certificate: Certificate | None = None
+    typical_of_rows = 0.0  # no answer has a typical error
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         raise NotImplementedError
@@ -87,6 +88,10 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     @property
     def rows(self) -> float:
         """n where it is public, else an estimate of it."""
+
+    @property
+    def typical_of_rows(self) -> float:
+        """The mean error of that estimate; 0 where n is public."""
 
     @property
     def certificate(self) -> Certificate | None:

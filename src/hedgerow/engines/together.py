@@ -176,6 +176,10 @@ class Together(Mixed):
         return math.fsum(part.engine.rows for part in self._parts)
 
     @property
+    def typical_of_rows(self) -> float:
+        return math.hypot(*(part.engine.typical_of_rows for part in self._parts))
+
+    @property
     def hypothesis(self) -> Hypothesis:
         return Mixture([part.engine.hypothesis for part in self._parts], self._shares)
 

@@ -96,7 +96,8 @@ class Counted:
 
     @property
     def error(self) -> float:
-        return (self.high - self.low) / 2
+        """The distance to the farther end: ``value`` is what the flips say, and not the middle."""
+        return max(self.high - self.value, self.value - self.low)
 
 
 def counting(

@@ -97,6 +97,10 @@ class Practical:
         return self.knowledge.rows.estimate
 
     @property
+    def typical_of_rows(self) -> float:
+        return math.sqrt(2 / math.pi) * self.knowledge.rows.deviation
+
+    @property
     def certificate(self) -> Certificate | None:
         return None if self.knowledge.certified is None else self.knowledge.certified.certificate
 

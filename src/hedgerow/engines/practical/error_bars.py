@@ -222,7 +222,7 @@ class ErrorBars:
             weighted += total / (cells * measurement.variance)
             weights += 1 / (cells * measurement.variance)
         high = max(low, high)
-        return Rows(min(high, max(low, weighted / weights)), low, high)
+        return Rows(min(high, max(low, weighted / weights)), low, high, 1 / math.sqrt(weights))
 
     def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
         """Lower and upper ends for every cell of a marginal, as for its cells asked one by one."""

@@ -53,11 +53,12 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Rows:
-    """What is publicly known of n: exact under replace-one, an estimate with an interval under add/remove."""
+    """What is publicly known of n: exact under replace-one, an estimate with an interval and its standard deviation under add/remove."""
 
     estimate: float
     low: float
     high: float
+    deviation: float = 0.0
 
     @property
     def off(self) -> float:

@@ -64,7 +64,7 @@ class MergedBars:
         a, b = self._values.rows(), self._groups.rows()
         low, high = max(a.low, b.low), min(a.high, b.high)
         high = max(low, high)
-        return Rows(min(high, max(low, b.estimate)), low, high)
+        return Rows(min(high, max(low, b.estimate)), low, high, b.deviation)
 
     def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
         low, high = self._values.intervals(queries, rows)
