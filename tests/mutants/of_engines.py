@@ -912,7 +912,7 @@ bars(
 bars(
     "B100", "engine.py", "a guarded answer forgets that what is believed was rounded to whole rows before it was compared",
     "+ 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)", "+ 5 * FINEST",
-    "tests/attacks/test_attacks_bars.py::test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows",
+    "attacks/test_attacks_bars.py::test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows",
 )  # fmt: skip
 bars(
     "B31", "engine.py", "a bar in rows leaves out what is not known of n",
