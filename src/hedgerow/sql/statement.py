@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlglot import expressions as exp
 
 from hedgerow.questions.counts import Query, count
 from hedgerow.questions.quotients import mean
-from hedgerow.questions.statistics import correlation, quantile, total, variance
+from hedgerow.questions.statistics import correlation, interpolated_quantile, quantile, total, variance
 from hedgerow.questions.universe import Universe
 from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
 from hedgerow.sql.scope import TABLE, Scope
@@ -292,7 +293,7 @@ class _Reader:
             this, at = parts(node, "this", named)
             if at is None:
                 refuse(node, "a quantile without its order")
-            return self._quantile(this, at, among)
+            return self._quantile(node, this, at, among)
         if isinstance(node, exp.Corr):
             x, y = (self.numeric(each) for each in parts(node, "this", "expression"))
             return Aggregate(lambda who: correlation(x, y, where=who), self.present(x, self.present(y, among)))
@@ -375,16 +376,26 @@ class _Reader:
         if len(ordered) != 1:
             refuse(node, "WITHIN GROUP by other than one column")
         column, descending, _ = parts(ordered[0], "this", "desc", "nulls_first")  # a quantile has no NULLs to place
-        return self._quantile(column, at, among, descending=bool(descending))
+        if descending and isinstance(inner, exp.PercentileDisc):  # of q rows of m from above is not of m − q from below
+            refuse(node, "PERCENTILE_DISC in descending order", "A discrete quantile must be in ascending order")
+        return self._quantile(inner, column, at, among, descending=bool(descending))
 
     def _quantile(
-        self, node: exp.Expression, at: exp.Expression, among: Condition, *, descending: bool = False
+        self,
+        kind: exp.Expression,
+        node: exp.Expression,
+        at: exp.Expression,
+        among: Condition,
+        *,
+        descending: bool = False,
     ) -> Expression:
+        """A continuous quantile lies between two records, all others are the value of one."""
         column, order = self.numeric(node), constant(at)
         if isinstance(order, bool) or not isinstance(order, int | float) or not 0 <= order <= 1:
             refuse(at, f"{order!r}", "The order of a quantile must be between 0 and 1")
-        q = 1 - order if descending else order
-        return Aggregate(lambda who: quantile(column, q, where=who), self.present(column, among))
+        q = float(1 - Decimal(str(order))) if descending else order  # 1 less 0.9 is 0.1
+        of = interpolated_quantile if isinstance(kind, exp.PercentileCont) else quantile
+        return Aggregate(lambda who: of(column, q, where=who), self.present(column, among))
 
     def having(self, node: exp.Expression) -> Having:
         node = bare(node)
@@ -470,6 +481,11 @@ def _quantile_of(order: float) -> Callable[[str, Condition], Expression]:
     return lambda column, who: Aggregate(lambda w: quantile(column, order, where=w), who)
 
 
+def _median(column: str, who: Condition) -> Expression:
+    """The mean of the two in the middle, where there are two."""
+    return Aggregate(lambda w: interpolated_quantile(column, 0.5, where=w), who)
+
+
 def _spread_of(*, sample: bool, root: bool) -> Callable[[str, Condition], Expression]:
     """The variance among the records; of a sample, n/(n − 1) of it."""
 
@@ -502,7 +518,7 @@ COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
 OF_ONE_COLUMN: dict[type[exp.Expression], Callable[[str, Condition], Expression]] = {
     exp.Min: _quantile_of(0.0),
     exp.Max: _quantile_of(1.0),
-    exp.Median: _quantile_of(0.5),
+    exp.Median: _median,
     exp.Variance: _spread_of(sample=True, root=False),
     exp.VariancePop: _spread_of(sample=False, root=False),
     exp.Stddev: _spread_of(sample=True, root=True),

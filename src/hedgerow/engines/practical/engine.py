@@ -98,6 +98,10 @@ class Practical:
         return self.knowledge.rows.estimate
 
     @property
+    def least_rows(self) -> float:
+        return self.knowledge.rows.low
+
+    @property
     def certificate(self) -> Certificate | None:
         return None if self.knowledge.certified is None else self.knowledge.certified.certificate
 
@@ -248,6 +252,10 @@ class Quote:
 
     def believed(self, query: Linear) -> float:
         return self._engine.believed(query)
+
+    @property
+    def least_rows(self) -> float:
+        return self._engine.least_rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         value, error = self._engine.knowledge.free(query, within)
