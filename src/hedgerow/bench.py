@@ -33,6 +33,7 @@ from hedgerow.questions.statistics import (
     Difference,
     Grouped,
     Histogram,
+    InterpolatedQuantile,
     Quantile,
     Top,
     Total,
@@ -156,6 +157,8 @@ class _Rows:
                 return float(self.holds(query.part)[self.holds(query.where)].mean())
             case Ratio():
                 return float(self.holds(query.above).sum() / self.holds(query.below).sum())
+            case InterpolatedQuantile():
+                return float(np.quantile(self._values(query.attribute, query.where), query.q))
             case Quantile():
                 values = np.sort(self._values(query.attribute, query.where))
                 return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # of 0 the least that occurs
@@ -203,6 +206,10 @@ class _Truth:
 
     def believed(self, query: Linear) -> float:
         return query.dot(self._data.marginal(query.attributes)) / self._data.rows
+
+    @property
+    def least_rows(self) -> float:
+        return self._data.rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         return Estimate(self.believed(query), 0.0, "measured")

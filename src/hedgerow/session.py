@@ -133,6 +133,10 @@ class Memory:
     def believed(self, query: Linear) -> float:
         return self._engine.believed(query)
 
+    @property
+    def least_rows(self) -> float:
+        return self._engine.least_rows
+
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Not by what is known of its parts, whose bars may be too wide for it; what is found is known from now on."""
         top, bottom = self._engine.ratio(numerator, denominator, within)
@@ -180,6 +184,10 @@ class Current:
 
     def believed(self, query: Linear) -> float:
         return self._engine.believed(query)
+
+    @property
+    def least_rows(self) -> float:
+        return self._engine.least_rows
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         return self._memory.marginal(table, within)

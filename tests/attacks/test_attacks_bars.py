@@ -133,3 +133,26 @@ def test_weights_that_differ_by_next_to_nothing_are_no_line(others) -> None:
     line = Linear.from_table(universe, ("a",), np.linspace(0.1, 0.9, 1000))
     low, high = bars.intervals([line], Rows(n, n, n))
     assert (high - low)[0] * n < 2 * 50 * np.sqrt(others * 1000 / 12) * 8  # and a line still is one
+
+
+def test_however_large_epsilon_is_a_guards_bar_holds_though_counts_are_compared_in_whole_rows() -> None:
+    """3w is a small part of a row here, and the hypothesis is off by up to half of one, which no comparison in rows can tell.
+
+    The noise strays beyond w with probability β/2 for all comparisons of a session, and the seeds are fixed.
+    """
+    rng, n = np.random.default_rng(0), 3001
+    universe = hr.Universe(age=hr.Integers(0, 11), visits=hr.Integers(0, 9), smoker=hr.Flag(), half=hr.Integers(0, 9))
+    columns = [rng.integers(0, 12, n), rng.choice([0, 0, 0, 1, 2, 7, 9], n), rng.random(n) < 0.3, np.arange(n) % 2 * 9]
+    counts = np.zeros(universe.shape, dtype=np.int64)
+    np.add.at(counts, tuple(np.asarray(column, dtype=int) for column in columns), 1)
+    promised = 0
+    for epsilon in (2e5, 1e6):
+        session = hr.open(Histogram(universe, counts), universe=universe, budget=hr.Budget(epsilon, 1e-6), seed=1)
+        guard = session._engine.guard
+        for axis, name in enumerate(("age", "visits", "half")):
+            values = columns[(0, 1, 3)[axis]]
+            for top in range(universe[name].size - 1):
+                answer = session.ask(hr.count({name: (None, top)}))
+                assert abs(answer.value - (values <= top).mean()) <= answer.error * (1 + 1e-9)
+                promised += answer.error >= guard.promise and answer.source == "hypothesis"
+    assert promised > 0

@@ -9,11 +9,14 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
+from hedgerow.bench import unsafe_respondent
+from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
+from hedgerow.questions.composed import Answers
 from hedgerow.questions.counts import Query, bound
 from hedgerow.sql import cursor
 from hedgerow.sql.result import run
-from hedgerow.sql.statement import read
+from hedgerow.sql.statement import Aggregate, read
 
 UNIVERSE = hr.Universe(
     age=hr.Range(0, 100, 10),
@@ -110,3 +113,52 @@ def test_a_date_is_compared_with_dates_alone(condition: str) -> None:
     with pytest.raises(InvalidInput, match="must be compared with"):
         read(f"SELECT count(*) FROM data WHERE {condition}", UNIVERSE)
     assert datetime.date(2000, 1, 1) in UNIVERSE["day"].labels
+
+
+ZEROS = 1001  # of 4,000 rows, the others being 9: the quantile 0.25025 is on the way from the one to the other
+
+
+@pytest.mark.parametrize("order", [0.25, 0.25025, 0.2503, 0.5])
+@pytest.mark.parametrize(
+    "spelling",
+    [
+        "quantile_cont(a, {})",
+        "percentile_cont({}) WITHIN GROUP (ORDER BY a)",
+        "percentile_cont(1 - {}) WITHIN GROUP (ORDER BY a DESC)",
+    ],
+)
+def test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known(spelling: str, order: float) -> None:
+    """It lies between two records, which no bar about the value of one record holds."""
+    statement = spelling.format(order).replace(f"1 - {order}", str(round(1 - order, 6)))
+    values = np.sort(np.append(np.zeros(ZEROS), np.full(4000 - ZEROS, 9.0)))
+    low, high, said = bar(f"{statement} AS v")
+    assert low <= np.quantile(values, order) <= high
+    assert (low, high) == ((0.0, 9.0) if 0.25 < order < 0.5 else (9.0, 9.0) if order == 0.5 else (0.0, 0.0))
+    assert said == pytest.approx(np.quantile(values, order))
+
+
+@pytest.mark.parametrize(
+    "spelling", ["quantile_disc(a, 0.25025)", "quantile(a, 0.25025)", "approx_quantile(a, 0.25025)"]
+)
+def test_a_discrete_quantile_is_the_value_of_a_record(spelling: str) -> None:
+    assert bar(f"{spelling} AS v")[2] == 0.0
+
+
+def test_the_median_of_an_even_number_of_rows_is_between_the_two_in_the_middle() -> None:
+    assert bar("median(a) AS v", [0, 0, 9, 9]) == (0.0, 9.0, 4.5)
+    assert bar("median(a) AS v", [0, 0, 9]) == (0.0, 0.0, 0.0)
+
+
+def bar(output: str, values: list[int] | None = None) -> tuple[float, float, float]:
+    """The ends of what is said, and the value, by one who knows every count exactly."""
+    counts = np.zeros(10, dtype=np.int64)
+    counts[[0, 9]] = ZEROS, 4000 - ZEROS
+    if values is not None:
+        counts = np.bincount(values, minlength=10)
+    universe = hr.Universe(a=hr.Integers(0, 9))
+    (aggregate,) = read(f"SELECT {output} FROM data", universe).outputs
+    assert isinstance(aggregate, Aggregate)
+    found: Any = bound(aggregate.ask(hr.count(a=(0, 9))), universe)
+    respondent = unsafe_respondent(Histogram(universe, counts))
+    low, high = found.ends(Answers(respondent))
+    return low, high, float(found.ask(respondent, None).value)

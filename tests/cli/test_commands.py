@@ -245,6 +245,37 @@ def test_plan_reads_no_table(desk: Desk, tmp_path: Path) -> None:
     assert any(option["by"] == "simulation on public rows" for option in public["options"])
 
 
+def test_a_plan_with_another_epsilon_is_that_of_a_file_which_declares_it(tmp_path: Path) -> None:
+    """Neighbours and the cost of the draft stay: only what is named on the command line is replaced."""
+    other, draft = made(tmp_path), "\n[draft]\nepsilon = 0.5\ndelta = 1e-7\n"
+    text = other.file.read_text().replace("[options]", f'neighbours = "add-remove"\n{draft}\n[options]', 1)
+    plan = ("plan", "--rows", "4000", "--no-simulate", "--queries", "100")
+    other.file.write_text(text)
+    told = other.json(*plan, "--epsilon", "2", "--delta", "1e-5")
+    other.file.write_text(
+        text.replace(f"epsilon = {BUDGET.epsilon!r}\ndelta = {BUDGET.delta!r}", "epsilon = 2\ndelta = 1e-5", 1)
+    )
+    assert File(other.file).budget == hr.Budget(1.5, 9.9e-6, "add-remove")
+    assert told == other.json(*plan)
+    other.file.write_text(text.replace('neighbours = "add-remove"\n', ""))
+    assert told != other.json(*plan, "--epsilon", "2", "--delta", "1e-5")
+
+
+def test_a_file_that_is_written_over_keeps_the_neighbours_for_which_its_draft_was_paid(tmp_path: Path) -> None:
+    """What a draft costs where rows come and go is not what it costs where they are replaced."""
+    made(tmp_path)
+    place = tmp_path / "new.toml"
+    init = ["init", str(tmp_path / "people.csv"), "--file", str(place), "--force"]
+    place.write_text('[budget]\nneighbours = "add-remove"\n\n[draft]\nepsilon = 0.5\ndelta = 1e-7\n')
+    refused = CliRunner().invoke(app, [*init, "--neighbours", "replace"])
+    assert refused.exit_code == 2 and "--neighbours must be 'add-remove'" in refused.stderr
+    assert CliRunner().invoke(app, init).exit_code == 0
+    assert File(place).content["budget"]["neighbours"] == "add-remove" and File(place).draft == (0.5, 1e-7)
+    place.write_text('[budget]\nneighbours = "add-remove"\n')  # nothing was paid: the owner may choose
+    assert CliRunner().invoke(app, [*init, "--neighbours", "replace"]).exit_code == 0
+    assert File(place).content["budget"]["neighbours"] == "replace"
+
+
 def test_errata_and_demo_have_records_too(tmp_path: Path) -> None:
     from hedgerow.errata import ERRATA
 

@@ -60,7 +60,7 @@ def question(rng: np.random.Generator) -> Asked:
             text = f"total('{number}', {a_text})"
             return Asked(hr.total(number, a), text, f"SELECT sum({number}) FROM data WHERE {a_sql}")
         case 4:
-            sql = f"SELECT quantile_cont({number}, 0.25) FROM data WHERE {a_sql}"
+            sql = f"SELECT quantile_disc({number}, 0.25) FROM data WHERE {a_sql}"
             return Asked(hr.quantile(number, 0.25, where=a), f'quantile("{number}", 0.25, where={a_text})', sql)
     return Asked(a, a_text, f"SELECT count(*) FROM data WHERE {a_sql}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import replace
 
@@ -118,6 +119,89 @@ def test_the_risk_bounds_hold_on_average() -> None:
         best = risk(losses.Logistic(), X, y, minimum(problem, BALL, 1.0, np.zeros(6), 1e-2))
         mean = np.mean([risk(losses.Logistic(), X, y, r.theta) for r in results])
         assert mean - best <= results[0].risk_bound
+
+
+FAR, ASIDE = (2.0, -3.0, 1.0, -2.0, 3.0), (2.0, -0.2, 0.1, -0.1, 0.2)
+BINDING = {
+    "ℓ2 ball": (sets.L2Ball(1.0), FAR), "ℓ1 ball": (sets.L1Ball(1.0), FAR), "box": (sets.Box(-0.3, 0.3), ASIDE),
+    "simplex": (sets.Simplex(), FAR), "groups": (sets.GroupL1Ball(0.8, 2), FAR),
+}  # fmt: skip
+
+
+@functools.cache
+def stretched(n: int, theta: tuple[float, ...]) -> tuple[np.ndarray, np.ndarray]:
+    """Rows whose directions differ 16 times in length, turned against the axes; 5,000 of them, again and again."""
+    rng = np.random.default_rng(3)
+    turned = np.linalg.qr(rng.normal(size=(5, 5)))[0]
+    X = rng.normal(size=(5000, 5)) * 2.0 ** -np.arange(5) @ turned.T
+    X /= np.linalg.norm(X, axis=1).max()
+    y = np.clip(X @ theta + 0.1 * rng.normal(size=5000), -1, 1)
+    return np.tile(X, (n // 5000, 1)), np.tile(y, n // 5000)
+
+
+def excess_of(over: sets.ConvexSet, X: np.ndarray, y: np.ndarray, *thetas: np.ndarray) -> list[float]:
+    """Of the mean squared error over the best of the set, which the linear minimiser proves to be it."""
+    H, c = X.T @ X / len(y), X.T @ y / len(y)
+    best = ahead = over.project(np.zeros(5))
+    largest = float(np.linalg.eigvalsh(H)[-1])
+    for t in range(1500):
+        before, best = best, over.project(ahead - (H @ ahead - c) / largest)
+        ahead = best + t / (t + 3) * (best - before)
+    slope = H @ best - c
+    assert slope @ (best - over.minimise(slope)) < 1e-11
+    return [float((t - best) @ (H @ (t + best) / 2 - c)) for t in thetas]
+
+
+@pytest.mark.parametrize("n", [10_000, 100_000, pytest.param(1_000_000, marks=pytest.mark.audit)])
+@pytest.mark.parametrize("name", BINDING)
+def test_the_risk_of_objective_perturbation_is_bounded_where_the_set_binds(name, n) -> None:
+    """Over the best of the set, however many rows. The minimum without the set, projected, would be as far off at every n.
+
+    The bound is on the mean, and many times the excess of every seed.
+    """
+    over, theta = BINDING[name]
+    X, y = stretched(n, theta)
+    given = {"loss": losses.Squared(), "over": over, "budget": BUDGET}
+    results = [objective_perturbation(X, y, **given, seed=seed) for seed in range(4 if n < 10**5 else 2)]
+    few = X[:5000], y[:5000]
+    excess = excess_of(over, *few, *(r.theta for r in results))
+    assert all(over.contains(r.theta) for r in results)
+    assert np.mean(excess) <= results[0].risk_bound
+    projected = over.project(np.linalg.lstsq(*few, rcond=None)[0])
+    assert n < 10**5 or excess_of(over, *few, projected)[0] > 2 * results[0].risk_bound
+    assert results[0].risk_bound <= 60 / n  # it falls as 1/n: about σ√p
+
+
+def test_the_bound_of_objective_perturbation_follows_the_width_of_the_set() -> None:
+    """Of an ℓ1 ball it grows with √log p, of an ℓ2 ball with √p."""
+    bounds = {}
+    for over in (sets.L1Ball(1.0), sets.L2Ball(1.0)):
+        for p in (8, 512):
+            rows = np.eye(p)[np.arange(1000) % p]
+            plan = objective_perturbation(
+                rows, np.arange(1000) % 2, loss=losses.Logistic(), over=over, budget=BUDGET, seed=0
+            )
+            bounds[type(over), p] = plan.risk_bound
+    assert bounds[sets.L1Ball, 512] < 1.8 * bounds[sets.L1Ball, 8]
+    assert bounds[sets.L2Ball, 512] > 5 * bounds[sets.L2Ball, 8]
+
+
+@pytest.mark.parametrize("radius", [0.1, 1.0, 30.0])
+def test_a_radius_chooses_the_ridge_and_the_bound_stays_one_over_the_set(radius) -> None:
+    X, y = classes(2000)
+    usual, other = (
+        objective_perturbation(X, y, loss=losses.Logistic(), over=sets.L2Ball(2.0), radius=r, budget=BUDGET, seed=0)
+        for r in (None, radius)
+    )
+    assert other.risk_bound >= usual.risk_bound * (1 - 1e-6)
+
+
+@pytest.mark.parametrize("solver", [objective_perturbation, output_perturbation], ids=["objective", "output"])
+def test_a_set_whose_nearest_points_are_a_solvers_outcome_is_refused_whatever_the_rows(solver) -> None:
+    X, y = classes(50)
+    for rows in (X, 0 * X):
+        with pytest.raises(errors.InvalidInput, match=r"a formula gives for o.*Found Polytope.*frank_wolfe"):
+            solver(rows, y, loss=losses.Logistic(ridge=0.1), over=sets.Polytope(np.eye(6)), budget=BUDGET)
 
 
 @pytest.mark.parametrize("ridge", [0.0, 0.01])

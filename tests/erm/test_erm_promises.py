@@ -20,6 +20,7 @@ from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers import objective_perturbation, output_perturbation
 from hedgerow.erm.solvers.descent import Schedule, descend
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe, curvature
+from hedgerow.erm.solvers.minimum import rounding
 from hedgerow.erm.solvers.mirror_descent import potential_of
 from hedgerow.erm.solvers.noisy_sgd import NoisySgd
 from hedgerow.erm.solvers.whitened_descent import WhitenedDescent, label_event
@@ -142,10 +143,27 @@ def test_noise_on_a_minimum_pays_for_how_far_the_computed_one_is(budget) -> None
     assert plan.events[0].sensitivity >= moved / plan.details.weight + 2 * plan.details.distance
 
 
+def test_within_a_set_the_distance_allows_for_what_a_long_tilt_does_to_the_proof_of_a_minimum() -> None:
+    problem = made(over=L2Ball(1.0))
+    plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(REPLACE))
+    Λ, long = plan.details.weight, plan.events[0].tilt.sigma * (math.sqrt(COLUMNS) + 12)
+    more = rounding(problem, problem.over, Λ, long) - rounding(problem, problem.over, Λ)
+    assert more == pytest.approx(2 * (4 * (COLUMNS + 16) + 8) * 2.0**-53 * long / Λ)
+    assert plan.details.distance >= rounding(problem, problem.over, Λ, long)
+
+
 def test_the_bounds_of_perturbations_are_those_of_their_docstrings() -> None:
     """(ΛR²/2 + pσ²/2Λ)/n, and (L + Δ‖C‖)·σ√p within a set of radius ‖C‖, (λ + Δ)·pσ²/2 without one."""
     assert objective_perturbation.risk_bound(100, 5, 2.0, 3.0, 4.0) == pytest.approx((6 + 5 * 16 / 6) / 100)
+    assert objective_perturbation.risk_bound(100, 5, 2.0, 3.0, 4.0, width=1.5) == pytest.approx((6 + 4 * 1.5) / 100)
     inside = made(loss=losses.Logistic(ridge=0.1), over=L2Ball(2.0))
+    plan: Any = objective_perturbation.ObjectivePerturbation().plan(inside, all_of(REPLACE))
+    Λ, tilt, hide = plan.details.weight, plan.events[0].tilt, plan.events[0].hide
+    exact = objective_perturbation.risk_bound(
+        ROWS, COLUMNS, 2.0, Λ - ROWS * 0.1, tilt.sigma, ROWS * 0.1, inside.over.gaussian_width(COLUMNS)
+    )
+    hidden = (inside.lipschitz + 0.1 * 2) * hide.sigma * math.sqrt(COLUMNS)
+    assert plan.risk_bound == pytest.approx(exact + hidden, rel=1e-9) and hidden > 1e-4 * exact
     stated = (inside.lipschitz + 0.1 * 2) * 0.3 * math.sqrt(COLUMNS)
     assert output_perturbation.risk_bound(inside, 0.3) == pytest.approx(stated)
     free = dataclasses.replace(inside, over=Unconstrained())

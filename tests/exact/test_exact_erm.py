@@ -210,9 +210,11 @@ def test_a_row_that_is_not_in_a_sample_moves_no_sum(kind: str) -> None:
 # that are no farther apart than their gradients there, and all that is left to hide is how near to it each was found.
 
 
-def tilted(budget: Budget, table: Rows, minimum_: np.ndarray | None) -> tuple[Any, np.ndarray]:
-    """A run whose exact minimum is the one given, and its tilt."""
-    given = {**HUBER, "over": FREE}
+def tilted(
+    budget: Budget, table: Rows, minimum_: np.ndarray | None, over: sets.L2Ball | None = FREE
+) -> tuple[Any, np.ndarray]:
+    """A run whose exact minimum is the one given, and its tilt. Of a ball it is on the surface, and pushed against it."""
+    given = {**HUBER, "over": over}
     guess = {} if budget.neighbours == "replace" else {"rows": 41}
     tilts: list[np.ndarray] = []
 
@@ -220,11 +222,12 @@ def tilted(budget: Budget, table: Rows, minimum_: np.ndarray | None) -> tuple[An
         if tilts or minimum_ is None:
             tilts.append(drawn)
             return drawn
-        problem = prepared(*table, given["loss"], sets.Unconstrained(), budget, label_bound=FAR, **guess)
-        X, Λ = problem.X * problem.unit, weight(budget, event)
+        problem = prepared(*table, given["loss"], over or sets.Unconstrained(), budget, label_bound=FAR, **guess)
+        X, Λ = problem.X * problem.unit, weight(budget, event, over)
         slopes = given["loss"].derivative(X @ minimum_, problem.y)
         sums = np.array([math.fsum(column) for column in (X * slopes[:, None]).T])
-        tilts.append(np.rint(-(sums + Λ * minimum_) / event.grid) * event.grid)
+        pushed = (Λ if over is None else Λ + 3.0) * minimum_
+        tilts.append(np.rint(-(sums + pushed) / event.grid) * event.grid)
         return tilts[0]
 
     def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
@@ -234,20 +237,21 @@ def tilted(budget: Budget, table: Rows, minimum_: np.ndarray | None) -> tuple[An
     return found, tilts[0]
 
 
-def weight(budget: Budget, tilt: Any) -> float:
+def weight(budget: Budget, tilt: Any, over: sets.L2Ball | None = FREE) -> float:
     """Λ, from the event: curvature is λ/Λ, and Huber's λ is 1 for rows of length 1."""
-    run, _ = tilted(budget, rows([]), None)
+    run, _ = tilted(budget, rows([]) if budget.neighbours == "add-remove" else pairs(budget)[0][0], None, over)
     (event,) = run.entries[0].events
     assert event.tilt == tilt
     return 1 / event.curvature
 
 
-def found_minima(budget: Budget) -> tuple[float, float, float]:
+def found_minima(budget: Budget, over: sets.L2Ball | None = FREE) -> tuple[float, float, float]:
     """Shares of their sensitivities: how far the tilts move, how far the minima, and how far these are from the true one."""
     tilts, minima, off = [], [], []
     for first, second in pairs(budget):
         for minimum_ in (np.array([0.1, -0.2, 0.3]), np.array([-40.0, 30.0, 5.0])):
-            (one, b1), (other, b2) = (tilted(budget, table, minimum_) for table in (first, second))
+            minimum_ = minimum_ if over is None else minimum_ * (over.radius / np.linalg.norm(minimum_))
+            (one, b1), (other, b2) = (tilted(budget, table, minimum_, over) for table in (first, second))
             assert [unbalanced(run) for run in (one, other)] == [[], []]
             assert one.entries[0].events == other.entries[0].events
             (event,) = one.entries[0].events
@@ -258,9 +262,12 @@ def found_minima(budget: Budget) -> tuple[float, float, float]:
     return max(tilts), max(minima), max(off)
 
 
+@pytest.mark.parametrize("over", [FREE, BALL], ids=["free", "on a ball"])
 @pytest.mark.parametrize("kind", APPROXIMATE)
-def test_tables_with_one_tilted_minimum_have_tilts_and_computed_minima_as_near_as_the_event_says(kind: str) -> None:
-    tilts, minima, off = found_minima(APPROXIMATE[kind])
+def test_tables_with_one_tilted_minimum_have_tilts_and_computed_minima_as_near_as_the_event_says(
+    kind: str, over: sets.L2Ball | None
+) -> None:
+    tilts, minima, off = found_minima(APPROXIMATE[kind], over)
     assert 0.9 <= tilts <= 1 + 1e-9
     assert minima <= 1 and off <= 0.5
 

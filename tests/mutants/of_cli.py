@@ -40,6 +40,16 @@ desk(
     "left = [less(total.epsilon, epsilon), less(total.delta, delta)]", "left = [total.epsilon, total.delta]", DRAFT,
 )  # fmt: skip
 desk(
+    "Y30", "cli/planning.py::plan", "a plan for another epsilon forgets the file's neighbours, and the draft that is spent",
+    "budget = file.budget_with(epsilon, delta)", "budget = hr.Budget(epsilon, delta)",
+    COMMANDS + "a_plan_with_another_epsilon_is_that_of_a_file_which_declares_it",
+)  # fmt: skip
+desk(
+    "Y31", "cli/starting.py::_neighbours", "a draft that was paid for rows that come and go counts as one for rows that are replaced",
+    'if chosen != said and earlier != (0.0, 0.0):', "if chosen is None:",
+    COMMANDS + "a_file_that_is_written_over_keeps_the_neighbours_for_which_its_draft_was_paid",
+)  # fmt: skip
+desk(
     "Y07", "cli/starting.py::init", "a second draft forgets what the first one cost",
     "cost = (more(earlier[0], price.epsilon), more(earlier[1], price.delta))", "cost = (price.epsilon, price.delta)", DRAFT,
 )  # fmt: skip

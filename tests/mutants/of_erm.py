@@ -220,7 +220,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E45", "objective_perturbation.py::ObjectivePerturbation.plan", "the tilt has half its noise",
-    "tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * 2.0**-32))", "tilt = Gaussian(problem.gradient_change, σ / 2, grid_at_most(σ * 2.0**-32))",
+    "tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * (", "tilt = Gaussian(problem.gradient_change, σ / 2, grid_at_most(σ * (",
     SOLVERS + "a_budget_pays_for_one_call_and_its_epsilon_is_not_exceeded",
 )  # fmt: skip
 solvers(
@@ -230,8 +230,28 @@ solvers(
 )  # fmt: skip
 solvers(
     "E47", "objective_perturbation.py::risk_bound", "the risk that is stated leaves out the noise",
-    "return (weight * radius**2 / 2 + p * sigma**2 / (2 * (weight + ridge))) / n", "return weight * radius**2 / 2 / n",
+    "return (weight * radius**2 / 2 + min(p * sigma**2 / (2 * (weight + ridge)), sigma * width)) / n", "return weight * radius**2 / 2 / n",
     PROMISES + "the_bounds_of_perturbations_are_those_of_their_docstrings",
+)  # fmt: skip
+solvers(
+    "E86", "objective_perturbation.py::ObjectivePerturbation.run", "the set is left to a projection of the minimum without it, and the risk that is stated is not one over the set",
+    "found = minimum(problem, problem.over, plan", "found = minimum(problem, __import__('hedgerow').Unconstrained(), plan",
+    PERTURBATION + "the_risk_of_objective_perturbation_is_bounded_where_the_set_binds",
+)  # fmt: skip
+solvers(
+    "E87", "objective_perturbation.py::ObjectivePerturbation.plan", "the risk that is stated leaves out how far the last noise moves a point of a set",
+    "bound += hidden_risk(problem, hide.sigma) + ", "bound += ",
+    PROMISES + "the_bounds_of_perturbations_are_those_of_their_docstrings",
+)  # fmt: skip
+solvers(
+    "E88", "objective_perturbation.py::ObjectivePerturbation.plan", "the bound is stated for points of the norm that was asked for, though the set has longer ones",
+    "usual_radius(problem) if inside else reach, Λ - own", "reach, Λ - own",
+    PERTURBATION + "a_radius_chooses_the_ridge_and_the_bound_stays_one_over_the_set",
+)  # fmt: skip
+solvers(
+    "E89", "minimum.py::require_projection", "a minimum is proven by nearest points that a solver found, more or less",
+    "    if isinstance(problem.over, Polytope):\n", "    if problem.p == 0:\n",
+    PERTURBATION + "a_set_whose_nearest_points_are_a_solvers_outcome_is_refused_whatever_the_rows",
 )  # fmt: skip
 solvers(
     "E48", "output_perturbation.py::_noise_on_minimum", "half the noise is billed for and drawn",
@@ -256,7 +276,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E52", "minimum.py::minimum", "a minimum that is not near enough passes",
-    "        if proven <= distance:\n            return point", "        if proven < math.inf:\n            return point",
+    "            if proven <= distance:\n                return point", "            if proven < math.inf:\n                return point",
     VALUES + "the_least_distance_that_may_be_asked_for_is_reached",
     VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
 )  # fmt: skip

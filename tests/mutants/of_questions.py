@@ -9,6 +9,7 @@ ASKED = "sessions/test_questions_as_asked.py::test_"
 SESSION = "test_session.py::test_"
 
 questions = Writer("questions", "questions/")
+statements = Writer("questions", "sql/")
 questions(
     "K01", "attributes.py::Range._cover_between", "a bin that is cut counts as wholly meant",
     "inside = (low <= first) & (high >= below)", "inside = (low <= below) & (high >= first)",
@@ -63,6 +64,21 @@ questions(
     "K11", "statistics.py::BoundQuantile.ends", "a quantile is surely in the cell where it is believed",
     "lower, upper = min(lower, at), max(upper, at)", "lower = upper = at",
     ASKED + "a_quantile_reaches_as_far_as_the_bars_do",
+)  # fmt: skip
+questions(
+    "K40", "statistics.py::BoundQuantile.ends.is_above", "the bar of an interpolated quantile is that of the value of one record",
+    "return most <= (NOTHING - self.q) * row", "return most < 0",
+    "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
+)  # fmt: skip
+questions(
+    "K41", "statistics.py::BoundQuantile.ends.is_within", "an interpolated quantile is in the cell of the record below it",
+    "return least >= (1 - self.q - NOTHING) * row", "return least >= 0",
+    "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
+)  # fmt: skip
+statements(
+    "K42", "statement.py", "a continuous quantile is answered by the discrete one",
+    "of = interpolated_quantile if isinstance(kind, exp.PercentileCont) else quantile", "of = quantile",
+    "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
 questions(
     "K12", "statistics.py::BoundTop.ask", "the most frequent values are said to be certain",

@@ -405,12 +405,12 @@ sampling(
     SCQ + "answers_average_to_within_alpha_of_the_table",
 )  # fmt: skip
 sampling(
-    "QS12", "scq.py", "the bar of flips is half their interval, though their value is not in its middle",
+    "QS12", "scq.py::Counted.error", "the bar of flips is half their interval, though their value is not in its middle",
     "return max(self.high - self.value, self.value - self.low)", "return (self.high - self.low) / 2",
     "attacks/test_attacks_adaptive_bars.py::test_the_bar_of_flips_reaches_the_farther_end_of_their_interval",
 )  # fmt: skip
 sampling(
-    "QS07", "scq.py", "a flip is billed for a larger table",
+    "QS07", "scq.py::flips", "a flip is billed for a larger table",
     "    if config.rows != rows:\n", "    if config.rows < rows:\n",
     SCQ + "what_its_loss_does_not_hold_for_is_refused",
 )  # fmt: skip

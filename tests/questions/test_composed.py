@@ -62,6 +62,8 @@ class BarsOf:
         away = tuple(i for i, name in enumerate(U.names) if name not in query.attributes)
         return np.array([query.dot(counts.sum(axis=away)) for counts in self._counts])
 
+    least_rows = 40.0
+
     def believed(self, query: Linear) -> float:
         return float(self._of(query)[self._believed])
 
@@ -95,6 +97,8 @@ QUESTIONS = {
     "correlation in bins": (hr.correlation("x", "y"), lambda r: correlated(r.x, r.y)),
     "median": (hr.median("x"), lambda r: below(r.x, 0.5)),
     "quantile": (hr.quantile("y", 0.8, where=ON), lambda r: below(r.y[r.g], 0.8) if r.g.any() else np.nan),
+    "interpolated median": (hr.interpolated_quantile("x", 0.5), lambda r: np.quantile(r.x, 0.5)),
+    "interpolated quantile": (hr.interpolated_quantile("y", 0.8, where=ON), lambda r: np.quantile(r.y[r.g], 0.8) if r.g.any() else np.nan),
     "share": (hr.share(CUT, where=ON), lambda r: ((r.x >= -2) & (r.x <= 1))[r.g].mean() if r.g.any() else np.nan),
     "ratio": (hr.ratio(hr.count(y=1), ON), lambda r: (r.y == 1).sum() / r.g.sum() if r.g.any() else np.nan),
     "ratio of cuts": (

@@ -97,6 +97,7 @@ questions = st.one_of(
     st.lists(names, min_size=1, max_size=3).map(lambda n: hr.marginal(*n)),
     st.tuples(names, st.none() | boolean).map(lambda t: hr.mean(*t)),
     st.tuples(names, st.floats(0.01, 0.99), st.none() | boolean).map(lambda t: hr.quantile(*t)),
+    st.tuples(names, st.floats(0.01, 0.99), st.none() | boolean).map(lambda t: hr.interpolated_quantile(*t)),
     st.tuples(names, st.none() | boolean).map(lambda t: hr.median(*t)),
     st.tuples(names, st.none() | boolean).map(lambda t: hr.total(*t)),
     st.tuples(names, st.none() | boolean).map(lambda t: hr.variance(*t)),

@@ -78,7 +78,8 @@ class Grammar:
         found = self.one(
             "count(*)", "count(*)", f"count({self.one(*COLUMNS)})", f"sum({self.one(*NUMBERS)})", f"avg({self.one(*NUMBERS)})",
             f"sum({self.case()})", f"avg({self.case()})", f"count({self.case()})", f"count_if({self.condition(1)})", "count(1)",
-            f"{self.one('min', 'max')}({self.one(*NUMBERS)})", f"quantile_disc({self.one(*NUMBERS)}, {self.one('0', '0.25', '0.9', '1')})",
+            f"{self.one('min', 'max', 'median')}({self.one(*NUMBERS)})",
+            f"quantile_{self.one('disc', 'cont')}({self.one(*NUMBERS)}, {self.one('0', '0.25', '0.9', '1')})",
         )  # fmt: skip
         if self.chance(0.15) and not found.startswith("count_if"):
             found += f" FILTER (WHERE {self.condition(1)})"

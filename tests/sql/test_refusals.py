@@ -34,6 +34,7 @@ REFUSED = {
     "SELECT avg(c) FROM data": "a column of numbers.*Found 'c'",
     "SELECT avg(a + b) FROM data": "a column or a CASE",
     "SELECT quantile_cont(a, 2) FROM data": "between 0 and 1",
+    "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a DESC) FROM data": "in ascending order. Found PERCENTILE_DISC in descending",
     "SELECT foo(a) FROM data": "among the outputs",
     "SELECT a + 1 FROM data GROUP BY a": "Arithmetic must be of aggregates",
     "SELECT count(*) FROM data LIMIT -1": "at least 0",

@@ -56,6 +56,9 @@ def test_what_is_accepted_is_what_duckdb_says(seed: int) -> None:
         "SELECT max(b) FILTER (WHERE a <= 2 AND b <= 1) AS x0, min(b) FILTER (WHERE b > 0) AS x1 FROM data",
         "SELECT m, quantile_disc(a, 0.9) AS x0, quantile_disc(a, 0) AS x1 FROM data WHERE a < 3 GROUP BY ROLLUP (m)",
         "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a) AS x0 FROM data WHERE a >= 2",
+        "SELECT m, quantile_cont(a, 0.3) AS x0, quantile_cont(b, 0.77) AS x1, median(a) AS x2 FROM data GROUP BY CUBE (m)",
+        "SELECT percentile_cont(0.3) WITHIN GROUP (ORDER BY a) AS x0 FROM data WHERE a >= 2",
+        "SELECT percentile_cont(0.9) WITHIN GROUP (ORDER BY a DESC) AS x0, quantile(a, 0.5) AS x1 FROM data",
     ],
 )
 def test_the_ends_of_what_occurs_are_what_duckdb_says(statement: str) -> None:

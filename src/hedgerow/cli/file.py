@@ -161,7 +161,15 @@ class File:
     @property
     def budget(self) -> Budget:
         """What the session may spend: the total without what the draft has cost."""
-        total, (epsilon, delta) = self.total, self.draft
+        return self._undrafted(self.total)
+
+    def budget_with(self, epsilon: float, delta: float) -> Budget:
+        """``budget`` if the file declared this epsilon and delta: neighbours and the cost of the draft stay what they are."""
+        given = self._table("budget", ("epsilon", "delta", "neighbours"))
+        return self._undrafted(hr.Budget(**{**given, "epsilon": epsilon, "delta": delta}))
+
+    def _undrafted(self, total: Budget) -> Budget:
+        epsilon, delta = self.draft
         left = [less(total.epsilon, epsilon), less(total.delta, delta)]
         if left[0] <= 0 or left[1] < 0 or (delta and left[1] == 0):
             raise InvalidInput(

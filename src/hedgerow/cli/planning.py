@@ -22,7 +22,9 @@ def plan(
     accuracy: Annotated[float | None, typer.Option(help="The error that is wanted, as a fraction of the rows.")] = None,
     queries: Annotated[int | None, typer.Option(help="How many questions; by default as the file says.")] = None,
     beta: Annotated[float | None, typer.Option(help="The probability that any answer is farther off.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="Another ε than the file's.")] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="Another ε than the file's; the rest of [budget] holds.")
+    ] = None,
     delta: Annotated[float | None, typer.Option(help="Another δ than the file's.")] = None,
     workload: Annotated[str | None, typer.Option(help="'marginals(2)' and the like.")] = None,
     public: Annotated[
@@ -36,7 +38,7 @@ def plan(
     file = File(place)
     options = file.options
     if epsilon is not None and delta is not None:
-        budget = hr.Budget(epsilon, delta)
+        budget = file.budget_with(epsilon, delta)
     elif epsilon is None and delta is None:
         budget = file.budget
     else:

@@ -47,7 +47,12 @@ def init(
     table_name: Annotated[str | None, typer.Option("--table", help="The table, of a database.")] = None,
     epsilon: Annotated[float | None, typer.Option(help="The whole budget's ε. There is no default.")] = None,
     delta: Annotated[float | None, typer.Option(help="The whole budget's δ. There is no default.")] = None,
-    neighbours: Annotated[str, typer.Option(help="replace (n is public) or add-remove (n is private).")] = "replace",
+    neighbours: Annotated[
+        str | None,
+        typer.Option(
+            help="replace (n is public) or add-remove (n is private); unless told, what a file says that is written over, else replace."
+        ),
+    ] = None,
     budget: Annotated[
         tuple[float, float] | None,
         typer.Option(
@@ -70,12 +75,13 @@ def init(
 ) -> None:
     """Draft hedgerow.toml from a source's schema: free, unless --budget allows to read rows for a stated price."""
     require_no_secret(source, "source")
-    hr.Budget(1.0, 0.0, neighbours)  # type: ignore[arg-type]  # refuses other words
     if out.exists() and not force:
         raise InvalidInput(
             f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force."
         )
-    earlier = drafted(File(out).content) if out.exists() else (0.0, 0.0)
+    before = File(out).content if out.exists() else {}
+    earlier = drafted(before)
+    neighbours = _neighbours(neighbours, before, earlier, out)
     price = None if budget is None else hr.Budget(*budget, neighbours)  # type: ignore[arg-type]
     whole = _whole(epsilon, delta, neighbours, price, earlier)
     dialect: dict[str, Any] = {
@@ -110,6 +116,20 @@ def init(
         "private": seed is None,
     }
     show(record, as_json, lambda screen: _told(screen, out, known, whole, earlier))
+
+
+def _neighbours(told: str | None, before: Mapping[str, Any], earlier: tuple[float, float], out: Path) -> str:
+    """The neighbours of the new file: as told, else those of the file before. A draft that was paid for one kind is not its price for the other."""
+    section = before.get("budget", {})
+    said = section.get("neighbours", "replace") if isinstance(section, Mapping) else "replace"
+    chosen: str = said if told is None else told
+    hr.Budget(1.0, 0.0, chosen)  # type: ignore[arg-type]  # refuses other words
+    if chosen != said and earlier != (0.0, 0.0):
+        raise InvalidInput(
+            f"--neighbours must be {said!r}, for which the draft in {out.name} was paid. Found {chosen!r}. Leave it out, or name another "
+            "file and another ledger."
+        )
+    return chosen
 
 
 @contextlib.contextmanager

@@ -32,6 +32,10 @@ class Offline(AnswersForNothing):
     def believed(self, query: Linear) -> float:
         return self.hypothesis.answer(query)
 
+    @property
+    def least_rows(self) -> float:
+        return self.rows  # n is public
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
         error = self._error if query.key in self._promised else None
         if within is not None and (error is None or error > within):

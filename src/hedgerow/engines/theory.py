@@ -77,6 +77,10 @@ class Theory(AnswersForNothing):
     def rows(self) -> float:
         return self._pmw.config.scale
 
+    @property
+    def least_rows(self) -> float:
+        return self.rows * (1 - self._doubt)
+
     def believed(self, query: Linear) -> float:
         return self.hypothesis.answer(query)
 
@@ -161,6 +165,10 @@ class Quote:
 
     def believed(self, query: Linear) -> float:
         return self._engine.believed(query)
+
+    @property
+    def least_rows(self) -> float:
+        return self._engine.least_rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         self._engine.require_reach(within)

@@ -76,6 +76,10 @@ class Mixed:
         known = np.array([n for n, _, _ in self._rows()])
         return float(known @ [each.believed(query) for each in self._respondents] / known.sum())
 
+    @property
+    def least_rows(self) -> float:
+        return math.fsum(least for _, least, _ in self._rows())
+
     def linear(self, query: Linear, within: float | None) -> Estimate:
         bars = self._bars(query, within)
         return self._mixed([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])

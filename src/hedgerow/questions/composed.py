@@ -35,6 +35,10 @@ class Knows(Protocol):
     def believed(self, query: Linear) -> float:
         """What the hypothesis says: nothing is asked."""
 
+    @property
+    def least_rows(self) -> float:
+        """How many rows there are at least."""
+
 
 class Answers:
     """What a respondent answers, with its bars."""
@@ -62,6 +66,10 @@ class Answers:
 
     def believed(self, query: Linear) -> float:
         return float(self.respondent.believed(query)) if query.attributes else float(query.table)
+
+    @property
+    def least_rows(self) -> float:
+        return self.respondent.least_rows
 
     def buy(self, query: Linear, within: float) -> tuple[float, float]:
         """Pay, if need be, for a bar of ``within``."""
@@ -92,6 +100,10 @@ class Beliefs:
 
     def believed(self, query: Linear) -> float:
         return float(self._respondent.believed(query)) if query.attributes else float(query.table)
+
+    @property
+    def least_rows(self) -> float:
+        return self._respondent.least_rows
 
 
 class Composed:

@@ -36,6 +36,10 @@ class AnswersLinear(Protocol):
     def believed(self, query: Linear) -> float:
         """The hypothesis' own answer: free, and without a bar."""
 
+    @property
+    def least_rows(self) -> float:
+        """n where it is public, else the least that it may be."""
+
 
 class Linear:
     """A bound linear query: ⟨q, D⟩ for q: X → [0, 1] that depends on ``attributes`` only."""

@@ -12,7 +12,7 @@ import numbers
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from hedgerow.questions.quotients import BoundMean, Mean, Share, bound_mean, mea
 from hedgerow.questions.universe import Universe
 
 MOST_GROUPS = 20_000
+NOTHING = 1e-9  # of a row: what float64 leaves of a whole number of them
 CONDITIONS = (Count, Combined, Not, Parity)
 
 
@@ -55,6 +56,10 @@ class BoundQuantile(Composed):
     """The smallest value that at least a share ``q`` of the records have or are below; cells in the order of their values.
 
     Of q = 0 the least value that a record has, so that 0 and 1 are the ends of what occurs.
+
+    ``interpolated``: the value at place h = q·(m − 1) of the m records in their order, counted from 0, on the line between its two
+    neighbours. The one at ⌊h⌋ is above cells of N records where N ≤ q·m − q, and that at ⌈h⌉ within them where N ≥ q·m + 1 − q:
+    next to the smallest value above, that is a part of one row.
     """
 
     universe: Universe
@@ -66,11 +71,19 @@ class BoundQuantile(Composed):
     """The cells that have a value, from the lowest to the highest."""
     among: Condition
     is_whole: bool
+    interpolated: bool = False
 
     @property
     def key(self) -> Hashable:
         among = (self.among.low.key, self.among.high.key, self.among.share.key)
-        return ("quantile", self.attribute, self.q, self.lowest.tobytes(), self.highest.tobytes(), *among)
+        return (
+            "interpolated quantile" if self.interpolated else "quantile",
+            self.attribute,
+            self.q,
+            self.lowest.tobytes(),
+            self.highest.tobytes(),
+            *among,
+        )
 
     @property
     def linears(self) -> tuple[Linear, ...]:
@@ -99,17 +112,21 @@ class BoundQuantile(Composed):
         return BoundMean(universe, names, mask, mask, mask, self.among)
 
     def ends(self, known: Knows) -> Ends:
-        last = len(self.order) - 1
+        last, row = len(self.order) - 1, 1 / max(1.0, known.least_rows)
 
         def is_above(place: int) -> bool:
             """Whether the quantile is surely above these cells."""
             part = self.below(place)
             most = part.between(known, part.most(self.q))[1]
+            if self.interpolated:
+                return most <= (NOTHING - self.q) * row
             return most < 0 or (self.q == 0 and most <= 0)  # nobody can be there
 
         def is_within(place: int) -> bool:
             part = self.below(place)
             least = part.between(known, part.least(self.q))[0]
+            if self.interpolated:
+                return least >= (1 - self.q - NOTHING) * row
             return least > 0 if self.q == 0 else least >= 0
 
         at = self._cell(known)
@@ -138,12 +155,29 @@ class BoundQuantile(Composed):
         )
 
     def best(self, known: Knows) -> float:
-        at = self._cell(known)
+        mass = known.believed(self.among.share)
+        if not self.interpolated:
+            return self._value(known, self._cell(known), self.q * mass)
+        rows, last = max(1.0, known.least_rows), len(self.order) - 1
+        h = max(0.0, self.q * (mass * rows - 1))
+        first = math.floor(h + NOTHING)
+
+        def of_rank(rank: int) -> float:
+            """The value of one record, cells having the nearest whole numbers of them."""
+            middle = (rank + 0.5) / rows
+            at = min(last, 1 + _last_that(lambda place: self._believed(known, place) < middle, -1, last))
+            return self._value(known, at, middle)
+
+        along = max(0.0, h - first)
+        return (1 - along) * of_rank(first) + (along * of_rank(first + 1) if along > NOTHING else 0.0)
+
+    def _value(self, known: Knows, at: int, mass: float) -> float:
+        """Where in the cell of this place it is believed that so large a share of all records is reached."""
         cell = self.order[at]
         low, high = float(self.lowest[cell]), float(self.highest[cell])
-        mass, before = known.believed(self.among.share), self._believed(known, at - 1)
+        before = self._believed(known, at - 1)
         inside = self._believed(known, at) - before
-        where = min(1.0, max(0.0, (self.q * mass - before) / inside)) if inside > 0 else 0.5
+        where = min(1.0, max(0.0, (mass - before) / inside)) if inside > 0 else 0.5
         if self.is_whole:
             return low + max(0, math.ceil(where * (high - low + 1)) - 1)
         return low + where * (high - low)
@@ -555,6 +589,7 @@ class Quantile(Statistic):
     attribute: str
     q: float
     where: Query | None = None
+    is_interpolated: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "q", _number("q", self.q))
@@ -570,7 +605,17 @@ class Quantile(Statistic):
         names = universe.order((self.attribute, *among.attributes))
         require_table(names, universe.sizes(names))
         whole = declared.is_whole and resolution == "values"
-        return BoundQuantile(universe, self.attribute, self.q, low, high, tuple(order), among, whole)
+        between = self.is_interpolated and 0 < self.q < 1  # of 0 and 1 there is nothing to interpolate
+        return BoundQuantile(universe, self.attribute, self.q, low, high, tuple(order), among, whole, between)
+
+
+class InterpolatedQuantile(Quantile):
+    """See ``interpolated_quantile``."""
+
+    is_interpolated: ClassVar[bool] = True
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("interpolatedquantile(", "interpolated_quantile(", 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -723,7 +768,17 @@ class Grouped(Statistic):
         object.__setattr__(self, "attributes", tuple(dict.fromkeys(self.attributes)))
         if not self.attributes:
             raise InvalidInput("Groups must be by at least one attribute. Found none. Name the attributes.")
-        if type(self.of) not in (*CONDITIONS, type(None), Mean, Share, Quantile, Total, Variance, Correlation):
+        if type(self.of) not in (
+            *CONDITIONS,
+            type(None),
+            Mean,
+            Share,
+            Quantile,
+            InterpolatedQuantile,
+            Total,
+            Variance,
+            Correlation,
+        ):
             raise InvalidInput(
                 f"What is asked of groups must be a count, share, mean, quantile, total, variance or correlation. "
                 f"Found {self.of!r}. Ask it of each group by itself."
@@ -816,6 +871,14 @@ def quantile(attribute: str, q: float, where: Query | None = None) -> Query:
     return Quantile(attribute, q, where)
 
 
+def interpolated_quantile(attribute: str, q: float, where: Query | None = None) -> Query:
+    """The value at place q·(m − 1) of the m records (of ``where``) in order, on the line between its two neighbours: SQL's ``quantile_cont``.
+
+    Where the records next to each other differ much, so does what a few more of them would make of it: the bar is as wide.
+    """
+    return InterpolatedQuantile(attribute, q, where)
+
+
 def median(attribute: str, where: Query | None = None) -> Query:
     """The smallest value that at least half of the records (of ``where``) have or are below."""
     return Quantile(attribute, 0.5, where)
@@ -877,6 +940,7 @@ def _number(name: str, value: object) -> float:
 
 STATISTICS: dict[str, type[Query]] = {
     "quantile": Quantile,
+    "interpolated_quantile": InterpolatedQuantile,
     "total": Total,
     "variance": Variance,
     "correlation": Correlation,

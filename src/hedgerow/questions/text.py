@@ -37,6 +37,7 @@ from hedgerow.questions.statistics import (
     difference,
     group_by,
     histogram,
+    interpolated_quantile,
     median,
     quantile,
     top,
@@ -50,8 +51,8 @@ Names = Mapping[str, Any]
 QUESTIONS: Names = {
     function.__name__: function
     for function in (
-        any_of, conjunction, correlation, count, difference, group_by, histogram, interval, linear, marginal, mean, median, parity,
-        quantile, ratio, share, threshold, top, total, variance,
+        any_of, conjunction, correlation, count, difference, group_by, histogram, interpolated_quantile, interval, linear, marginal, mean,
+        median, parity, quantile, ratio, share, threshold, top, total, variance,
     )
 }  # fmt: skip
 WORDS: Names = {"isnt": isnt, "date": datetime.date, "MISSING": MISSING, "OTHER": OTHER}

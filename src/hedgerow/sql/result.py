@@ -17,18 +17,7 @@ import numpy as np
 from hedgerow.errors import TooLarge
 from hedgerow.questions.counts import Count, Query, bound_condition
 from hedgerow.questions.universe import Universe
-from hedgerow.sql.statement import (
-    Aggregate,
-    Applied,
-    Expression,
-    Group,
-    Grouped,
-    Interpolated,
-    Number,
-    Order,
-    Statement,
-    read,
-)
+from hedgerow.sql.statement import Aggregate, Applied, Expression, Group, Grouped, Number, Order, Statement, read
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -89,13 +78,9 @@ def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
         )
     questions = [[_question(asked, aggregate, group) for aggregate in aggregates] for group in groups]
     answers = iter(ask_all([question for row in questions for question in row if question is not None]))
-    known_of_groups: list[dict[Any, Any]] = [
-        {a: a.of_nobody if q is None else next(answers) for a, q in zip(aggregates, row, strict=True)}
-        for row in questions
-    ]
-    _interpolate(asked, list(dict.fromkeys(i for e in of for i in _interpolated(e))), groups, known_of_groups, ask_all)
     rows = []
-    for group, known in zip(groups, known_of_groups, strict=True):
+    for group, row in zip(groups, questions, strict=True):
+        known = {a: a.of_nobody if q is None else next(answers) for a, q in zip(aggregates, row, strict=True)}
         values = [_value(expression, asked.universe, group, known) for expression in of]
         rows.append((group, values))
     shown, compared = len(asked.outputs), len(asked.outputs) + (len(asked.having.of) if asked.having else 0)
@@ -144,43 +129,11 @@ def _question(asked: Statement, aggregate: Aggregate, group: Group) -> Query | N
 def _aggregates(expression: Expression) -> list[Aggregate]:
     if isinstance(expression, Aggregate):
         return [expression]
-    if isinstance(expression, Interpolated):
-        return [expression.at, expression.count]
     return [a for each in expression.of for a in _aggregates(each)] if isinstance(expression, Applied) else []
 
 
-def _interpolated(expression: Expression) -> list[Interpolated]:
-    if isinstance(expression, Interpolated):
-        return [expression]
-    return [i for each in expression.of for i in _interpolated(each)] if isinstance(expression, Applied) else []
-
-
-def _interpolate(
-    asked: Statement,
-    wanted: Sequence[Interpolated],
-    groups: Sequence[Group],
-    known_of_groups: Sequence[dict[Any, Any]],
-    ask_all: AskAll,
-) -> None:
-    """Ask for the neighbours of quantiles that lie between two records: which they are depends on how many were counted."""
-    places = [
-        (group, known, each)
-        for group, known in zip(groups, known_of_groups, strict=True)
-        for each in wanted
-        if known[each.at] is not None
-    ]
-    questions = [
-        _question(asked, one, group) for group, known, each in places for one in each.around(known[each.count])
-    ]
-    answers = iter(ask_all([question for question in questions if question is not None]) if questions else ())
-    for known in known_of_groups:
-        known.update(dict.fromkeys(wanted))  # NULL where nobody can be
-    for _, known, each in places:
-        known[each] = each.answer(known[each.at], next(answers), next(answers))
-
-
-def _value(expression: Expression, universe: Universe, group: Group, known: dict[Any, Any]) -> Any:
-    if isinstance(expression, Aggregate | Interpolated):
+def _value(expression: Expression, universe: Universe, group: Group, known: dict[Aggregate, Any]) -> Any:
+    if isinstance(expression, Aggregate):
         return known[expression]
     if isinstance(expression, Number):
         return expression.value

@@ -7,6 +7,7 @@ import math
 import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import reduce
 from typing import Any
 
@@ -14,7 +15,7 @@ from sqlglot import expressions as exp
 
 from hedgerow.questions.counts import Query, count
 from hedgerow.questions.quotients import mean
-from hedgerow.questions.statistics import correlation, quantile, total, variance
+from hedgerow.questions.statistics import correlation, interpolated_quantile, quantile, total, variance
 from hedgerow.questions.universe import Universe
 from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
 from hedgerow.sql.scope import TABLE, Scope
@@ -62,42 +63,7 @@ class Applied:
     of: tuple[Expression, ...]
 
 
-@dataclass(frozen=True)
-class Interpolated:
-    """A quantile that SQL computes from two neighbouring records, or counts from the other end: at most one record from ``at``.
-
-    ``column`` and ``order``: what it is a quantile of, and which. ``count``: how many records it is of.
-    """
-
-    column: str
-    order: float
-    at: Aggregate
-    count: Aggregate
-
-    def around(self, counted: Any) -> tuple[Aggregate, Aggregate]:
-        """Two quantiles that it lies between, ``counted`` being the answer to ``count``.
-
-        Of n records the quantile of order q is the one of rank d = ⌈qn⌉ here, and between those of ranks d − 1 and d + 1 in SQL. With n⁻ ≤ n
-        the orders q ∓ 1/n⁻ have ranks of at most d − 1 and of at least d + 1.
-        """
-        least = counted.value - counted.error if counted.error is not None else 0.0
-        step = (1 + 1e-9) / least if least > 0 else 1.0
-        low, high = max(0.0, self.order - step), min(1.0, self.order + step)
-        return tuple(  # type: ignore[return-value]
-            Aggregate(lambda who, q=q: quantile(self.column, q, where=who), self.at.among)  # type: ignore[misc]
-            for q in (low, high)
-        )
-
-    @staticmethod
-    def answer(at: Any, low: Any, high: Any) -> Any:
-        """The answer at the order itself, with the interval from the lower end of one neighbour to the upper end of the other."""
-        if low.error is None or high.error is None or at.error is None:
-            return replace(at, error=None, typical=None)
-        reach = max(at.value - (low.value - low.error), high.value + high.error - at.value)
-        return replace(at, error=max(at.error, reach), typical=None)
-
-
-Expression = Aggregate | Number | Grouped | Applied | Interpolated
+Expression = Aggregate | Number | Grouped | Applied
 
 
 @dataclass(frozen=True)
@@ -327,7 +293,7 @@ class _Reader:
             this, at = parts(node, "this", named)
             if at is None:
                 refuse(node, "a quantile without its order")
-            return self._quantile(this, at, among, between=isinstance(node, exp.PercentileCont | exp.ApproxQuantile))
+            return self._quantile(node, this, at, among)
         if isinstance(node, exp.Corr):
             x, y = (self.numeric(each) for each in parts(node, "this", "expression"))
             return Aggregate(lambda who: correlation(x, y, where=who), self.present(x, self.present(y, among)))
@@ -410,23 +376,26 @@ class _Reader:
         if len(ordered) != 1:
             refuse(node, "WITHIN GROUP by other than one column")
         column, descending, _ = parts(ordered[0], "this", "desc", "nulls_first")  # a quantile has no NULLs to place
-        between = bool(descending) or isinstance(inner, exp.PercentileCont)
-        return self._quantile(column, at, among, between=between, descending=bool(descending))
+        if descending and isinstance(inner, exp.PercentileDisc):  # of q rows of m from above is not of m − q from below
+            refuse(node, "PERCENTILE_DISC in descending order", "A discrete quantile must be in ascending order")
+        return self._quantile(inner, column, at, among, descending=bool(descending))
 
     def _quantile(
-        self, node: exp.Expression, at: exp.Expression, among: Condition, *, between: bool, descending: bool = False
+        self,
+        kind: exp.Expression,
+        node: exp.Expression,
+        at: exp.Expression,
+        among: Condition,
+        *,
+        descending: bool = False,
     ) -> Expression:
-        """``between``: whether SQL's may be another record's than ours, or lie between two."""
+        """A continuous quantile lies between two records, all others are the value of one."""
         column, order = self.numeric(node), constant(at)
         if isinstance(order, bool) or not isinstance(order, int | float) or not 0 <= order <= 1:
             refuse(at, f"{order!r}", "The order of a quantile must be between 0 and 1")
-        q = 1 - order if descending else order
-        who = self.present(column, among)
-        found = _quantile_of(q)(column, who)
-        assert isinstance(found, Aggregate)
-        if not between or q in (0, 1):
-            return found
-        return Interpolated(column, q, found, Aggregate(_counted, who))
+        q = float(1 - Decimal(str(order))) if descending else order  # 1 less 0.9 is 0.1
+        of = interpolated_quantile if isinstance(kind, exp.PercentileCont) else quantile
+        return Aggregate(lambda who: of(column, q, where=who), self.present(column, among))
 
     def having(self, node: exp.Expression) -> Having:
         node = bare(node)
@@ -512,6 +481,11 @@ def _quantile_of(order: float) -> Callable[[str, Condition], Expression]:
     return lambda column, who: Aggregate(lambda w: quantile(column, order, where=w), who)
 
 
+def _median(column: str, who: Condition) -> Expression:
+    """The mean of the two in the middle, where there are two."""
+    return Aggregate(lambda w: interpolated_quantile(column, 0.5, where=w), who)
+
+
 def _spread_of(*, sample: bool, root: bool) -> Callable[[str, Condition], Expression]:
     """The variance among the records; of a sample, n/(n − 1) of it."""
 
@@ -544,9 +518,7 @@ COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
 OF_ONE_COLUMN: dict[type[exp.Expression], Callable[[str, Condition], Expression]] = {
     exp.Min: _quantile_of(0.0),
     exp.Max: _quantile_of(1.0),
-    exp.Median: lambda column, who: Interpolated(
-        column, 0.5, Aggregate(lambda w: quantile(column, 0.5, where=w), who), Aggregate(_counted, who)
-    ),
+    exp.Median: _median,
     exp.Variance: _spread_of(sample=True, root=False),
     exp.VariancePop: _spread_of(sample=False, root=False),
     exp.Stddev: _spread_of(sample=True, root=True),

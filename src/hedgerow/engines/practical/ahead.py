@@ -90,6 +90,11 @@ def gaps(data: DataSource, knowledge: Knowledge, queries: Sequence[Linear]) -> l
     ]
 
 
+def rounded_rows(query: Linear, grid: float, rows: float) -> float:
+    """How far rounding may move the gap of a query: half a row of what is believed; of weights, a half each of both and of every row's weight."""
+    return 0.5 if query.is_count else grid + 2 * rows * 2.0 ** -(exact.WEIGHT_BITS + 1)
+
+
 def _counted_together(data: DataSource, queries: Sequence[Linear]) -> Iterator[tuple[list[int], dict[Names, Counts]]]:
     """The queries by their attributes, some sets at a time, with the counts on these; the largest first, which hold others."""
     members: dict[Names, list[int]] = {}

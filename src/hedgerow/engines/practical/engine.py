@@ -23,7 +23,7 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import bar_for_ratio
-from hedgerow.engines.practical.ahead import Ahead, is_countable
+from hedgerow.engines.practical.ahead import Ahead, is_countable, rounded_rows
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
 from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified
 from hedgerow.engines.practical.certifying import certified, is_drowned
@@ -48,6 +48,7 @@ from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
+from hedgerow.textbook.sparse_vector import FINEST
 
 OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
 LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
@@ -101,6 +102,10 @@ class Practical:
         return math.sqrt(2 / math.pi) * self.knowledge.rows.deviation
 
     @property
+    def least_rows(self) -> float:
+        return self.knowledge.rows.low
+
+    @property
     def certificate(self) -> Certificate | None:
         return None if self.knowledge.certified is None else self.knowledge.certified.certificate
 
@@ -150,7 +155,7 @@ class Practical:
                     return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
                     return _estimate(value, error, usual)
-            error = min(error, self._promised(watch.guard))
+            error = min(error, self._promised(watch.guard, query))
         return _estimate(value, error, usual)
 
     @one_at_a_time
@@ -236,11 +241,11 @@ class Practical:
         believed = exact.nearest(known.rows.estimate * known.answer(query), step)
         return abs(exact.counted(query, self._data.marginal(query.attributes), step) - believed)
 
-    def _promised(self, guard: Guard) -> float:
-        """What ⊥ says of a fraction: |N − ñv| ≤ 3w rows, the threshold being 2w, and n may be off."""
-        if self._n_is_public:
-            return guard.promise
-        return (1.5 * guard.config.threshold + 1 + self.knowledge.rows.off) / self.knowledge.rows.estimate
+    def _promised(self, guard: Guard, query: Linear) -> float:
+        """The bar of a fraction after ⊥: |N − ñv| ≤ 3w rows, the threshold being 2w, and what rounding hid from the comparison; n may be off."""
+        known = self.knowledge
+        most = 1.5 * guard.config.threshold + 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)
+        return (most + (0.0 if self._n_is_public else known.rows.off)) / known.rows.estimate
 
 
 class Quote:
@@ -251,6 +256,10 @@ class Quote:
 
     def believed(self, query: Linear) -> float:
         return self._engine.believed(query)
+
+    @property
+    def least_rows(self) -> float:
+        return self._engine.least_rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         value, error = self._engine.knowledge.free(query, within)

@@ -8,9 +8,12 @@ F is Λ-strongly convex, so a vector r of ∇F(θ) plus the normal cone of C at 
 and β > 0 such a vector is β(v − θ) + ∇F(θ), and ∇F(θ) alone where v is in C. `_proven` works it out in exact sums, with an
 allowance for all that is rounded, so what is returned is within the distance asked for, for every dataset and arithmetic included.
 
-Newton's method gets there in a few steps where C does not bind. Otherwise accelerated descent runs for as many steps as its
-bound needs, again from where it ended, and closer, until the proof is found. There is no failure to report: the distance asked for is at
-least `rounding`, where the proof exists.
+Newton's method gets there in a few steps where C does not bind, and where it does by minimising the second-order model of F over
+C, which touches no row. Otherwise accelerated descent runs for as many steps as its bound needs, again from where it ended, and
+closer, until the proof is found. There is no failure to report: the distance asked for is at least `rounding`, where the proof exists.
+
+The proof trusts Π up to a few units in the last place. A `Polytope` has no such Π: it is the outcome of a solver, which may even
+fail. `require_projection` refuses it, a public fact.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import math
 import numpy as np
 
 from hedgerow._types import Array
+from hedgerow.convex.sets import Polytope
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.sets.potentials import Euclidean
 from hedgerow.erm.exact_sums import exact_row_products, exact_sum
@@ -31,6 +35,7 @@ from hedgerow.errors import InvalidInput
 _UNIT_ROUNDOFF = 2.0**-53
 _NEWTON_STEPS = 60
 _NEWTON_UP_TO = 2000  # parameters
+_MODEL_STEPS = 20_000  # of the minimum of a second-order model over C
 _STAGES = 60
 _MOST_ROWS = 1 << 32  # that are allowed for where n is a guess
 
@@ -51,25 +56,44 @@ def require_smooth(problem: Problem, solver: str) -> None:
         )
 
 
-def rounding(problem: Problem, over: ConvexSet, weight: float) -> float:
-    """The least distance to ask for: twice what rounding can hide from the proof."""
+def require_projection(problem: Problem, solver: str) -> None:
+    """Refuse a set whose nearest points no formula gives."""
+    if isinstance(problem.over, Polytope):
+        raise InvalidInput(
+            f"over must be a set whose nearest points a formula gives for {solver}. Found Polytope, for which an iterative "
+            "solver finds them. Use frank_wolfe or mirror_descent, or a set such as L1Ball, Simplex or Box."
+        )
+
+
+def rounding(problem: Problem, over: ConvexSet, weight: float, tilt: float = 0.0) -> float:
+    """The least distance to ask for over C, the tilt being at most so long: twice what rounding can hide from the proof.
+
+    A tilt takes v farther from C by tilt/β, whatever the number of rows, and its own rounding is a few units of it.
+    """
     rows, p = problem.n if problem.budget.neighbours == "replace" else max(problem.most_rows, _MOST_ROWS), problem.p
     # v of the proof is a step of 1/β from C, and as far from 0 as C and that step are
     far = over.radius_l2(p) + problem.lipschitz / problem.smoothness if over.is_bounded else 0.0
-    return 2 * (_slack(problem, rows) + _projection_slack(problem, rows, weight, far)) / weight
+    leaning = (4 * (p + 16) + 8) * _UNIT_ROUNDOFF * tilt
+    return 2 * (_slack(problem, rows) + _projection_slack(problem, rows, weight, far) + leaning) / weight
 
 
 def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, distance: float) -> Array:
     """A point within `distance` of θ*, whatever the data; at least `rounding`, so that there is a proof of it. Private."""
-    point = np.zeros(problem.p)
-    if problem.p <= _NEWTON_UP_TO:
-        point, proven = _proven(problem, over, weight, tilt, _newton(problem, weight, tilt, weight * distance / 8))
-        if proven <= distance:
-            return point
-    start, near = over.project(np.zeros(problem.p)), distance / 2
+    start = over.project(np.zeros(problem.p))
     # ‖θ*‖ where nothing constrains it
     farthest = (problem.X.shape[0] * problem.lipschitz + float(np.linalg.norm(tilt))) / weight
     spread = min(farthest + float(np.linalg.norm(start)), over.diameter_l2(problem.p))
+    if problem.p <= _NEWTON_UP_TO:
+        for newton in (_newton, _newton_over) if over.is_bounded else (_newton,):
+            point, proven = _proven(
+                problem, over, weight, tilt, newton(problem, over, weight, tilt, weight * distance / 8)
+            )
+            if proven <= distance:
+                return point
+            if proven < spread:
+                start, spread = point, proven
+    near = distance / 2
+    point = start
     for _ in range(_STAGES):
         start = _descent(problem, over, weight, tilt, start, spread, near)
         stepped = start - _gradient(problem, start, weight, tilt)[0] / _steepest(problem, weight)
@@ -122,19 +146,24 @@ def _gradient(problem: Problem, theta: Array, weight: float, tilt: Array) -> tup
     return np.asarray(problem.X.T @ s) * problem.unit + weight * theta + tilt, z, s
 
 
-def _newton(problem: Problem, weight: float, tilt: Array, γ: float) -> Array:
-    """Newton's method on ∇F = 0 that backtracks on ‖∇F‖, along which its direction descends."""
+def _hessian(problem: Problem, z: Array, s: Array, weight: float) -> Array:
+    """∇²F, nearly, where scores are z and slopes s."""
+    h = np.where(np.abs(s) < problem.slope_bound, problem.loss.curvature(z, problem.y), 0.0)
+    X = problem.X
+    H = (X.T * h) @ X if isinstance(X, np.ndarray) else (X.T @ X.multiply(h[:, None]).tocsr()).toarray()
+    return np.asarray(H * problem.unit**2 + weight * np.eye(problem.p))
+
+
+def _newton(problem: Problem, over: ConvexSet, weight: float, tilt: Array, γ: float) -> Array:
+    """Newton's method on ∇F = 0, whatever C, that backtracks on ‖∇F‖, along which its direction descends."""
     θ = np.zeros(problem.p)
     g, z, s = _gradient(problem, θ, weight, tilt)
     size = float(np.linalg.norm(g))
     for _ in range(_NEWTON_STEPS):
         if size <= γ:
             break
-        h = np.where(np.abs(s) < problem.slope_bound, problem.loss.curvature(z, problem.y), 0.0)
-        X = problem.X
-        H = (X.T * h) @ X if isinstance(X, np.ndarray) else (X.T @ X.multiply(h[:, None]).tocsr()).toarray()
         try:
-            move = np.linalg.solve(H * problem.unit**2 + weight * np.eye(problem.p), g)
+            move = np.linalg.solve(_hessian(problem, z, s, weight), g)
         except np.linalg.LinAlgError:  # singular to rounding: what the rows hold must not be heard of
             break
         step = 1.0
@@ -148,6 +177,50 @@ def _newton(problem: Problem, weight: float, tilt: Array, γ: float) -> Array:
         θ, g, z, s = θ - step * move, then, z_then, s_then
         size = float(np.linalg.norm(g))
     return θ
+
+
+def _newton_over(problem: Problem, over: ConvexSet, weight: float, tilt: Array, γ: float) -> Array:
+    """Newton's method over C: steps to the minimum over C of the second-order model, halved while F rises too fast at their end.
+
+    Returns v of the proof: θ less a step along ∇F.
+    """
+    θ, β = over.project(np.zeros(problem.p)), _steepest(problem, weight)
+    g, z, s = _gradient(problem, θ, weight, tilt)
+    for _ in range(_NEWTON_STEPS):
+        if β * float(np.linalg.norm(θ - over.project(θ - g / β))) <= γ:
+            break
+        move = _model_minimum(_hessian(problem, z, s, weight), g, θ, over, γ / β) - θ
+        falls, step = -float(g @ move), 1.0
+        if not falls > 0:  # there is nothing left of it but rounding
+            break
+        while step > 1e-4:
+            then, z_then, s_then = _gradient(problem, θ + step * move, weight, tilt)
+            if float(then @ move) <= falls / 4:
+                break
+            step /= 2
+        else:
+            break
+        θ, g, z, s = θ + step * move, then, z_then, s_then
+    return θ - g / β
+
+
+def _model_minimum(H: Array, g: Array, θ: Array, over: ConvexSet, near: float) -> Array:
+    """argmin over C of ⟨g, u − θ⟩ + (u − θ)ᵀH(u − θ)/2, by accelerated projected steps: fixed points to `near`, or all that rounding leaves."""
+    try:
+        eigenvalues = np.linalg.eigvalsh(H)
+    except np.linalg.LinAlgError:  # what the rows hold must not be heard of
+        return θ
+    least, largest = float(eigenvalues[0]), float(eigenvalues[-1])
+    if not 0 < least <= largest < math.inf:
+        return θ
+    root = math.sqrt(largest / least)
+    momentum, u, ahead = (root - 1) / (root + 1), θ, θ
+    for _ in range(min(_MODEL_STEPS, int(40 * root) + 50)):  # (1 − 1/√κ)^(40√κ) is less than 2^-53
+        before, u = u, over.project(ahead - (g + H @ (ahead - θ)) / largest)
+        if float(np.linalg.norm(u - ahead)) <= near / 4:
+            break
+        ahead = u + momentum * (u - before)
+    return u
 
 
 def _descent(

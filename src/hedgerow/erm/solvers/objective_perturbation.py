@@ -4,17 +4,19 @@ Papers: Talwar, Thakurta & Zhang "Private empirical risk minimization beyond the
 Thakurta "Private convex empirical risk minimization and high-dimensional regression"; Iyengar et al. "Towards practical
 differentially private convex optimization" (approximate minima).
 
-Symbols: θ̂ = argmin Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖² + ⟨b, θ⟩, b ~ N(0, σ²I); L bounds |φ'|·‖x‖, λ bounds φ''·‖x‖²; g the
+Symbols: θ̂ = argmin over C of Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖² + ⟨b, θ⟩, b ~ N(0, σ²I); L bounds |φ'|·‖x‖, λ bounds φ''·‖x‖²; g the
 distance up to which θ̂ is computed.
 
 Privacy: `perturbed_objective` has what σ the tilt needs and what noise hides a distance of g, and checks both when they are
 charged (docs/proofs/erm_objective_perturbation.md).
 
-Risk: E f(θ̂) − f(u) ≤ (Λ‖u‖²/2 + pσ²/(2Λ))/n for every u, and the last noise adds λ/2 times its variance; Λ is the one with
-the best bound at ‖u‖ = `radius`. It is of the minimum before it is projected to `over`.
+Risk, G the Gaussian width of C and R = ‖C‖₂: E f(θ̂) − min over C of f ≤ (ΛR²/2 + min(pσ²/(2Λ), σG))/n. The last noise, of
+scale σ_h, moves the point by σ_h√p at most once projected, and f by L times that; how near the minimum is found adds (Λ/2n)·g². Without
+a set the bound is over the best of ‖θ‖₂ ≤ `radius`, and the last noise adds λ/2 times its variance.
 
 Differs: the printed σ is for neither kind of neighbours and leaves nothing of ε to the Jacobian, so it is not (ε, δ)
-private. The set is reached by projecting afterwards, not within the minimisation.
+private. Minimising without the set and projecting afterwards would be as private, but such a point may be far from the best of the
+set however many rows there are.
 """
 
 from __future__ import annotations
@@ -28,22 +30,25 @@ import numpy as np
 
 from hedgerow._checks import positive
 from hedgerow._types import Array
-from hedgerow.convex.sets import Unconstrained
 from hedgerow.erm.problem import Problem, require_here, usual_radius
 from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.minimum import Target, minimum, require_smooth, rounding
+from hedgerow.erm.solvers.minimum import Target, minimum, require_projection, require_smooth, rounding
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Neighbours
 from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.events import Gaussian, PerturbedObjective, grid_at_most
 from hedgerow.privacy.perturbed_objective import for_the_tilt, hiding_mu, noise_scale
 
+_NEAR = 1e-8  # share of σ/Λ up to which the minimum is computed, without a set
+_SMALL = 0.01  # share of the bound that hiding how near the minimum is may take within a set, where rounding allows it
+
 
 @dataclass(frozen=True)
 class ObjectivePerturbation:
-    """θ by a tilted objective: one draw of noise, however many steps its minimum takes. Smooth losses only.
+    """θ by a tilted objective: one draw of noise, however many steps its minimum over the set takes. Smooth losses only.
 
-    ``radius``: the ‖θ‖₂ at which the bound is best, the set's unless given.
+    ``radius``: the ‖θ‖₂ for which the ridge is chosen, the set's unless given. Without a set the bound on the risk is over the
+    best θ of at most that norm.
     """
 
     radius: float | None = None
@@ -52,52 +57,80 @@ class ObjectivePerturbation:
     def plan(self, problem: Problem, amount: Amount) -> Plan[Target]:
         require_here(problem, self.name)
         require_smooth(problem, self.name)
+        require_projection(problem, self.name)
         ε, δ = amount.approximate()
         reach = positive("radius", usual_radius(problem) if self.radius is None else self.radius)
-        Λ, σ, bound = weight_of(problem, ε, δ, reach)
-        tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * 2.0**-32))
-        rounded = math.sqrt(problem.p) * tilt.grid / (2 * Λ)  # how far drawing b on a grid can move the minimum
-        g = 1e-8 * σ / Λ + rounding(problem, Unconstrained(), Λ) + rounded
+        μ = hiding_mu(ε, δ)
+        Λ, σ = weight_of(problem, ε, δ, reach)
+        over, p, own = problem.over, problem.p, problem.n * problem.loss.ridge
+        inside = over.is_bounded
+        bound = risk_bound(problem.n, p, usual_radius(problem) if inside else reach, Λ - own, σ, own, width_of(problem))
+        tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * (2.0**-39 if inside else 2.0**-32)))
+        rounded = math.sqrt(p) * tilt.grid / (2 * Λ)  # how far drawing b on a grid can move the minimum
+        near = min(_NEAR * σ / Λ, _SMALL * bound / hidden_risk(problem, 2 / μ) if inside else math.inf)
+        longest = σ * (math.sqrt(p) + 12) if inside else 0.0  # ‖b‖ is more with probability e^-72
+        g = near + rounding(problem, over, Λ, longest) + rounded
         apart = 2 * g * 1.001
-        hide = Gaussian(apart, apart / hiding_mu(ε, δ), grid_at_most(g * 1e-3 / math.sqrt(problem.p)))
-        bound += (problem.smoothness + problem.loss.ridge * problem.p) * hide.sigma**2 / 2
+        hide = Gaussian(apart, apart / μ, grid_at_most(g * 1e-3 / math.sqrt(p)))
+        steps = over.diameter_l2(p) * math.sqrt(p) * tilt.grid / 2 if inside else 0.0  # what a grid adds to σG
+        bound += hidden_risk(problem, hide.sigma) + (Λ * g**2 / 2 + steps) / problem.n
         event = PerturbedObjective(ε, δ, problem.smoothness / Λ, tilt, hide)
         return Plan(self, (event,), bound, 1, Target(Λ, g - rounded))
 
     def run(self, problem: Problem, plan: Plan[Target], draw: Draw) -> Array:
         b = draw.add(np.zeros(problem.p))
-        found = minimum(problem, Unconstrained(), plan.details.weight, b, plan.details.distance)
+        found = minimum(problem, problem.over, plan.details.weight, b, plan.details.distance)
         return problem.over.project(draw.add(found))
 
 
-def weight_of(problem: Problem, epsilon: float, delta: float, radius: float) -> tuple[float, float, float]:
-    """(Λ, σ, bound): the weight on the sum with the best bound, the noise it needs, and the bound."""
+def width_of(problem: Problem) -> float:
+    """G: the Gaussian width of the set, infinite without one."""
+    return problem.over.gaussian_width(problem.p)
+
+
+def hidden_risk(problem: Problem, sigma: float) -> float:
+    """The risk that Gaussian noise on a point adds: (L + Δ‖C‖₂)·σ√p where it is projected to a set, (λ + pΔ)·σ²/2 without one."""
+    Δ, p = problem.loss.ridge, problem.p
+    if not problem.over.is_bounded:
+        return (problem.smoothness + Δ * p) * sigma**2 / 2
+    return (problem.lipschitz + Δ * problem.over.radius_l2(p)) * sigma * math.sqrt(p)
+
+
+def weight_of(problem: Problem, epsilon: float, delta: float, radius: float) -> tuple[float, float]:
+    """(Λ, σ): the weight on the sum with the best bound, and the noise it needs."""
+    λ, over = problem.smoothness, problem.over
+    # within a set, hiding what rounding does to the minimum costs about so much, times 1/Λ
+    hiding = (
+        λ * hidden_risk(problem, 2 * rounding(problem, over, λ) / hiding_mu(epsilon, delta)) if over.is_bounded else 0.0
+    )
     return _best_weight(
-        *for_the_tilt(epsilon, delta), problem.smoothness, problem.lipschitz, problem.n, problem.p,
-        problem.n * problem.loss.ridge, radius, problem.budget.neighbours,
+        *for_the_tilt(epsilon, delta), λ, problem.lipschitz, problem.n, problem.p,
+        problem.n * problem.loss.ridge, radius, width_of(problem), hiding, problem.budget.neighbours,
     )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=64)
 def _best_weight(
-    ε: float, δ: float, λ: float, L: float, n: int, p: int, given: float, radius: float, neighbours: Neighbours
-) -> tuple[float, float, float]:
+    ε: float, δ: float, λ: float, L: float, n: int, p: int, given: float, radius: float, width: float, hiding: float,
+    neighbours: Neighbours,
+) -> tuple[float, float]:  # fmt: skip
     """`given` is the weight of the loss's own ridge: part of the objective already, so without bias."""
     least = max(given, λ / math.expm1(0.9 * ε))  # leaves a tenth of ε to the tilt
     twice = 2.0 if neighbours == "replace" else 1.0
 
     def rough(Λ: float) -> float:  # what replacing costs is nearly what twice the gradient costs
         σ = twice * L / gaussian_mu(ε - math.log1p(λ / Λ), δ / 2)
-        return risk_bound(n, p, radius, Λ - given, σ, given)
+        return risk_bound(n, p, radius, Λ - given, σ, given, width) + hiding / Λ
 
     Λ = min([least, *(least + λ / math.expm1(ε) * np.geomspace(1e-2, 1e6, 150)).tolist()], key=rough)
-    σ = noise_scale(ε, δ, λ, L, Λ, neighbours)
-    return Λ, σ, risk_bound(n, p, radius, Λ - given, σ, given)
+    return Λ, noise_scale(ε, δ, λ, L, Λ, neighbours)
 
 
-def risk_bound(n: int, p: int, radius: float, weight: float, sigma: float, ridge: float = 0.0) -> float:
-    """(ΛR²/2 + pσ²/(2(Λ + ridge)))/n, `weight` = Λ and `ridge` on the sum; the ridge is the loss's own."""
-    return (weight * radius**2 / 2 + p * sigma**2 / (2 * (weight + ridge))) / n
+def risk_bound(
+    n: int, p: int, radius: float, weight: float, sigma: float, ridge: float = 0.0, width: float = math.inf
+) -> float:
+    """(ΛR²/2 + min(pσ²/(2(Λ + ridge)), σG))/n, `weight` = Λ and `ridge` on the sum; the ridge is the loss's own, `width` G."""
+    return (weight * radius**2 / 2 + min(p * sigma**2 / (2 * (weight + ridge)), sigma * width)) / n
 
 
 objective_perturbation = public(ObjectivePerturbation)

@@ -33,7 +33,7 @@ from hedgerow._checks import positive
 from hedgerow._types import Array
 from hedgerow.erm.problem import Problem, require_here, usual_radius
 from hedgerow.erm.solver import Draw, Plan, public
-from hedgerow.erm.solvers.minimum import Target, minimum, require_smooth, rounding
+from hedgerow.erm.solvers.minimum import Target, minimum, require_projection, require_smooth, rounding
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian
@@ -52,6 +52,7 @@ class OutputPerturbation:
         loss = problem.loss
         require_here(problem, self.name)
         require_smooth(problem, self.name)
+        require_projection(problem, self.name)
         if loss.strong_convexity <= 0:
             raise InvalidInput(
                 "loss must be strongly convex for output_perturbation. Found ridge = 0. Give the loss a ridge, or use "
