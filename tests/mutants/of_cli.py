@@ -36,7 +36,7 @@ desk(
     COMMANDS + "open_says_the_price_asks_and_opens_once",
 )  # fmt: skip
 desk(
-    "Y06", "cli/file.py::File.budget", "what the draft has cost is spent again by the session",
+    "Y06", "cli/file.py::File._undrafted", "what the draft has cost is spent again by the session",
     "left = [less(total.epsilon, epsilon), less(total.delta, delta)]", "left = [total.epsilon, total.delta]", DRAFT,
 )  # fmt: skip
 desk(

@@ -1075,7 +1075,7 @@ session(
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(
-    "S14", "session.py::Session._scaled", "the typical error of all rows is said to be none, though their number is private",
+    "S60", "session.py::Session._scaled", "the typical error of all rows is said to be none, though their number is private",
     "usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)", "usual = usual * self.rows",
     "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
 )  # fmt: skip
@@ -1086,7 +1086,7 @@ session(
     ANSWER + "the_bar_is_no_wider_than_the_furthest_of_those_truths",
 )  # fmt: skip
 session(
-    "S14", "answer.py::_reach::Session._scaled", "a ratio has a bar though its denominator may be 0",
+    "S14", "answer.py::_reach", "a ratio has a bar though its denominator may be 0",
     "bounded = np.abs(y) > far if", "bounded = np.abs(y) > 0 if",
     ANSWER + "a_ratio_whose_denominator_may_be_nothing_has_no_bar",
 )  # fmt: skip

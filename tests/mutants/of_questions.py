@@ -76,7 +76,7 @@ questions(
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
 statements(
-    "K42", "statement.py", "a continuous quantile is answered by the discrete one",
+    "K42", "statement.py::_Reader._quantile", "a continuous quantile is answered by the discrete one",
     "of = interpolated_quantile if isinstance(kind, exp.PercentileCont) else quantile", "of = quantile",
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
@@ -96,4 +96,4 @@ questions(
     ASKED + "and_or_and_not_are_refused_with_the_way_out",
 )  # fmt: skip
 
-QUESTIONS = questions.mutants
+QUESTIONS = [*questions.mutants, *statements.mutants]
