@@ -11,7 +11,7 @@ import contextlib
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,14 @@ ARRAY = 8  # one array of floats
 VALUE = 400  # a value of an attribute that a session is opened with: counts, noise, groups, the model and its bars
 TABLE = 200  # a cell of a table that a question spells out: beliefs, intervals, bars
 FIT = 300  # a cell of the table that a convex question is fitted on
+SQUARE = 64  # an entry of a square matrix that is decomposed: the matrix, its eigenvectors, workspace
 MODEL = 50  # a cell of the model's junction tree
-QUESTION = 2_000  # a question of a workload that is listed one by one, but for its masks
+QUESTION = 2_000  # a question that is listed one by one, but for its masks and tables
+KEPT = 50  # a cell of the tables that a part of a question leaves behind, for when it is asked again
+MASK = 4  # a value in the mask of such a question: the mask, its key, what is stacked
+RECORD = 300  # a cell of a synthetic record: its code, what it is drawn by, its value in a frame
+ENTRY = 27  # an entry of a dense table that a model is fitted on: 3.3 times its bytes
+PARAMETER = 400  # a parameter of a model that is fitted once: steps, gradients, noise, averages
 
 OF_MACHINE = 0.5  # the share of the machine's memory, or of the container's
 OF_ADDRESSES = 0.25  # and of RLIMIT_AS, which also counts libraries and what is reserved and never used
@@ -68,6 +74,20 @@ def in_force() -> int:
     return usual() if given is None else given
 
 
+def require_libraries(load: Callable[[], object]) -> None:
+    """Where RLIMIT_AS is set, load libraries before anything is read or charged. Refuse where they do not fit."""
+    addresses = _addresses()
+    if addresses is None:
+        return
+    try:
+        load()
+    except (ImportError, OSError, MemoryError):
+        raise TooLarge(
+            f"RLIMIT_AS must leave room for libraries, about 1.2 GB of addresses. Found {written(addresses)} in all. Raise it, or reserve "
+            "less: set ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 and OPENBLAS_NUM_THREADS=1 before Python starts."
+        ) from None
+
+
 def usual() -> int:
     """A share of the memory that the machine, the container and RLIMIT_AS leave to this process."""
     shares = [OF_MACHINE * found for found in (_machine(), *_groups())]
@@ -104,14 +124,39 @@ def fits(cells: int, each: int) -> bool:
     return cells * each <= in_force()
 
 
-def require(what: str, cells: int, each: int, way_out: str) -> None:
+def require(what: str, cells: int, each: int, way_out: str, unit: str = "cells") -> None:
     """Refuse what would take more memory than the limit, and say what would fit."""
     limit = in_force()
     if cells * each > limit:
         raise TooLarge(
-            f"{what} must be at most {limit // each} cells, {written(limit)} of memory. Found {cells} cells, about "
+            f"{what} must be at most {limit // each} {unit}, {written(limit)} of memory. Found {cells} {unit}, about "
             f"{written(cells * each)}. {way_out}, or raise limit= where there is more memory."
         )
+
+
+def require_bytes(what: str, size: int, way_out: str) -> None:
+    """Refuse what has several parts, of so many bytes in all."""
+    limit = in_force()
+    if size > limit:
+        raise TooLarge(
+            f"{what} must take at most {written(limit)} of memory. Found about {written(size)}. {way_out}, or raise limit= where there is "
+            "more memory."
+        )
+
+
+def require_listing(what: str, questions: int, values: int, way_out: str) -> None:
+    """Refuse to list so many questions one by one, each by masks of so many values."""
+    size = questions * (QUESTION + MASK * values)
+    require_bytes(f"{what}, asked as {questions} questions of {values} values each,", size, way_out)
+
+
+def require_fit(what: str, cells: int, outputs: int, columns: Iterable[int], dimension: int, way_out: str) -> None:
+    """Refuse to fit a convex question of so many cells, outputs and parameters, whose attributes have tables of these ``columns``.
+
+    The curvature has an entry for each cell and each two outputs, the Hessian one for each two parameters.
+    """
+    size = cells * outputs**2 * FIT + sum(columns) * ARRAY + dimension**2 * SQUARE
+    require_bytes(f"{what}, of {cells} cells and {dimension} parameters,", size, way_out)
 
 
 def require_values(sizes: Mapping[str, int]) -> None:

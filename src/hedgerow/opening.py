@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hedgerow._checks import number, positive
-from hedgerow._memory import MODEL, in_bytes, limited, require, require_values
+from hedgerow._memory import MODEL, in_bytes, limited, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
@@ -28,14 +28,13 @@ from hedgerow.engines.practical.knowledge import Prior
 from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.errors import InvalidInput
-from hedgerow.model.preparing import compiling
+from hedgerow.model.preparing import compiling, load_all
 from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import require_listing
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
 from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
@@ -114,6 +113,7 @@ def open(
     with limited(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
         require_memory(universe, workload, model_cells)
+        require_libraries(load_all)
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepared(source, universe, budget, table, csv, given, seed, whose)
@@ -306,6 +306,7 @@ def release(
     with limited(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
+        require_libraries(load_all)
         tell(lambda: "reading the table")
         data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed, whose)
         engine: Engine

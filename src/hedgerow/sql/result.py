@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow import _memory
 from hedgerow.errors import TooLarge
 from hedgerow.questions.counts import Count, Query, bound_condition
 from hedgerow.questions.universe import Universe
@@ -102,11 +103,14 @@ def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
 
 def _groups(asked: Statement) -> list[Group]:
     universe = asked.universe
-    if sum(math.prod(universe.sizes(columns)) for columns in asked.sets) > MOST_QUESTIONS:
+    groups = sum(math.prod(universe.sizes(columns)) for columns in asked.sets)
+    if groups > MOST_QUESTIONS:
         raise TooLarge(
             f"A statement must have at most {MOST_QUESTIONS} groups. Found more: every declared value of what is grouped by "
             "has its row. Group by fewer columns."
         )
+    widest = max((sum(universe.sizes(columns)) for columns in asked.sets), default=0)
+    _memory.require_listing("A statement", groups, widest, "Group by fewer columns")
     return [
         dict(zip(columns, cells, strict=True))
         for columns in asked.sets
