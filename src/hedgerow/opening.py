@@ -28,7 +28,7 @@ from hedgerow.engines.practical.knowledge import Prior
 from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engines.release import released
 from hedgerow.errors import InvalidInput
-from hedgerow.model.preparing import compiling, load_all
+from hedgerow.model.preparing import compiling
 from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
@@ -112,8 +112,8 @@ def open(
     most = in_bytes(limit)
     with limited(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
+        require_libraries()
         require_memory(universe, workload, model_cells)
-        require_libraries(load_all)
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepared(source, universe, budget, table, csv, given, seed, whose)
@@ -305,8 +305,8 @@ def release(
     most = in_bytes(limit)
     with limited(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
+        require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
-        require_libraries(load_all)
         tell(lambda: "reading the table")
         data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed, whose)
         engine: Engine

@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow import _html
 from hedgerow._checks import number
-from hedgerow._memory import KEPT, RECORD, limited, require
+from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limited, require
 from hedgerow._progress import counting_bar
 from hedgerow._shelf import Shelf
 from hedgerow._threads import one_thread
@@ -563,8 +563,9 @@ class Session(OneOnly):
         with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
             # a bad question is refused before anything is spent
             bound = self._bound(asked, resolution)
-            for start in range(0, len(asked), AT_ONCE):
-                some = slice(start, start + AT_ONCE)
+            at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
+            for start in range(0, len(asked), at_once):
+                some = slice(start, start + at_once)
                 answers += self._batch(list(zip(asked[some], bound[some], strict=True)), scale, advance)
         return answers
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import whole
+from hedgerow._memory import require_libraries
 from hedgerow.data.batches import Source
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import Typed
@@ -91,6 +92,7 @@ def draft(
             f"{', …' if len(unknown) > 8 else ''}. Give budget=, a codebook, or leave them out with columns=[…]."
         )
     if unknown and budget is not None:
+        require_libraries()
         drawn = _Drafting(found, budget, _paying(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most)
         drafted.update(drawn.columns(unknown, [positions[name] for name in unknown]))
     return Universe({name: attribute for name, attribute in drafted.items() if attribute is not None})

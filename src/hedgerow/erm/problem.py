@@ -204,6 +204,7 @@ def prepared(
     if norm not in get_args(Norm):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
     n, p = public_rows(source.count, rows, budget), source.features
+    _memory.require_libraries()
     size = p * _memory.PARAMETER + (n * p * _memory.ENTRY if source.is_dense else 0)
     _memory.require_bytes(f"A fit of {p} parameters to {n} rows", size, "Use fewer features or rows, or a sparse matrix")
     _require_set(over).require(p)

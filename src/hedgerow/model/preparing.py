@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import itertools
 import threading
 from collections.abc import Iterator
@@ -30,13 +29,6 @@ def compiling(universe: Universe) -> Iterator[None]:
         yield
     finally:
         thread.join()
-
-
-def load_all() -> None:
-    """Load the libraries that openings and questions load when they first need them."""
-    for name in ("numba", "duckdb", "pyarrow", "scipy.optimize", "scipy.sparse", "opendp.measurements"):
-        importlib.import_module(name)
-    compile_all()
 
 
 def compile_all() -> None:

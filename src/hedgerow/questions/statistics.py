@@ -761,7 +761,16 @@ class Grouped(Statistic):
         for cell in np.ndindex(shape):
             group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
             found[cell] = _among(self.of, group)
+            if not any(cell):  # all others are as large
+                require_kept("A question of groups", universe, [found[cell]], math.prod(shape), "Group by fewer attributes")
         return found
+
+
+def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: int, way_out: str) -> None:
+    """Refuse to ask questions as large as these so many times, where what they leave behind exceeds the memory limit."""
+    parts = [bound(query, universe) for query in alike]
+    cells = sum(part.kept_cells(universe) for part in parts if isinstance(part, Composed)) * times
+    _memory.require(f"{what}, with a table for each group,", cells, _memory.KEPT, way_out)
 
 
 def _single(query: Query, universe: Universe, resolution: Resolution) -> Composed:
