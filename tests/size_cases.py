@@ -84,7 +84,10 @@ def questions(universe: Any) -> Iterator[tuple[str, Any]]:
         yield f"both {a} {b}", lambda one=one: hr.count(one)
         yield f"either {a} {b}", lambda a=a, b=b, one=one: hr.count({a: one[a]}) | hr.count({b: one[b]})
         yield f"share {a} {b}", lambda a=a, b=b, one=one: hr.share(hr.count({a: one[a]}), hr.count({b: one[b]}))
-        yield f"difference {a} {b}", lambda a=a, b=b, one=one: hr.difference(hr.count({a: one[a]}), hr.count({b: one[b]}))
+        yield (
+            f"difference {a} {b}",
+            lambda a=a, b=b, one=one: hr.difference(hr.count({a: one[a]}), hr.count({b: one[b]})),
+        )
     for a, b in itertools.islice(itertools.combinations(numeric, 2), 3):
         yield f"correlation {a} {b}", lambda a=a, b=b: hr.correlation(a, b)
     yield "all", lambda: hr.marginal(*universe.names)

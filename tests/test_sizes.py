@@ -21,6 +21,8 @@ import pytest
 import hedgerow as hr
 from hedgerow import _memory
 from hedgerow.data import Histogram
+from hedgerow.engines.practical import contrasts
+from hedgerow.questions import statistics
 from hedgerow.questions.counts import bound
 
 pytest.importorskip("resource")  # Windows has no limits of this kind
@@ -38,7 +40,11 @@ def outcomes(cases: list[dict[str, Any]], more: dict[str, str] = SMALLER) -> lis
     script = Path(__file__).with_name("size_cases.py")
     lines = "\n".join(map(json.dumps, cases)) + "\n"
     ran = subprocess.run(
-        [sys.executable, str(script), str(ADDRESSES)], input=lines, capture_output=True, text=True, env=os.environ | more
+        [sys.executable, str(script), str(ADDRESSES)],
+        input=lines,
+        capture_output=True,
+        text=True,
+        env=os.environ | more,
     )
     found = [json.loads(line) for line in ran.stdout.splitlines()]
     assert ran.returncode == 0, (found[-1:], ran.stderr[-2000:])
@@ -81,7 +87,9 @@ def test_whatever_is_asked_of_a_universe_of_any_size_is_answered_or_refused_for_
     found = outcomes(FIXED)
     judged(found)
     last = [[step for step in found if step["case"] == json.loads(json.dumps(case))] for case in FIXED]
-    assert not any(step["error"] == "TooLarge" for step in last[0] if step["step"] != "many synthetic")  # small: all is answered
+    assert not any(
+        step["error"] == "TooLarge" for step in last[0] if step["step"] != "many synthetic"
+    )  # small: all is answered
     assert sum(not step["error"] for step in last[0]) > 10
     for refused in (1, 2, 3, 4, 5):
         assert [step["error"] for step in last[refused]] == ["", "TooLarge"]
@@ -210,6 +218,48 @@ def test_a_draft_of_more_bins_than_cuts_is_refused_for_nothing() -> None:
     with pytest.raises(hr.TooLarge, match="bins must be at most 1024"):
         hr.drafting.draft(pd.DataFrame({"x": [1.0, 2.0]}), budget=budget, ledger=account, bins=1025)
     assert account.spent == 0
+
+
+@pytest.mark.parametrize(
+    ("cells", "outputs", "columns", "dimension"),
+    [(4000, 1, [], 1), (40, 10, [], 1), (1, 1, [10**5, 10**5], 1), (1, 1, [], 150)],
+)
+def test_each_part_of_a_convex_fit_is_judged(cells: int, outputs: int, columns: list[int], dimension: int) -> None:
+    with _memory.limited(10**6):
+        with pytest.raises(hr.TooLarge, match=f"of {cells} cells and {dimension} parameters, must take at most 1 MB"):
+            _memory.require_fit("A fit", cells, outputs, columns, dimension, "Use fewer")
+        _memory.require_fit("A fit", cells // 2, max(1, outputs // 2), columns[:1], dimension // 2, "Use fewer")
+
+
+def test_a_draft_of_numbers_beyond_64_bits_is_finished() -> None:
+    numbers = pd.Series([10**19 + 10**15 * i for i in range(2000)], dtype=object)
+    drafted = hr.drafting.draft(pd.DataFrame({"x": numbers}), budget=hr.Budget(50.0, 1e-6), seed=1)
+    assert drafted["x"].values[-1] > 2**63  # type: ignore[index]
+
+
+def test_questions_that_are_many_are_judged_together(wide: hr.Session) -> None:
+    some = [hr.mean("x", where=hr.count(x=(0, end))) for end in range(100, 130)]
+    spent = wide.spent
+    with pytest.raises(hr.TooLarge, match="The tables of all parts of what is asked must be at most 400000 cells"):
+        wide.ask_all(some)
+    assert wide.spent == spent
+
+
+def test_groups_are_judged_before_they_are_all_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    universe, bounds = hr.Universe(x=hr.Integers(0, 999), y=hr.Integers(0, 499)), []
+    monkeypatch.setattr(statistics, "bound", lambda *given: bounds.append(given) or bound(*given))
+    with _memory.limited(10**9), pytest.raises(hr.TooLarge, match="A question of groups, with a table for each group,"):
+        bound(hr.group_by("y").mean("x"), universe)
+    assert len(bounds) == 1
+
+
+def test_matrices_of_wide_attributes_do_not_pile_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contrasts, "MOST_ENTRIES", 500)
+    made: list[int] = []
+    remembering = contrasts.kept(lambda m: made.append(m) or contrasts.helmert(m))
+    for m in (10, 15, 10, 20, 20, 10):  # 100 + 225 stay; with 400 the oldest go
+        remembering(m)
+    assert made == [10, 15, 20, 10]
 
 
 def test_what_a_question_leaves_behind_is_counted_for_each_of_its_parts() -> None:

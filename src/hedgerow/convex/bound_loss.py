@@ -91,7 +91,10 @@ class Risk(ABC):
                 f"A convex question must be about at most {LARGEST_TABLE} cells. Found {cells} on {self.attributes!r}. "
                 "Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
             )
-        what, way_out = f"A convex question on {self.attributes!r}", "Use fewer features, declare coarser bins, fit it once with hedgerow.erm"
+        what, way_out = (
+            f"A convex question on {self.attributes!r}",
+            "Use fewer features, declare coarser bins, fit it once with hedgerow.erm",
+        )
         _memory.require_fit(what, cells, outputs, columns, self.dimension, way_out)
 
 

@@ -206,7 +206,9 @@ def prepared(
     n, p = public_rows(source.count, rows, budget), source.features
     _memory.require_libraries()
     size = p * _memory.PARAMETER + (n * p * _memory.ENTRY if source.is_dense else 0)
-    _memory.require_bytes(f"A fit of {p} parameters to {n} rows", size, "Use fewer features or rows, or a sparse matrix")
+    _memory.require_bytes(
+        f"A fit of {p} parameters to {n} rows", size, "Use fewer features or rows, or a sparse matrix"
+    )
     _require_set(over).require(p)
     _require_one_score(loss)
     largest = 1.0 if label_bound is None or loss.labels == "binary" else require_scale("label_bound", label_bound)
