@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -24,11 +25,20 @@ ARRAY = 8  # one array of floats
 VALUE = 400  # a value of an attribute that a session is opened with: counts, noise, groups, the model and its bars
 TABLE = 200  # a cell of a table that a question spells out: beliefs, intervals, bars
 FIT = 300  # a cell of the table that a convex question is fitted on
+SQUARE = 64  # an entry of a square matrix that is decomposed: the matrix, its eigenvectors, workspace
 MODEL = 50  # a cell of the model's junction tree
-QUESTION = 2_000  # a question of a workload that is listed one by one, but for its masks
+QUESTION = 2_000  # a question that is listed one by one, but for its masks and tables
+KEPT = 50  # a cell of the tables that a part of a question leaves behind, for when it is asked again
+MASK = 4  # a value in the mask of such a question: the mask, its key, what is stacked
+STACKED = 64  # a value in the masks of questions that are answered together
+RECORD = 300  # a cell of a synthetic record: its code, what it is drawn by, its value in a frame
+ENTRY = 27  # an entry of a dense table that a model is fitted on: 3.3 times its bytes
+PARAMETER = 400  # a parameter of a model that is fitted once: steps, gradients, noise, averages
 
 OF_MACHINE = 0.5  # the share of the machine's memory, or of the container's
-OF_ADDRESSES = 0.25  # and of RLIMIT_AS, which also counts libraries and what is reserved and never used
+OF_ADDRESSES = 0.6  # and of what RLIMIT_AS leaves beside libraries
+LIBRARIES, ARROW = 12 * 10**8, 11 * 10**8  # addresses, measured on Linux and rounded up
+LOADED_LATER = ("numba", "duckdb", "pyarrow", "scipy.optimize", "scipy.sparse", "opendp.measurements")
 UNKNOWN = 2**32  # where the system does not say how much memory there is
 GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
@@ -69,11 +79,38 @@ def in_force() -> int:
     return usual() if given is None else given
 
 
+def require_libraries() -> None:
+    """Where RLIMIT_AS is set, load libraries before anything is read or charged. Refuse where they do not fit.
+
+    Otherwise a library that is first needed after a charge could find no room, and some end the process then.
+    """
+    addresses = _addresses()
+    if addresses is None:
+        return
+    try:
+        if addresses < _reserved():
+            raise MemoryError
+        for name in LOADED_LATER:
+            importlib.import_module(name)
+    except (ImportError, OSError, MemoryError):
+        raise TooLarge(
+            f"RLIMIT_AS must be at least {written(_reserved())}, for libraries alone. Found {written(addresses)}, or less that is free. Raise it, or "
+            "reserve less: set ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 and OPENBLAS_NUM_THREADS=1 before Python starts."
+        ) from None
+
+
+def _reserved() -> int:
+    """The addresses that libraries take: Arrow's own allocator reserves a gigabyte that it may never use."""
+    return LIBRARIES + (0 if os.environ.get("ARROW_DEFAULT_MEMORY_POOL") == "system" else ARROW)
+
+
 def usual() -> int:
     """A share of the memory that the machine, the container and RLIMIT_AS leave to this process."""
     shares = [OF_MACHINE * found for found in (_machine(), *_groups())]
     addresses = _addresses()
-    return int(min(shares if addresses is None else [*shares, OF_ADDRESSES * addresses]))
+    if addresses is not None:
+        shares.append(OF_ADDRESSES * max(0, addresses - _reserved()))
+    return int(min(shares))
 
 
 def _machine() -> int:
@@ -106,14 +143,44 @@ def fits(cells: int, each: int) -> bool:
     return cells * each <= in_force()
 
 
-def require(what: str, cells: int, each: int, way_out: str) -> None:
+def at_most(each: int, most: int) -> int:
+    """How many of these many bytes fit, from 1 to ``most``: for what can be worked on in parts."""
+    return max(1, min(most, in_force() // each))
+
+
+def require(what: str, cells: int, each: int, way_out: str, unit: str = "cells") -> None:
     """Refuse what would take more memory than the limit, and say what would fit."""
     limit = in_force()
     if cells * each > limit:
         raise TooLarge(
-            f"{what} must be at most {limit // each} cells, {written(limit)} of memory. Found {cells} cells, about "
+            f"{what} must be at most {limit // each} {unit}, {written(limit)} of memory. Found {cells} {unit}, about "
             f"{written(cells * each)}. {way_out}, or raise limit= where there is more memory."
         )
+
+
+def require_bytes(what: str, size: int, way_out: str) -> None:
+    """Refuse what has several parts, of so many bytes in all."""
+    limit = in_force()
+    if size > limit:
+        raise TooLarge(
+            f"{what} must take at most {written(limit)} of memory. Found about {written(size)}. {way_out}, or raise limit= where there is "
+            "more memory."
+        )
+
+
+def require_listing(what: str, questions: int, values: int, way_out: str) -> None:
+    """Refuse to list so many questions one by one, each by masks of so many values."""
+    size = questions * (QUESTION + MASK * values)
+    require_bytes(f"{what}, asked as {questions} questions of {values} values each,", size, way_out)
+
+
+def require_fit(what: str, cells: int, outputs: int, columns: Iterable[int], dimension: int, way_out: str) -> None:
+    """Refuse to fit a convex question of so many cells, outputs and parameters, whose attributes have tables of these ``columns``.
+
+    The curvature has an entry for each cell and each two outputs, the Hessian one for each two parameters.
+    """
+    size = cells * outputs**2 * FIT + sum(columns) * ARRAY + dimension**2 * SQUARE
+    require_bytes(f"{what}, of {cells} cells and {dimension} parameters,", size, way_out)
 
 
 def require_values(sizes: Mapping[str, int]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from hedgerow._checks import number, positive
-from hedgerow._memory import MODEL, in_bytes, limited, require, require_values
+from hedgerow._memory import MODEL, in_bytes, limited, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
@@ -35,7 +35,6 @@ from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import require_listing
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
 from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
@@ -113,6 +112,7 @@ def open(
     most = in_bytes(limit)
     with limited(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
+        require_libraries()
         require_memory(universe, workload, model_cells)
         tell(lambda: "reading the table")
         given = None if isinstance(ledger, str) else ledger
@@ -305,6 +305,7 @@ def release(
     most = in_bytes(limit)
     with limited(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
+        require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
         tell(lambda: "reading the table")
         data, ledger, noise = _prepared(source, universe, budget, table, csv, None, seed, whose)

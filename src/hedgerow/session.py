@@ -19,7 +19,7 @@ import numpy as np
 
 from hedgerow import _html
 from hedgerow._checks import number
-from hedgerow._memory import limited
+from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limited, require
 from hedgerow._progress import counting_bar
 from hedgerow._shelf import Shelf
 from hedgerow._threads import one_thread
@@ -475,7 +475,7 @@ class Session(OneOnly):
                 return self._asked_over_time(query, within, resolution)
             if type(query) is RowStatistic:
                 return self._asked_of_rows(query, None if within is None else _fraction(within), scale)
-            bound = bound_to(query, self.universe, resolution)
+            bound = self._bound([query], resolution)[0]
             return self._asked(query, bound, None if within is None else _wanted(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
@@ -491,7 +491,7 @@ class Session(OneOnly):
         with limited(self._limit), self._alone():
             if type(query) is OverTime:
                 return self._series(query, within, resolution).price()
-            bound = bound_to(query, self.universe, resolution)
+            bound = self._bound([query], resolution)[0]
             wanted = _wanted(within, bound)
             return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)
 
@@ -570,11 +570,19 @@ class Session(OneOnly):
         answers: list[Answer] = []
         with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
             # a bad question is refused before anything is spent
-            bound = [bound_to(query, self.universe, resolution) for query in asked]
-            for start in range(0, len(asked), AT_ONCE):
-                some = slice(start, start + AT_ONCE)
+            bound = self._bound(asked, resolution)
+            at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
+            for start in range(0, len(asked), at_once):
+                some = slice(start, start + at_once)
                 answers += self._batch(list(zip(asked[some], bound[some], strict=True)), scale, advance)
         return answers
+
+    def _bound(self, queries: Sequence[Query], resolution: Resolution) -> list[Bound[Any]]:
+        """Bind questions to the universe, and refuse those whose parts leave more behind than the memory limit allows."""
+        bound = [bound_to(query, self.universe, resolution) for query in queries]
+        cells = sum(each.kept_cells(self.universe) for each in bound if isinstance(each, Composed))
+        require("The tables of all parts of what is asked", cells, KEPT, "Ask fewer at a time, or of coarser bins")
+        return bound
 
     def sql(self, statement: str) -> pd.DataFrame:
         """The rows of a SELECT from ``data``: each aggregate with its guaranteed and its typical error beside it.
@@ -587,7 +595,8 @@ class Session(OneOnly):
         """Return the same, with answers in its cells."""
         from hedgerow.sql.result import run
 
-        return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
+        with limited(self._limit):
+            return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
         """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told.
@@ -604,7 +613,9 @@ class Session(OneOnly):
         if resolution not in ("values", "bins"):
             raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
         self._require_all()
-        with self._alone():
+        with limited(self._limit), self._alone():
+            way_out = "Draw fewer at a time"
+            require("Synthetic records", int(wanted) * len(self.universe.names), RECORD, way_out, "values")
             generator = self._noise.generator()
             codes = self.hypothesis.sample(int(wanted), generator, rounded=True)
             if resolution == "bins":

@@ -114,7 +114,9 @@ def test_a_quantile_between_two_records_has_a_bar_that_reaches_both(output: str)
     universe = hr.Universe(a=hr.Integers(0, 9), g=hr.Categories(["x", "y"]))
     session = hr.open(people, universe=universe, budget=hr.Budget(1e5, 0.0), seed=1)
     (found,) = session.sql(f"SELECT {output} AS q FROM data WHERE g = 'x'").to_dict("records")
-    assert found["q_error"] is None or abs(found["q"] - BETWEEN[output]) <= found["q_error"]  # None: anything is possible
+    assert (
+        found["q_error"] is None or abs(found["q"] - BETWEEN[output]) <= found["q_error"]
+    )  # None: anything is possible
     assert duckdb.query_df(people, "data", f"SELECT {output} AS q FROM data").df()["q"][0] == pytest.approx(
         BETWEEN[output]
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,16 +83,19 @@ class Risk(ABC):
     def magnitude(self, over: ConvexSet) -> float:
         """A bound on the numbers that the loss of a record is computed from, for what float64 makes of them."""
 
-    def require_size(self) -> None:
-        """Refuse more cells than fit in memory."""
+    def require_size(self, outputs: int = 1, columns: Iterable[int] = ()) -> None:
+        """Refuse more cells or parameters than fit in memory."""
         cells = math.prod(self.shape)
         if cells > LARGEST_TABLE:
             raise TooLarge(
                 f"A convex question must be about at most {LARGEST_TABLE} cells. Found {cells} on {self.attributes!r}. "
                 "Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
             )
-        way_out = "Use fewer features, declare coarser bins, fit it once with hedgerow.erm"
-        _memory.require(f"A convex question on {self.attributes!r}", cells, _memory.FIT, way_out)
+        what, way_out = (
+            f"A convex question on {self.attributes!r}",
+            "Use fewer features, declare coarser bins, fit it once with hedgerow.erm",
+        )
+        _memory.require_fit(what, cells, outputs, columns, self.dimension, way_out)
 
 
 class GlmRisk(Risk):
@@ -103,7 +106,6 @@ class GlmRisk(Risk):
     def __init__(self, loss: LinearLoss, universe: Universe) -> None:
         self.loss, self.universe = loss, universe
         self.target = _checked_target(loss, universe)
-        self.labels = _label_table(loss, universe)
         self.outputs = (universe[self.target].size,) if loss.labels == "class" else ()
         self.features = Features(
             universe, loss.features, intercept=loss.intercept, interactions=loss.interactions, onehot=loss.onehot
@@ -112,9 +114,11 @@ class GlmRisk(Risk):
         named = (self.target, *self.features.attributes)
         self.attributes = universe.order((*named, *(self.restriction.attributes if self.restriction else ())))
         self.shape = universe.sizes(self.attributes)
-        self.require_size()
-        self.kept = universe.order(named)  # the axes that remain once ``where`` is summed out
         self.dimension = self.features.dimension * math.prod(self.outputs)
+        columns = (universe[name].size * width for name, width in self.features.widths.items())
+        self.require_size(math.prod(self.outputs), columns)
+        self.labels = _label_table(loss, universe)
+        self.kept = universe.order(named)  # the axes that remain once ``where`` is summed out
         self.smoothness = loss.smoothness * self.features.row_norm_bound**2 + loss.ridge
 
     def predictor(self, theta: Array, axes: Sequence[str] | None = None) -> Array:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -72,17 +72,26 @@ class Features:
         self.universe, self.intercept = universe, bool(intercept)
         self.attributes = universe.order([*chosen, *(name for pair in crossed for name in pair)])
         spelled = set(universe.order(onehot))
-        self._columns = {name: _columns(universe[name], name in spelled) for name in self.attributes}
+        self._spelled = {name for name in self.attributes if name in spelled or not _is_number(universe[name])}
+        self.widths = {name: universe[name].size if name in self._spelled else 1 for name in self.attributes}
         self._blocks: tuple[tuple[str, ...], ...] = (
             *((name,) for name in chosen),
             *(universe.order(pair) for pair in crossed),
             *(((),) if intercept else ()),
         )
-        widths = [math.prod(self._columns[name].shape[1] for name in block) for block in self._blocks]
-        ends = np.cumsum([0, *widths])
-        self._slices = [slice(int(a), int(b)) for a, b in itertools.pairwise(ends)]
-        self.dimension = int(ends[-1])
+        widths = [math.prod(self.widths[name] for name in block) for block in self._blocks]
+        ends = [0, *itertools.accumulate(widths)]
+        self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
+        self.dimension = ends[-1]
         self.shape = universe.sizes(self.attributes)
+
+    @cached_property
+    def _columns(self) -> dict[str, Array]:
+        """The table of every attribute, made when it is first needed: by then its size was judged."""
+        return {
+            name: np.eye(width) if name in self._spelled else standardised(self.universe[name])[:, None]
+            for name, width in self.widths.items()
+        }
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -96,7 +105,7 @@ class Features:
         return tuple(names)
 
     def _labels(self, name: str) -> list[str]:
-        attribute, width = self.universe[name], self._columns[name].shape[1]
+        attribute, width = self.universe[name], self.widths[name]
         return [name] if width == 1 else [f"{name}={label}" for label in attribute.labels]
 
     @property
@@ -116,7 +125,7 @@ class Features:
         outputs = theta.shape[1:]
         total: Array = np.zeros((1,) * len(self.shape) + outputs)
         for block, part in zip(self._blocks, self._slices, strict=True):
-            table = theta[part].reshape([self._columns[name].shape[1] for name in block] + list(outputs))
+            table = theta[part].reshape([self.widths[name] for name in block] + list(outputs))
             for name in block:  # contract the first remaining column axis; its cell axis goes last
                 table = np.tensordot(table, self._columns[name], axes=(0, 1))
             if block and outputs:
@@ -199,8 +208,6 @@ class Features:
         return summed
 
 
-def _columns(attribute: Attribute, spelled: bool) -> Array:
-    """The attribute's table: one row per value, one column per feature."""
-    if spelled or not isinstance(attribute, Range | Integers | Flag):
-        return np.eye(attribute.size)
-    return standardised(attribute)[:, None]
+def _is_number(attribute: Attribute) -> bool:
+    """Whether an attribute is one feature; any other has one for each value."""
+    return isinstance(attribute, Range | Integers | Flag)

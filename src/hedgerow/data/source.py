@@ -14,6 +14,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from hedgerow import _memory
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.errors import TooLarge
 from hedgerow.questions.attributes import WholeLabels
@@ -122,7 +123,8 @@ class DataSource(ABC):
         before = self._cache.pop(names, None)  # another thread may have counted it too
         self._cached_cells += counts.size - (0 if before is None else before.size)
         self._cache[names] = counts
-        while self._cached_cells > CACHED_CELLS:
+        most = _memory.at_most(8 * _memory.ARRAY, CACHED_CELLS)  # an eighth of the limit
+        while self._cached_cells > most:
             self._cached_cells -= self._cache.pop(next(iter(self._cache))).size
 
     def forget(self) -> None:

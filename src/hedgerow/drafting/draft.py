@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import whole
+from hedgerow._memory import require_libraries
 from hedgerow.data.batches import Source
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import Typed
@@ -18,7 +19,7 @@ from hedgerow.drafting.kinds import held
 from hedgerow.drafting.numbers import bounds, candidates, ends, quantile_cut, quantile_sensitivity
 from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_column
 from hedgerow.drafting.selection import common_values, thresholded
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
@@ -62,6 +63,8 @@ def draft(
     ``most``: categories of a column at most. ``seed``: repeatable, and therefore not private: for tests.
     """
     bins, most = whole("bins", bins), whole("most", most)
+    if bins > CUTS:  # each has its charge, and there are no more cuts to choose from
+        raise TooLarge(f"bins must be at most {CUTS}. Found {bins}. Use fewer, or give a codebook.")
     if budget is not None and not isinstance(budget, Budget):
         raise InvalidInput(
             f"budget must be an hr.Budget. Found {type(budget).__name__}. For example Budget(0.1, 1e-8)."
@@ -89,6 +92,7 @@ def draft(
             f"{', …' if len(unknown) > 8 else ''}. Give budget=, a codebook, or leave them out with columns=[…]."
         )
     if unknown and budget is not None:
+        require_libraries()
         drawn = _Drafting(found, budget, _paying(budget, ledger), Noise() if seed is None else Seeded(seed), bins, most)
         drafted.update(drawn.columns(unknown, [positions[name] for name in unknown]))
     return Universe({name: attribute for name, attribute in drafted.items() if attribute is not None})

@@ -28,6 +28,7 @@ from typing import Self, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _memory
 from hedgerow._checks import number, positive, whole
 from hedgerow._types import Array, Matrix
 from hedgerow.convex.losses.families import Loss
@@ -203,6 +204,11 @@ def prepared(
     if norm not in get_args(Norm):
         raise InvalidInput(f"norm must be 'l2' or 'linf'. Found {norm!r}. Say which norm row_bound bounds.")
     n, p = public_rows(source.count, rows, budget), source.features
+    _memory.require_libraries()
+    size = p * _memory.PARAMETER + (n * p * _memory.ENTRY if source.is_dense else 0)
+    _memory.require_bytes(
+        f"A fit of {p} parameters to {n} rows", size, "Use fewer features or rows, or a sparse matrix"
+    )
     _require_set(over).require(p)
     _require_one_score(loss)
     largest = 1.0 if label_bound is None or loss.labels == "binary" else require_scale("label_bound", label_bound)

@@ -33,6 +33,10 @@ class RowSource(Protocol):
     def features(self) -> int:
         """How many columns there are. Public."""
 
+    @property
+    def is_dense(self) -> bool:
+        """Whether each feature of each row has a number in memory here. Public."""
+
     def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
         """Rows of norm at most `bound`, in whole units. Private."""
 
@@ -63,6 +67,10 @@ class Arrays:
     @property
     def features(self) -> int:
         return int(self._X.shape[1])
+
+    @property
+    def is_dense(self) -> bool:
+        return not sp.issparse(self._X)
 
     def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
         return in_whole_units(self._X, bound, norm, unit)

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow import _progress
+from hedgerow._memory import in_bytes, limited
 from hedgerow._threads import one_thread
 from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
@@ -126,6 +127,7 @@ def solve(
     spend: float | None = None,
     seed: int | None = None,
     noise: Noise | None = None,
+    limit: int | str | None = None,
     progress: bool = False,
 ) -> Result:
     """Minimise the average loss over rows, privately.
@@ -144,11 +146,12 @@ def solve(
     - spend: how much of an Accountant's or a session's currency to use; all that is left unless given.
     - seed: makes the noise repeatable, and so not private.
     - noise: where to draw from, in place of a seed.
+    - limit: how much memory the fit may take, in bytes or as in "2GB"; by default half of the machine's.
     - progress: show a bar.
     """
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
-    frame = spark_frame(X)
+    frame, within = spark_frame(X), limited(in_bytes(limit))
     here = Arrays(X, y) if frame is None else None
     most = 0
     if unit is not None:
@@ -162,9 +165,10 @@ def solve(
         "row_bound": row_bound, "norm": norm, "label_bound": label_bound, "rows": rows,
     }  # fmt: skip
     if here is not None:
-        problem = prepared(here if unit is None else here.of_units(unit, most), **facts)
-        return carried_out(planner, problem, allowance, source, progress)
-    with contextlib.closing(SparkRows(frame, y, unit, most)) as there:
+        with within:
+            problem = prepared(here if unit is None else here.of_units(unit, most), **facts)
+            return carried_out(planner, problem, allowance, source, progress)
+    with within, contextlib.closing(SparkRows(frame, y, unit, most)) as there:
         return carried_out(planner, there.problem(prepared(there, **facts)), allowance, source, progress)
 
 

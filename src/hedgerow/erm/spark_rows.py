@@ -63,6 +63,8 @@ class SparkRows:
             )
         self.count, self.arithmetic = next(iter(found.values()), 0), next(iter(found), "")
 
+    is_dense = False
+
     def _counted(self) -> dict[str, int]:
         """How many rows each kind of worker has seen: of no row, of none."""
         counted = self._copy().mapInArrow(_numbered, "arithmetic string, rows bigint")

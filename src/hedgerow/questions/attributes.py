@@ -669,6 +669,10 @@ class Range(Attribute):
         low: float | None, high: float | None, bins: int | None, edges: Sequence[float] | None
     ) -> NDArray[np.float64]:
         if edges is not None:
+            if len(edges) - 1 > MOST_BINS:
+                raise TooLarge(
+                    f"The bins of a Range must be at most {MOST_BINS}. Found {len(edges) - 1}. Use wider ones."
+                )
             cuts = np.asarray(edges, float)
         elif low is None or high is None or bins is None:
             raise InvalidInput(

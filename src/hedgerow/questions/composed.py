@@ -129,6 +129,10 @@ class Composed:
         """Linear queries that it surely needs, to be asked many at once."""
         raise NotImplementedError
 
+    def kept_cells(self, universe: Universe) -> int:
+        """How many cells the tables of its parts have, which are kept for when they are asked again."""
+        return sum(map(universe.cells, self.tables))
+
     @property
     def is_coarse(self) -> bool:
         """Whether bins leave something open: a public fact."""
@@ -233,6 +237,10 @@ class BoundCount(Composed):
     @property
     def linears(self) -> tuple[Linear, ...]:
         return self.low, self.high
+
+    def kept_cells(self, universe: Universe) -> int:
+        """None: what it is between was bound before, and is a product or judged by itself."""
+        return 0
 
     def ends(self, known: Knows) -> Ends:
         return known.interval(self.low)[0], known.interval(self.high)[1]

@@ -173,7 +173,7 @@ class Linear:
 
 def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
     """The cells of a marginal, each as a count of its own, in the order of the flattened table."""
-    require_listing("A table", universe.cells(names), sum(universe.sizes(names)), "Ask about fewer attributes")
+    _memory.require_listing("A table", universe.cells(names), sum(universe.sizes(names)), "Ask about fewer attributes")
     one = [np.eye(universe[name].size, dtype=bool) for name in names]
     shape = universe.sizes(names)
     return [
@@ -295,12 +295,6 @@ def require_table(attributes: Sequence[str], shape: Sequence[int]) -> None:
         )
     way_out = "Ask about fewer attributes, or declare coarser bins"
     _memory.require(f"A query's table on {tuple(attributes)!r}", cells, _memory.TABLE, way_out)
-
-
-def require_listing(what: str, questions: int, values: int, way_out: str) -> None:
-    """Refuse, from public sizes alone, to list so many questions that each name some of so many values."""
-    cells = questions * (_memory.QUESTION + values)  # bytes
-    _memory.require(f"{what}, asked as {questions} questions of {values} values each,", cells, 1, way_out)
 
 
 def require_weights(weights: Array) -> None:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _memory
 from hedgerow._checks import number
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
@@ -39,7 +40,7 @@ from hedgerow.questions.counts import (
     marginal,
     require_boolean,
 )
-from hedgerow.questions.linear import Linear, require_listing, require_table, spread
+from hedgerow.questions.linear import Linear, require_table, spread
 from hedgerow.questions.quotients import BoundMean, Mean, Share, bound_mean, mean, numbers_among, share
 from hedgerow.questions.universe import Universe
 
@@ -67,7 +68,7 @@ class BoundQuantile(Composed):
     q: float
     lowest: Array
     highest: Array
-    order: tuple[int, ...]
+    order: NDArray[np.intp]
     """The cells that have a value, from the lowest to the highest."""
     among: Condition
     is_whole: bool
@@ -95,19 +96,23 @@ class BoundQuantile(Composed):
 
     @cached_property
     def is_coarse(self) -> bool:
-        return not self.among.is_exact or bool((self.lowest != self.highest)[list(self.order)].any())
+        return not self.among.is_exact or bool((self.lowest != self.highest)[self.order].any())
 
     @property
     def limits(self) -> Ends:
-        cells = list(self.order)
-        return float(self.lowest[cells].min()), float(self.highest[cells].max())
+        return float(self.lowest[self.order].min()), float(self.highest[self.order].max())
+
+    def kept_cells(self, universe: Universe) -> int:
+        """One table for each step of a search; among all records it is a mask, and small."""
+        (names,) = self.tables
+        return universe.cells(names) * (len(self.order).bit_length() if self.among.attributes else 1)
 
     def below(self, place: int) -> BoundMean:
         """Whether a record is in one of the cells up to this place: its mean is compared with q."""
         universe = self.universe
         names = universe.order((self.attribute, *self.among.attributes))
         mask = np.zeros(universe[self.attribute].size)
-        mask[list(self.order[: place + 1])] = 1.0
+        mask[self.order[: place + 1]] = 1.0
         mask = mask.reshape([-1 if name == self.attribute else 1 for name in names])
         return BoundMean(universe, names, mask, mask, mask, self.among)
 
@@ -453,6 +458,9 @@ class Single(Composed):
     def linears(self) -> tuple[Linear, ...]:
         return (self.query,)
 
+    def kept_cells(self, universe: Universe) -> int:
+        return 0
+
     def ends(self, known: Knows) -> Ends:
         return known.interval(self.query)
 
@@ -506,6 +514,9 @@ class Several(Composed):
     @property
     def tables(self) -> list[Names]:
         return list(dict.fromkeys(names for part in self.parts for names in part.tables))
+
+    def kept_cells(self, universe: Universe) -> int:
+        return sum(part.kept_cells(universe) for part in self.parts)
 
     @property
     def in_rows(self) -> bool:  # type: ignore[override]
@@ -601,12 +612,13 @@ class Quantile(Statistic):
         ((low, high, _),), among = numbers_among("A quantile", universe, (self.attribute,), self.where, resolution)
         declared = universe[self.attribute]
         assert declared.values is not None
-        order = [int(i) for i in np.argsort(low, kind="stable") if not np.isnan(declared.values[i])]
         names = universe.order((self.attribute, *among.attributes))
         require_table(names, universe.sizes(names))
+        order = np.argsort(low, kind="stable")
+        order = order[~np.isnan(declared.values[order])]
         whole = declared.is_whole and resolution == "values"
         between = self.is_interpolated and 0 < self.q < 1  # of 0 and 1 there is nothing to interpolate
-        return BoundQuantile(universe, self.attribute, self.q, low, high, tuple(order), among, whole, between)
+        return BoundQuantile(universe, self.attribute, self.q, low, high, order, among, whole, between)
 
 
 class InterpolatedQuantile(Quantile):
@@ -694,7 +706,7 @@ class Histogram(Statistic):
     def on(self, universe: Universe, resolution: Resolution = "values") -> Several:
         declared = universe[self.attribute]
         if self.edges is None:
-            require_listing("A histogram", declared.size, declared.size, "Give edges of fewer bins")
+            _memory.require_listing("A histogram", declared.size, declared.size, "Give edges of fewer bins")
             masks = np.eye(declared.size, dtype=bool)
             cells: list[Query | None] = [count({self.attribute: mask}) for mask in masks]
             labels = tuple(declared.labels)
@@ -799,12 +811,23 @@ class Grouped(Statistic):
             raise TooLarge(
                 f"There must be at most {MOST_GROUPS} groups. Found {math.prod(shape)}. Group by fewer attributes."
             )
-        require_listing("A question of groups", math.prod(shape), sum(shape), "Group by fewer attributes")
+        _memory.require_listing("A question of groups", math.prod(shape), sum(shape), "Group by fewer attributes")
         found = np.empty(shape, dtype=object)
         for cell in np.ndindex(shape):
             group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
             found[cell] = _among(self.of, group)
+            if not any(cell):  # all others are as large
+                require_kept(
+                    "A question of groups", universe, [found[cell]], math.prod(shape), "Group by fewer attributes"
+                )
         return found
+
+
+def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: int, way_out: str) -> None:
+    """Refuse to ask questions as large as these so many times, where what they leave behind exceeds the memory limit."""
+    parts = [bound(query, universe) for query in alike]
+    cells = sum(part.kept_cells(universe) for part in parts if isinstance(part, Composed)) * times
+    _memory.require(f"{what}, with a table for each group,", cells, _memory.KEPT, way_out)
 
 
 def _single(query: Query, universe: Universe, resolution: Resolution) -> Composed:

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hedgerow import _memory
 from hedgerow.errors import TooLarge
 from hedgerow.questions.counts import Count, Query, bound_condition
+from hedgerow.questions.statistics import require_kept
 from hedgerow.questions.universe import Universe
 from hedgerow.sql.statement import Aggregate, Applied, Expression, Group, Grouped, Number, Order, Statement, read
 
@@ -76,6 +78,9 @@ def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
             f"A statement must ask at most {MOST_QUESTIONS} questions. Found {len(aggregates) * len(groups)}: every declared "
             "value of what is grouped by has its row. Group by fewer columns."
         )
+    first = [_question(asked, aggregate, groups[0]) for aggregate in aggregates]
+    alike = [question for question in first if question is not None]
+    require_kept("A statement", universe, alike, len(groups), "Group by fewer columns")
     questions = [[_question(asked, aggregate, group) for aggregate in aggregates] for group in groups]
     answers = iter(ask_all([question for row in questions for question in row if question is not None]))
     rows = []
@@ -102,11 +107,14 @@ def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
 
 def _groups(asked: Statement) -> list[Group]:
     universe = asked.universe
-    if sum(math.prod(universe.sizes(columns)) for columns in asked.sets) > MOST_QUESTIONS:
+    groups = sum(math.prod(universe.sizes(columns)) for columns in asked.sets)
+    if groups > MOST_QUESTIONS:
         raise TooLarge(
             f"A statement must have at most {MOST_QUESTIONS} groups. Found more: every declared value of what is grouped by "
             "has its row. Group by fewer columns."
         )
+    widest = max((sum(universe.sizes(columns)) for columns in asked.sets), default=0)
+    _memory.require_listing("A statement", groups, widest, "Group by fewer columns")
     return [
         dict(zip(columns, cells, strict=True))
         for columns in asked.sets

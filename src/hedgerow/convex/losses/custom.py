@@ -92,8 +92,8 @@ class CustomRisk(Risk):
         self.loss, self.universe = loss, universe
         self.attributes = universe.order(loss.attributes)
         self.shape = universe.sizes(self.attributes)
-        self.require_size()
         self.dimension = int(loss.dimension)
+        self.require_size(columns=[2 * math.prod(self.shape) * self.dimension])  # gradients of all cells
         self.smoothness = float(loss.smoothness)
         self.records = self._records(np.arange(math.prod(self.shape)))
 

@@ -15,14 +15,15 @@ Public: functions of m.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, wraps
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _memory
 from hedgerow._types import Array
 from hedgerow.privacy.budget import Contribution
 
@@ -74,7 +75,23 @@ class Contrasts:
         return Contribution(float(inner[0]), float(inner[1:].min()), float(inner[1:].max()))
 
 
-@lru_cache(maxsize=256)
+def kept(made: Callable[[int], Contrasts]) -> Callable[[int], Contrasts]:
+    """Keep the last ones made, of MOST_ENTRIES in all: those of one family, however many sessions a process opens."""
+    there: dict[int, Contrasts] = {}
+
+    @wraps(made)
+    def found(m: int) -> Contrasts:
+        wanted = there.get(m)
+        if wanted is None:
+            wanted = there[m] = made(m)
+            while len(there) > 1 and sum(each * each for each in tuple(there)) > MOST_ENTRIES:
+                there.pop(next(iter(there)), None)  # threads may race: what is missing is made again
+        return wanted
+
+    return found
+
+
+@kept
 def helmert(m: int) -> Contrasts:
     """The sum of the first k minus k times the next, k = 1 … m − 1; single values are asked about."""
     rows = np.tril(np.ones((m - 1, m), np.int64))
@@ -83,7 +100,7 @@ def helmert(m: int) -> Contrasts:
     return Contrasts(rows, squares, (rows / np.sqrt(squares)[:, None]).T, (1 - 1 / m, 1 / m**2))
 
 
-@lru_cache(maxsize=256)
+@kept
 def of_ranges(m: int) -> Contrasts:
     """Of an attribute of at least ``FEWEST`` values; single values and ranges are asked about, but for the whole."""
     lengths, k = np.arange(1, m), np.arange(1, m)
@@ -111,7 +128,8 @@ def _turned(around: NDArray[Any]) -> NDArray[Any]:
 
 def are_few(sizes: Sequence[int]) -> bool:
     """Whether the contrasts of all these attributes, which are matrices, fit in memory together: a public fact."""
-    return sum(m * m for m in set(sizes)) <= MOST_ENTRIES
+    entries = sum(m * m for m in set(sizes))
+    return entries <= MOST_ENTRIES and _memory.fits(entries, _memory.SQUARE)
 
 
 def along(sizes: Sequence[int], ranged: Sequence[bool] = ()) -> tuple[Contrasts, ...]:

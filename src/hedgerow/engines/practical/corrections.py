@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.engines.practical.merging import Merging
 from hedgerow.engines.practical.residuals import Evidence
@@ -82,7 +83,8 @@ class Corrections:
             return None
         if names not in self._kept:
             found = self._corrected(names, inside)
-            if sum(table.size for table in self._kept.values()) + found.size > KEPT_CELLS:
+            most = _memory.at_most(8 * _memory.ARRAY, KEPT_CELLS)  # an eighth of the limit
+            if sum(table.size for table in self._kept.values()) + found.size > most:
                 self._kept = {}
             self._kept[names] = found
         return self._kept[names]

@@ -1,0 +1,81 @@
+"""Harm to how sizes are judged: what is let through and does not fit, or is refused once it was paid for."""
+
+from __future__ import annotations
+
+from mutant import Writer
+
+SIZES = "test_sizes.py::test_"
+OWNER = SIZES + "the_limit_is_what_the_owner_says"
+QUESTION = SIZES + "a_question_above_the_limit_is_refused_for_nothing"
+ALIKE = SIZES + "records_and_statements_above_the_limit_are_refused_for_nothing"
+FIT = SIZES + "a_fit_is_judged_by_its_public_size_alone"
+
+sizes = Writer("sizes", "")
+sizes(
+    "SZ01", "_memory.py::require_values", "a value is thought to take a thousandth of what it does",
+    "if total * VALUE > limit:", "if total * VALUE > 1000 * limit:",
+    OWNER,
+)  # fmt: skip
+sizes(
+    "SZ02", "_memory.py::in_force", "the owner's limit is ignored",
+    "return usual() if given is None else given", "return usual()",
+    OWNER,
+)  # fmt: skip
+sizes(
+    "SZ03", "_memory.py::require_fit", "the matrix of a convex question's parameters is forgotten",
+    " + dimension**2 * SQUARE", "",
+    SIZES + "each_part_of_a_convex_fit_is_judged",
+)  # fmt: skip
+sizes(
+    "SZ04", "_memory.py::require_fit", "the curvature of many classes is thought to be that of one",
+    "cells * outputs**2 * FIT + sum(columns) * ARRAY + dimension**2 * SQUARE", "cells * FIT",
+    SIZES + "each_part_of_a_convex_fit_is_judged",
+)  # fmt: skip
+sizes(
+    "SZ05", "session.py::Session._bound", "what is kept of all parts of a question is not judged",
+    'require("The tables of all parts of what is asked", cells, KEPT,', 'require("The tables of all parts of what is asked", 0, KEPT,',
+    SIZES + "questions_that_are_many_are_judged_together",
+)  # fmt: skip
+sizes(
+    "SZ06", "questions/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
+    "            if not any(cell):  # all others are as large", "            if False:",
+    SIZES + "groups_are_judged_before_they_are_all_bound",
+)  # fmt: skip
+sizes(
+    "SZ07", "session.py::Session.synthetic", "any number of synthetic records is drawn",
+    'require("Synthetic records", int(wanted) * len(self.universe.names), RECORD,', 'require("Synthetic records", 1, RECORD,',
+    ALIKE,
+)  # fmt: skip
+sizes(
+    "SZ08", "erm/problem.py::prepared", "a refusal depends on the private number of rows",
+    "size = p * _memory.PARAMETER + (n * p * _memory.ENTRY", "size = p * _memory.PARAMETER + (source.count * p * _memory.ENTRY",
+    FIT,
+)  # fmt: skip
+sizes(
+    "SZ09", "drafting/draft.py::draft", "a draft of too many bins is charged for cut after cut",
+    "if bins > CUTS:", "if False:",
+    SIZES + "a_draft_of_more_bins_than_cuts_is_refused_for_nothing",
+)  # fmt: skip
+sizes(
+    "SZ10", "drafting/numbers.py::candidates", "numbers beyond 64 bits end a draft after its charge",
+    "np.array([float(cut) for cut in range(math.floor(low), math.floor(high) + step + 1, step)])",
+    "np.arange(math.floor(low), math.floor(high) + step + 1, step).astype(float)",
+    SIZES + "a_draft_of_numbers_beyond_64_bits_is_finished",
+)  # fmt: skip
+sizes(
+    "SZ11", "_memory.py::usual", "addresses that libraries take are given away",
+    "OF_ADDRESSES * max(0, addresses - _reserved())", "OF_ADDRESSES * addresses",
+    SIZES + "a_limit_below_a_limit_on_addresses_leaves_room_for_libraries",
+)  # fmt: skip
+sizes(
+    "SZ12", "opening.py::open", "an opening is judged once it has charged",
+    "        require_libraries()\n        require_memory(universe, workload, model_cells)\n", "        require_libraries()\n",
+    OWNER,
+)  # fmt: skip
+sizes(
+    "SZ13", "engines/practical/contrasts.py::kept.found", "matrices of all sessions stay in memory",
+    "sum(each * each for each in tuple(there)) > MOST_ENTRIES", "False",
+    SIZES + "matrices_of_wide_attributes_do_not_pile_up",
+)  # fmt: skip
+
+SIZE_MUTANTS = sizes.mutants
