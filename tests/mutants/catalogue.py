@@ -12,6 +12,7 @@ from of_erm import ERM
 from of_generalise import GENERALISE
 from of_ledgers import LEDGER_MUTANTS
 from of_privacy import PRIVACY
+from of_promises import PROMISES
 from of_questions import QUESTIONS
 from of_sources import SOURCE_MUTANTS
 from of_textbook import TEXTBOOK
@@ -29,6 +30,7 @@ MUTANTS: list[Mutant] = [
     *LEDGER_MUTANTS,
     *CLI_MUTANTS,
     *BLOCK_MUTANTS,
+    *PROMISES,
 ]
 
 NOT_WRITTEN: list[str] = [
