@@ -38,7 +38,7 @@ promise(
 promise(
     "PK07", "engines/practical/merging.py::Merging.drawn", "drawn numbers of two attributes are independent inside their bins",
     "low + uniforms[:, k] * (high - low)", "low + uniforms[:, 0] * (high - low)",
-    "test_session.py::test_where_in_its_bin_a_drawn_number_is_says_nothing_of_another_attribute",
+    "engines/test_merging.py::test_records_of_groups_become_records_of_their_values_by_their_shares",
 )  # fmt: skip
 promise(
     "PK08", "answer.py::Answer.certainly_below", "certainly_below is said only where all truths within the bars are below",
@@ -104,6 +104,7 @@ promise(
     "PK20", "generalise/widths.py::measured", "the width of a measurement is left on either side with its share of β",
     "noise = plan.measurement.sigma * math.sqrt(2 * math.log(2 / share))", "noise = plan.measurement.sigma * math.sqrt(2 * math.log(1 / share))",
     "generalise/test_holdout.py::test_the_width_of_a_measurement_is_left_on_either_side_with_its_share_of_beta",
+    equivalent="P(|N| > x·σ) ≤ exp(−x²/2), so √(2 ln(1/s)) is a bound on both sides already, with s: narrower, and as true",
 )  # fmt: skip
 promise(
     "PK21", "generalise/holdout.py::Holdout._scored", "an interval leaves room for what values lose as whole units",
