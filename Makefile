@@ -51,7 +51,7 @@ coverage: setup        ## branches that tests take of what pays, draws and sees 
 	for folder in privacy data model textbook engines erm; do \
 	  $(BIN)/python -m coverage report --include="src/hedgerow/$$folder/*" || exit 1; done
 
-mutants: setup         ## small harmful changes, each of which the tests must notice
+mutants: setup         ## small harmful changes, listed ones and drawn ones, which the tests must notice
 	$(BIN)/python tools/mutants.py
 
 crashes: setup         ## sessions killed at every step, and many at once, on SQLite and PostgreSQL
@@ -79,4 +79,4 @@ release-check: setup   ## the wheel and the sdist, built and tried in an empty e
 	$(BIN)/python tools/release.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* .mutants
