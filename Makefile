@@ -59,7 +59,7 @@ coverage: setup        ## branches that tests take of what pays, draws and sees 
 	for folder in privacy data model textbook engines erm; do \
 	  $(BIN)/python -m coverage report --include="src/hedgerow/$$folder/*" || exit 1; done
 
-mutants: setup         ## small harmful changes, each of which the tests must notice
+mutants: setup         ## small harmful changes, listed ones and drawn ones, which the tests must notice
 	$(BIN)/python tools/mutants.py
 
 attacks: setup         ## bars against analysts who know the table: 200 sessions of each kind, into docs/attacks-bars.json
@@ -90,4 +90,4 @@ release-check: setup   ## the wheel and the sdist, built and tried in an empty e
 	$(BIN)/python tools/release.py
 
 clean:
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.*
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .coverage .coverage.* .mutants

@@ -8,7 +8,7 @@ from pathlib import Path
 from judgements import JUDGED, Judgement
 from mutant import Mutant
 from mutant_operators import OPERATORS, Site
-from mutant_runs import CAUGHT, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
+from mutant_runs import BROKEN, CAUGHT, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
 
 HEAD = """# Mutants
 
@@ -73,9 +73,13 @@ def tallied(drawn: Sequence[Site], verdicts: Mapping[str, Verdict]) -> str:
     outcomes = [_fate(site, verdicts) for site in drawn]
     counts = len(outcomes) - outcomes.count("equivalent")
     late = sum(verdicts[site.id].by == OUT_OF_TIME for site in drawn)
+    broken = sum(verdicts[site.id].by == BROKEN for site in drawn)
     share = outcomes.count(CAUGHT) / max(1, counts)
-    lines += ["", f"Caught: {outcomes.count(CAUGHT)} of {counts} that are not equivalent, {share:.1%}; {late} of them because the tests"
-              " no longer end."]  # fmt: skip
+    lines += [
+        "",
+        f"Caught: {outcomes.count(CAUGHT)} of {counts} that are not equivalent, {share:.1%}; of these {late} because the tests no longer end,",
+        f"and {broken} because a module or a test file can no longer be imported.",
+    ]
     return "\n".join(lines)
 
 

@@ -12,6 +12,7 @@ from of_erm import ERM
 from of_generalise import GENERALISE
 from of_ledgers import LEDGER_MUTANTS
 from of_privacy import PRIVACY
+from of_promises import PROMISES
 from of_questions import QUESTIONS
 from of_sizes import SIZE_MUTANTS
 from of_sources import SOURCE_MUTANTS
@@ -31,6 +32,7 @@ MUTANTS: list[Mutant] = [
     *CLI_MUTANTS,
     *BLOCK_MUTANTS,
     *SIZE_MUTANTS,
+    *PROMISES,
 ]
 
 NOT_WRITTEN: list[str] = [
