@@ -96,4 +96,4 @@ questions(
     ASKED + "and_or_and_not_are_refused_with_the_way_out",
 )  # fmt: skip
 
-QUESTIONS = questions.mutants
+QUESTIONS = [*questions.mutants, *statements.mutants]
