@@ -78,7 +78,7 @@ class Mixed:
 
     @property
     def least_rows(self) -> float:
-        return math.fsum(least for _, least, _ in self._rows())
+        return math.fsum(each.least_rows for each in self._respondents)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         bars = self._bars(query, within)

@@ -4,7 +4,7 @@ Papers: Kifer, Smith & Thakurta "Private convex empirical risk minimization and 
 "Towards practical differentially private convex optimization" (approximate minima); Redberg, Koskela & Wang "Improving the
 privacy and practicality of objective perturbation" (the privacy profile).
 
-Symbols: θ̂ = argmin Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖² + ⟨b, θ⟩, b ~ N(0, σ²I); L bounds |φ'|·‖x‖, λ bounds φ''·‖x‖²; s = L/σ;
+Symbols: θ̂ = argmin over a convex set of Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖² + ⟨b, θ⟩, b ~ N(0, σ²I); L bounds |φ'|·‖x‖, λ bounds φ''·‖x‖²; s = L/σ;
 H_ε(μ) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), the analytic Gaussian's δ.
 
 θ̂ determines b, so densities change by the Jacobian, a factor of at most 1 + λ/Λ as a row is a rank-one term of the Hessian,
@@ -13,6 +13,7 @@ fixed and |t|·‖x‖ ≤ L, whatever θ̂, so that
     loss ≤ log(1 + λ/Λ) + s|N| + s²/2,  N ~ N(0, 1):     δ(ε) ≤ 2·H_{ε − log(1 + λ/Λ)}(s).
 A replaced row has v in a rhombus of the plane of x and x', whose diagonals are orthogonal with squares that add up to
 (2L)²: δ(ε) ≤ max over φ of 2·H(2s·cos φ) + 2·H(2s·sin φ), each at ε − log(1 + λ/Λ).
+A set changes none of it: it is the limit of smooth penalties, which add to the Hessian and are the same for neighbours.
 The minimum is known up to a distance g only, and b is drawn on a grid, which is a distance too: noise for sensitivity 2g
 is added at the end, and a hundredth of ε and δ pays for it (docs/proofs/erm_objective_perturbation.md).
 """

@@ -117,7 +117,7 @@ class BoundQuantile(Composed):
         return BoundMean(universe, names, mask, mask, mask, self.among)
 
     def ends(self, known: Knows) -> Ends:
-        last, row = len(self.order) - 1, 1 / max(1.0, known.least_rows)
+        last, row = len(self.order) - 1, 1 / max(1.0, known.least_rows) if self.interpolated else 0.0
 
         def is_above(place: int) -> bool:
             """Whether the quantile is surely above these cells."""

@@ -35,7 +35,8 @@ from hedgerow.errors import InvalidInput
 _UNIT_ROUNDOFF = 2.0**-53
 _NEWTON_STEPS = 60
 _NEWTON_UP_TO = 2000  # parameters
-_MODEL_STEPS = 20_000  # of the minimum of a second-order model over C
+_MODEL_STEPS = 20_000  # of the minimum of a second-order model over C,
+_MODEL_WORK = 8e9  # and products of two numbers in all of them
 _STAGES = 60
 _MOST_ROWS = 1 << 32  # that are allowed for where n is a guess
 
@@ -215,7 +216,7 @@ def _model_minimum(H: Array, g: Array, θ: Array, over: ConvexSet, near: float) 
         return θ
     root = math.sqrt(largest / least)
     momentum, u, ahead = (root - 1) / (root + 1), θ, θ
-    for _ in range(min(_MODEL_STEPS, int(40 * root) + 50)):  # (1 − 1/√κ)^(40√κ) is less than 2^-53
+    for _ in range(int(min(_MODEL_STEPS, _MODEL_WORK / g.size**2, 40 * root + 50))):  # (1 − 1/√κ)^(40√κ) is less than 2^-53
         before, u = u, over.project(ahead - (g + H @ (ahead - θ)) / largest)
         if float(np.linalg.norm(u - ahead)) <= near / 4:
             break
