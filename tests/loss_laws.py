@@ -81,7 +81,9 @@ def losses_of(charged: Iterable[events.Event], rows: int, rng: np.random.Generat
             event = event.noise
         match event:
             case events.Gaussian(sensitivity=Δ, sigma=σ, grid=g) if σ >= 8 * g or rng.random() < 0.5:
-                mu2 += times * (rows * Δ / σ) ** 2  # on a fine grid that is its law; on a coarse one it is the usual guess
+                mu2 += (
+                    times * (rows * Δ / σ) ** 2
+                )  # on a fine grid that is its law; on a coarse one it is the usual guess
             case events.Gaussian(sensitivity=Δ, sigma=σ, grid=g):
                 one = math.floor(Δ / g + 1e-12)
                 if rng.random() < 0.5:  # one value takes all of it
@@ -143,7 +145,11 @@ def _normal(mu2: float, h: float) -> np.ndarray:
 
     p, q = between(mu2 / 2), between(-mu2 / 2)
     # a + b = p and a·e^−l + b·e^−(l + h) = q
-    share = np.where(p > 1e-290, (1 - np.exp(np.log(np.maximum(q, 1e-300)) + ends[:-1] - np.log(np.maximum(p, 1e-300)))) / -math.expm1(-h), 0.5)
+    share = np.where(
+        p > 1e-290,
+        (1 - np.exp(np.log(np.maximum(q, 1e-300)) + ends[:-1] - np.log(np.maximum(p, 1e-300)))) / -math.expm1(-h),
+        0.5,
+    )
     b = p * np.clip(share, 0.0, 1.0)
     mass = np.zeros(SIZE)
     cells = np.arange(-reach, reach)
@@ -153,7 +159,13 @@ def _normal(mu2: float, h: float) -> np.ndarray:
     return mass
 
 
-def most_delta_of_choices(epsilon: float, parts: int, options: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]], width: float, size: int = 4001) -> float:
+def most_delta_of_choices(
+    epsilon: float,
+    parts: int,
+    options: Sequence[Sequence[tuple[np.ndarray, np.ndarray]]],
+    width: float,
+    size: int = 4001,
+) -> float:
     """The δ that an analyst reaches who chooses each event after having seen the loss so far, or stops.
 
     The budget has so many parts; ``options[j]``: the losses of events that cost j + 1 of them. Losses are rounded down to a grid, so

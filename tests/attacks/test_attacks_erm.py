@@ -28,7 +28,11 @@ Choose = Callable[[np.random.Generator], dict[str, Any]]
 
 
 def any_loss(rng: np.random.Generator) -> dict[str, Any]:
-    return {"loss": LOSSES[rng.integers(len(LOSSES))], "label_bound": FAR, "row_bound": float(rng.choice([1.0, 0.3, 7.0]))}
+    return {
+        "loss": LOSSES[rng.integers(len(LOSSES))],
+        "label_bound": FAR,
+        "row_bound": float(rng.choice([1.0, 0.3, 7.0])),
+    }
 
 
 def either_norm(rng: np.random.Generator) -> dict[str, Any]:
@@ -97,7 +101,8 @@ def shares(name: str, seed: int) -> float:
         return max(share for _, share in moved(one, other, budget))
 
     found, best = max(
-        ((share(row, label), (row, label)) for row in newcomers(rng, X, 8 * guess) for label in (FAR, -FAR)), key=lambda pair: pair[0]
+        ((share(row, label), (row, label)) for row in newcomers(rng, X, 8 * guess) for label in (FAR, -FAR)),
+        key=lambda pair: pair[0],
     )
     row, label = best
     for _ in range(4):  # uphill

@@ -37,7 +37,9 @@ SHOWN = [
     ("ledger", "show"),
     ("ledger", "verify"),
 ]
-UNEQUAL = re.compile(r"[0-9a-f]{64}|\d{4}-\d\d-\d\d[ T][\d:.]+(\+00:00|Z)?|\b\d+\.\d+ s\b")  # hashes under a key, and times
+UNEQUAL = re.compile(
+    r"[0-9a-f]{64}|\d{4}-\d\d-\d\d[ T][\d:.]+(\+00:00|Z)?|\b\d+\.\d+ s\b"
+)  # hashes under a key, and times
 STRANGE = {"age": "99999999999999999999", "sex": "\x1b[31m<b>'\"", "smoker": "nan", "region": "-1e400"}
 
 
@@ -62,9 +64,15 @@ def shown(desk: desks.Desk, history: History, monkeypatch: pytest.MonkeyPatch, e
 
 @pytest.mark.parametrize(
     ("relation", "every"),
-    [("add-remove", 3), pytest.param("replace", 1, marks=pytest.mark.audit), pytest.param("add-remove", 1, marks=pytest.mark.audit)],
+    [
+        ("add-remove", 3),
+        pytest.param("replace", 1, marks=pytest.mark.audit),
+        pytest.param("add-remove", 1, marks=pytest.mark.audit),
+    ],
 )
-def test_commands_say_the_same_of_neighbours_and_end_with_the_same_status(relation: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_commands_say_the_same_of_neighbours_and_end_with_the_same_status(
+    relation: str, every: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     table = frame(400).astype(object)
     other = table.iloc[:-1] if relation == "add-remove" else pd.concat([table.iloc[:-1], pd.DataFrame([STRANGE])])
     history = History()
@@ -76,7 +84,20 @@ def test_commands_say_the_same_of_neighbours_and_end_with_the_same_status(relati
 
 # What an answer holds
 
-PRIVATE = ("Session", "Table", "Histogram", "Ledger", "Accountant", "Receipt", "Problem", "Noise", "Engine", "Rows", "Durable", "Source")
+PRIVATE = (
+    "Session",
+    "Table",
+    "Histogram",
+    "Ledger",
+    "Accountant",
+    "Receipt",
+    "Problem",
+    "Noise",
+    "Engine",
+    "Rows",
+    "Durable",
+    "Source",
+)
 
 
 def held_by(thing: Any) -> set[str]:

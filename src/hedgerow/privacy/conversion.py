@@ -139,7 +139,21 @@ def largest_rho(epsilon: float, delta: float) -> float:
 
 
 # Any set of orders gives a valid bound here too; whole ones, for which the divergence is a sum of positive terms.
-_SAMPLED = (*range(2, 33), *range(34, 64, 2), 72, 80, 96, 112, 128, 160, 192, 256, 384, 512, *(1 << k for k in range(10, 15)))
+_SAMPLED = (
+    *range(2, 33),
+    *range(34, 64, 2),
+    72,
+    80,
+    96,
+    112,
+    128,
+    160,
+    192,
+    256,
+    384,
+    512,
+    *(1 << k for k in range(10, 15)),
+)
 
 
 @functools.lru_cache(maxsize=64)
