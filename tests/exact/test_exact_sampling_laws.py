@@ -104,7 +104,7 @@ def test_a_choice_from_a_sample_loses_no_more_than_the_formula_says(sample: Samp
     kinds = ((0, 0), (1, -1), (-1, 1)) if isinstance(sample, PoissonSample) else ((0, 0), (0, 1), (1, 0), (1, 1))
     law = functools.cache(lambda rows: choice(sample, rows, inner))
     found = largest_loss((law(one), law(other)) for one, other in neighbours(sample, kinds, 3))
-    assert 0.05 * event.epsilon <= found <= event.epsilon * (1 + ROUNDED)
+    assert 0.02 * event.epsilon <= found <= event.epsilon * (1 + ROUNDED)
 
 
 @pytest.mark.parametrize("lies", [2.0**-10, 0.1, 0.49])
@@ -134,22 +134,28 @@ def mixtures(z: float, q: float, relation: str) -> list[tuple[np.ndarray, np.nda
     return [(one[keep], other[keep]), (other[keep], one[keep])]
 
 
-@pytest.mark.parametrize("relation", ["add-remove", "replace"])
-@pytest.mark.parametrize(
-    ("epsilon", "delta_", "rate", "steps"),
-    [(1.0, 1e-5, 0.1, 1), (1.0, 1e-5, 0.1, 30), (0.5, 1e-6, 0.01, 1000), (4.0, 1e-3, 0.5, 3), (1.0, 1e-5, 1.0, 5)],
-)
-def test_noise_on_poisson_samples_has_no_more_delta_than_its_event_says(relation, epsilon, delta_, rate, steps) -> None:
-    """The composed law of all steps, in both directions. Cells make it a little less private than it is shown to be: by less than 1 %."""
+POISSON_CASES = [
+    (1.0, 1e-5, 0.1, 1),
+    (1.0, 1e-5, 0.1, 30),
+    (0.5, 1e-6, 0.01, 1000),
+    (4.0, 1e-3, 0.5, 3),
+    (1.0, 1e-5, 1.0, 5),
+]
+
+
+def share_of_delta(relation: str, epsilon: float, delta_: float, rate: float, steps: int, less: float = 1.0) -> float:
+    """The δ of all steps, composed, in the worse direction, as a share of what the event says; with so many times less noise."""
     event = amplification.subsampled_gaussian(
         epsilon, delta_, relation, heads=math.ceil(rate * COIN), steps=steps, sensitivity=1.0, values=1
     )
-    z, q = event.noise.sigma / event.noise.sensitivity, event.sample.heads / COIN
-    for p, against in mixtures(z, q, relation):
-        law = Losses(atoms=((tuple(np.log(p / against)), tuple(p), steps),))
-        assert delta(law, epsilon) <= 0.99 * delta_
-    less = mixtures(z / 3, q, relation)
-    assert (
-        max(delta(Losses(atoms=((tuple(np.log(p / against)), tuple(p), steps),)), epsilon) for p, against in less)
-        > delta_
-    )
+    z, q = event.noise.sigma / event.noise.sensitivity / less, event.sample.heads / COIN
+    laws = [Losses(atoms=((tuple(np.log(p / against)), tuple(p), steps),)) for p, against in mixtures(z, q, relation)]
+    return max(delta(law, epsilon) for law in laws) / delta_
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+@pytest.mark.parametrize(("epsilon", "delta_", "rate", "steps"), POISSON_CASES)
+def test_noise_on_poisson_samples_has_no_more_delta_than_its_event_says(relation, epsilon, delta_, rate, steps) -> None:
+    """Cells show a little less than there is: by less than 1 %."""
+    assert share_of_delta(relation, epsilon, delta_, rate, steps) <= 0.99
+    assert share_of_delta(relation, epsilon, delta_, rate, steps, less=3.0) > 1

@@ -88,12 +88,13 @@ def test_a_link_to_a_ledger_has_the_turns_of_its_file(tmp_path) -> None:
 
 def test_where_the_lock_of_turns_was_removed_sessions_agree_on_the_next_one() -> None:
     url = sqlite_url()
-    one, other = opened(url, PURE), opened(f"{url}?timeout=0.1", PURE)
+    one = opened(url, PURE)
     spend(one)
     Path(f"{file_of(url)}-turn").unlink()
-    spend(other)
+    late = opened(f"{url}?timeout=0.1", PURE)
+    spend(late)
     with one._store.turn(), pytest.raises(hr.LedgerUnavailable, match="another session had its turn"):
-        spend(other)
+        spend(late)
     spend(one)
     assert len(one.entries()) == 3
 

@@ -216,7 +216,7 @@ def largest_ratio(seeds: range) -> float:
 
 
 def test_no_sequence_of_charges_loses_more_than_the_budget_promises() -> None:
-    assert largest_ratio(range(24)) > 0.2  # else the search would be too weak to tell
+    assert largest_ratio(range(14)) > 0.2  # else the search would be too weak to tell
 
 
 @pytest.mark.audit
@@ -290,16 +290,19 @@ def choices(budget: Budget, parts: int) -> list[list[tuple[np.ndarray, np.ndarra
     return found
 
 
+def reached_by_choices(epsilon: float, delta_: float) -> float:
+    budget = Budget(epsilon, delta_)
+    width = 3 * epsilon + 10 * math.sqrt(2 * budget.total)
+    return most_delta_of_choices(epsilon, 12, choices(budget, 12), width) / delta_
+
+
 @pytest.mark.parametrize(("epsilon", "delta_"), [(1.0, 1e-6), (3.0, 1e-3)])
 def test_no_analyst_who_chooses_each_event_by_the_loss_so_far_gets_beyond_the_budget(
     epsilon: float, delta_: float
 ) -> None:
     """The best of all strategies over twelve parts of a budget, found backwards from the end."""
-    budget = Budget(epsilon, delta_)
-    width = 3 * epsilon + 10 * math.sqrt(2 * budget.total)
-    reached = most_delta_of_choices(epsilon, 12, choices(budget, 12), width) / delta_
-    fixed = gaussian_delta(math.sqrt(2 * budget.total), epsilon) / delta_
-    assert 0.5 * fixed < reached <= 1
+    fixed = gaussian_delta(math.sqrt(2 * Budget(epsilon, delta_).total), epsilon) / delta_
+    assert 0.5 * fixed < reached_by_choices(epsilon, delta_) <= 1
 
 
 def test_laws_of_losses_are_laws() -> None:

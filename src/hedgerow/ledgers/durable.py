@@ -47,6 +47,7 @@ TOGETHER = 50_000  # free answers that wait for the next charge, at most
 CELLS = 1_000_000  # that these have in all, at most
 EVERY = 200  # charges between two snapshots
 CLOCK = 10_000_000  # microseconds by which clocks may differ
+TRIALS = 1000  # at writing a line after the last: each fails only where another process wrote one meanwhile
 EVERYBODY = ""  # on whose behalf a session is opened: what is learned then serves all
 
 
@@ -346,7 +347,7 @@ class Durable(Ledger):
 
     def _write(self, kind: str, body: str, *, alone: bool = False, snapshot: str | None = None) -> None:
         """One more line, and before it the answers that were given so far. ``alone``: refused where another charge came between."""
-        while True:
+        for _ in range(TRIALS):
             own = kind if kind == replay.CAP else replay.of_block(kind, self._block)
             said = [(now(), self.who, own, body)]
             if self._fresh:

@@ -216,7 +216,9 @@ def _model_minimum(H: Array, g: Array, θ: Array, over: ConvexSet, near: float) 
         return θ
     root = math.sqrt(largest / least)
     momentum, u, ahead = (root - 1) / (root + 1), θ, θ
-    for _ in range(int(min(_MODEL_STEPS, _MODEL_WORK / g.size**2, 40 * root + 50))):  # (1 − 1/√κ)^(40√κ) is less than 2^-53
+    for _ in range(
+        int(min(_MODEL_STEPS, _MODEL_WORK / g.size**2, 40 * root + 50))
+    ):  # (1 − 1/√κ)^(40√κ) is less than 2^-53
         before, u = u, over.project(ahead - (g + H @ (ahead - θ)) / largest)
         if float(np.linalg.norm(u - ahead)) <= near / 4:
             break

@@ -1,0 +1,127 @@
+"""Attacks on the promises of privacy that were tried, and what came of them: writes docs/attacks-privacy.json.
+
+    python tools/attacks.py            works out every figure again, in about ten minutes
+    python tools/attacks.py --list     what there is
+
+Each row names the test that makes the attack; a figure is what that test's own functions give.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import logging
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+TESTS, REPORT = ROOT / "tests", ROOT / "docs" / "attacks-privacy.json"
+
+
+@dataclass(frozen=True)
+class Attack:
+    """``where``: a test below the project. ``figure``: what was found, or how to find it."""
+
+    claim: str
+    how: str
+    where: str
+    figure: str | Callable[[], str]
+
+
+def _test(name: str) -> Any:
+    """A module of tests, with its helpers beside it."""
+    path = TESTS / name
+    for folder in (TESTS, TESTS / "ledgers", path.parent):
+        if str(folder) not in sys.path:
+            sys.path.insert(0, str(folder))
+    return importlib.import_module(path.stem)
+
+
+def _sequences() -> str:
+    return f"largest true δ / promised δ = {_test('privacy/test_sequences.py').largest_ratio(range(1000, 1400)):.3f} over 400 sequences"
+
+
+def _adaptive() -> str:
+    test, found = _test("privacy/test_sequences.py"), []
+    for epsilon, delta in ((1.0, 1e-6), (3.0, 1e-3)):
+        found.append(test.reached_by_choices(epsilon, delta))
+    return "δ reached / promised δ = " + ", ".join(f"{share:.3f}" for share in found)
+
+
+def _erm() -> str:
+    test = _test("attacks/test_attacks_erm.py")
+    largest = {name: max(test.shares(name, seed) for seed in range(100, 200)) for name in test.SOLVERS}
+    return f"largest distance / billed distance = {max(largest.values()):.7f} over {100 * len(largest)} tables, {len(largest)} solvers"
+
+
+def _poisson() -> str:
+    test, found = _test("exact/test_exact_sampling_laws.py"), []
+    for case in test.POISSON_CASES:
+        found += [test.share_of_delta(relation, *case) for relation in ("add-remove", "replace")]
+    return f"largest true δ / claimed δ = {max(found):.3f} over {len(found)} cases"
+
+
+ATTACKS = [
+    Attack("A row more among 0 to 100 times the guessed rows moves no sum of one-shot ERM by more than is billed, in the metric that is billed, whatever the row holds",
+           "exact", "tests/attacks/test_attacks_erm.py::test_a_row_that_comes_to_any_of_a_hundred_tables_moves_no_sum_by_more_than_is_billed", _erm),
+    Attack("A person with many rows moves sums of one-shot ERM by no more than is billed for the rows that are kept",
+           "exact", "tests/attacks/test_attacks_erm.py::test_a_person_who_comes_moves_sums_by_what_is_billed_for_all_their_rows", "3 solvers, 0 to 400 rows, at most 3 of 9 rows kept"),
+    Attack("No mixed sequence of charges, of every kind of event, passes the filter with more δ at the promised ε than was promised",
+           "exact", "tests/privacy/test_sequences.py::test_no_sequence_of_four_hundred_loses_more_than_the_budget_promises", _sequences),
+    Attack("No analyst who chooses each event after seeing the loss so far gets beyond the budget (the best of all strategies over twelve parts)",
+           "exact", "tests/privacy/test_sequences.py::test_no_analyst_who_chooses_each_event_by_the_loss_so_far_gets_beyond_the_budget", _adaptive),
+    Attack("All of a budget in one call of Gaussian noise has the promised δ and no more, for rows and for persons of three",
+           "exact", "tests/privacy/test_sequences.py::test_all_of_a_budget_in_one_call_of_gaussian_noise_has_its_delta_and_no_more", "true δ / promised δ between 0.999 and 1 in 6 cases"),
+    Attack("Noise on a sample of fixed size, with replacement or Poisson loses exactly what its formula says",
+           "exact", "tests/exact/test_exact_sampling_laws.py::test_noise_on_a_sample_loses_exactly_what_the_formula_says", "all samples of all tables of up to 4 rows; equal to 1e-9"),
+    Attack("A choice from a sample loses no more than its formula says", "exact",
+           "tests/exact/test_exact_sampling_laws.py::test_a_choice_from_a_sample_loses_no_more_than_the_formula_says", "all samples of all tables of up to 4 rows"),
+    Attack("Sampling counting queries lose exactly what their formula says", "exact",
+           "tests/exact/test_exact_sampling_laws.py::test_flips_of_all_tables_lose_exactly_what_the_formula_says", "all tables of 1, 2 and 5 rows; equal to 1e-6"),
+    Attack("Gaussian noise on Poisson samples (noisy SGD) has no more δ than its event claims, for both neighbouring relations", "exact",
+           "tests/exact/test_exact_sampling_laws.py::test_noise_on_poisson_samples_has_no_more_delta_than_its_event_says", _poisson),
+    Attack("Rounding makes no loss on a sample free, however many steps are claimed", "attack",
+           "tests/privacy/test_amplification.py::test_steps_without_end_are_not_free", "worked before: 3e17 steps with ε above 1 were accepted for ε = 0.001; refused now"),
+    Attack("A session under which an older ledger was put back charges nothing more, on SQLite and PostgreSQL", "attack",
+           "tests/ledgers/test_moved_ledgers.py::test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more", "worked before: it waited for ever; refused now"),
+    Attack("A session whose file was replaced charges nothing that nobody finds", "attack",
+           "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds", "worked before: charges went to the file that was gone; refused now"),
+    Attack("A link to a ledger, a second name of it, or a lock that was removed gives nobody a turn of their own", "attack",
+           "tests/ledgers/test_moved_ledgers.py::test_a_link_to_a_ledger_has_the_turns_of_its_file", "worked before for links and locks; refused, or agreed upon, now"),
+    Attack("A ledger file that was cut short is not taken for a ledger", "attack",
+           "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_cut_short_is_not_taken_for_a_ledger", "cut to 50 %, 90 % and 1 %: refused"),
+    Attack("An older copy that is put back while no session is open is found by a head noted elsewhere, and by nothing else", "attack",
+           "tests/ledgers/test_moved_ledgers.py::test_a_copy_without_the_log_is_found_by_a_head_noted_elsewhere", "a limitation: docs/ledger.md says what to note"),
+    Attack("Commands say the same of neighbouring tables with one released history, and end with the same status", "attack",
+           "tests/attacks/test_attacks_surfaces.py::test_commands_say_the_same_of_neighbours_and_end_with_the_same_status", "11 commands, both relations: equal to the last character"),
+    Attack("An answer holds nothing of the session and can be pickled and passed on", "attack",
+           "tests/attacks/test_attacks_surfaces.py::test_an_answer_holds_nothing_of_the_session_and_can_be_passed_on", "9 kinds of results, all references followed: nothing found"),
+    Attack("Threads that ask one session get their own answers and spend what is billed", "attack",
+           "tests/attacks/test_attacks_surfaces.py::test_threads_that_ask_one_session_get_their_own_answers_and_spend_what_is_billed", "4 threads, switched every microsecond: sums agree to 1e-9"),
+]  # fmt: skip
+
+
+def main() -> None:
+    given = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    given.add_argument("--list", action="store_true", help="say what there is, and work out nothing")
+    if given.parse_args().list:
+        for attack in ATTACKS:
+            print(f"{attack.how:8} {attack.claim}")
+        return
+    logging.disable(logging.CRITICAL)
+    warnings.simplefilter("ignore")
+    rows = []
+    for attack in ATTACKS:
+        figure = attack.figure if isinstance(attack.figure, str) else attack.figure()
+        rows.append({"claim": attack.claim, "how": attack.how, "where": attack.where, "figure": figure})
+        print(f"{attack.claim}: {figure}", flush=True)
+    REPORT.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
