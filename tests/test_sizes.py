@@ -231,12 +231,6 @@ def test_each_part_of_a_convex_fit_is_judged(cells: int, outputs: int, columns: 
         _memory.require_fit("A fit", cells // 2, max(1, outputs // 2), columns[:1], dimension // 2, "Use fewer")
 
 
-def test_a_draft_of_numbers_beyond_64_bits_is_finished() -> None:
-    numbers = pd.Series([10**19 + 10**15 * i for i in range(2000)], dtype=object)
-    drafted = hr.drafting.draft(pd.DataFrame({"x": numbers}), budget=hr.Budget(50.0, 1e-6), seed=1)
-    assert drafted["x"].values[-1] > 2**63  # type: ignore[index]
-
-
 def test_questions_that_are_many_are_judged_together(wide: hr.Session) -> None:
     some = [hr.mean("x", where=hr.count(x=(0, end))) for end in range(100, 130)]
     spent = wide.spent

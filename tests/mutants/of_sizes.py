@@ -57,23 +57,17 @@ sizes(
     SIZES + "a_draft_of_more_bins_than_cuts_is_refused_for_nothing",
 )  # fmt: skip
 sizes(
-    "SZ10", "drafting/numbers.py::candidates", "numbers beyond 64 bits end a draft after its charge",
-    "np.array([float(cut) for cut in range(math.floor(low), math.floor(high) + step + 1, step)])",
-    "np.arange(math.floor(low), math.floor(high) + step + 1, step).astype(float)",
-    SIZES + "a_draft_of_numbers_beyond_64_bits_is_finished",
-)  # fmt: skip
-sizes(
-    "SZ11", "_memory.py::usual", "addresses that libraries take are given away",
+    "SZ10", "_memory.py::usual", "addresses that libraries take are given away",
     "OF_ADDRESSES * max(0, addresses - _reserved())", "OF_ADDRESSES * addresses",
     SIZES + "a_limit_below_a_limit_on_addresses_leaves_room_for_libraries",
 )  # fmt: skip
 sizes(
-    "SZ12", "opening.py::open", "an opening is judged once it has charged",
+    "SZ11", "opening.py::open", "an opening is judged once it has charged",
     "        require_libraries()\n        require_memory(universe, workload, model_cells)\n", "        require_libraries()\n",
     OWNER,
 )  # fmt: skip
 sizes(
-    "SZ13", "engines/practical/contrasts.py::kept.found", "matrices of all sessions stay in memory",
+    "SZ12", "engines/practical/contrasts.py::kept.found", "matrices of all sessions stay in memory",
     "sum(each * each for each in tuple(there)) > MOST_ENTRIES", "False",
     SIZES + "matrices_of_wide_attributes_do_not_pile_up",
 )  # fmt: skip

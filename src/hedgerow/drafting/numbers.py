@@ -112,5 +112,5 @@ def candidates(low: float, high: float, whole: bool, most: int) -> NDArray[np.fl
     """Public cuts, evenly from low to above high, at whole numbers where these are wanted."""
     if whole:
         step = max(1, math.ceil((high - low + 1) / most))
-        return np.array([float(cut) for cut in range(math.floor(low), math.floor(high) + step + 1, step)])
+        return np.arange(math.floor(low), math.floor(high) + step + 1, step).astype(float)
     return np.append(np.linspace(low, high, most + 1), math.nextafter(high, math.inf))

@@ -815,11 +815,9 @@ class Grouped(Statistic):
         found = np.empty(shape, dtype=object)
         for cell in np.ndindex(shape):
             group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
-            found[cell] = question = _among(self.of, group)
+            part = found[cell] = _among(self.of, group)
             if not any(cell):  # all others are as large
-                require_kept(
-                    "A question of groups", universe, [question], math.prod(shape), "Group by fewer attributes"
-                )
+                require_kept("A question of groups", universe, [part], math.prod(shape), "Group by fewer attributes")
         return found
 
 
