@@ -1070,17 +1070,17 @@ session(
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(
-    "S14", "session.py", "the typical error of all rows is said to be none, though their number is private",
+    "S31", "session.py", "the typical error of all rows is said to be none, though their number is private",
     "usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)", "usual = usual * self.rows",
     "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
 )  # fmt: skip
 session(
-    "S15", "sql/statement.py", "a quantile that SQL takes from two records has the bar of one",
+    "S32", "sql/statement.py", "a quantile that SQL takes from two records has the bar of one",
     "error=max(at.error, reach)", "error=at.error",
     "sql/test_statements.py::test_a_quantile_between_two_records_has_a_bar_that_reaches_both",
 )  # fmt: skip
 session(
-    "S16", "sql/statement.py", "the neighbours of a quantile are looked for at a thousandth of a record's distance",
+    "S33", "sql/statement.py", "the neighbours of a quantile are looked for at a thousandth of a record's distance",
     "step = (1 + 1e-9) / least if least > 0 else 1.0", "step = 1e-3 / least if least > 0 else 1.0",
     "sql/test_statements.py::test_a_quantile_between_two_records_has_a_bar_that_reaches_both",
 )  # fmt: skip
