@@ -10,6 +10,7 @@ probability of at most β explains.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import json
 import math
@@ -839,7 +840,7 @@ def row_of(found: Found) -> dict[str, Any]:
     }
 
 
-def main(path: str, kinds: Sequence[str]) -> int:
+def main(path: str, kinds: Sequence[str], sessions: int = SESSIONS) -> int:
     """Run the kinds, print what was found, and put it into the file beside what other kinds have there."""
     warnings.simplefilter("ignore")
     rows: dict[str, Any] = {}
@@ -849,7 +850,7 @@ def main(path: str, kinds: Sequence[str]) -> int:
     well = True
     for kind in (kind for kind in KINDS if not kinds or kind in kinds):
         began = time.process_time()
-        found = run(kind)
+        found = run(kind, sessions)
         print(f"{found}  [{time.process_time() - began:.0f} s]", flush=True)
         if found.worst[0] > 1:
             print("   ", found.worst[1], flush=True)
@@ -883,6 +884,9 @@ def row_of_typical(found: dict[str, tuple[float, int]]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    if len(sys.argv) < 2:
-        sys.exit("Use: python tests/attacks/adaptive_bars.py docs/attacks-bars.json [kind …]")
-    sys.exit(main(sys.argv[1], sys.argv[2:]))
+    parser = argparse.ArgumentParser(description="Attack guaranteed bars, and write what was found.")
+    parser.add_argument("path", help="docs/attacks-bars.json")
+    parser.add_argument("kinds", nargs="*", help="all unless some are named")
+    parser.add_argument("--sessions", type=int, default=SESSIONS)
+    given = parser.parse_args()
+    sys.exit(main(given.path, given.kinds, given.sessions))

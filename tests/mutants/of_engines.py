@@ -1075,7 +1075,7 @@ session(
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(
-    "S60", "session.py::Session._scaled", "the typical error of all rows is said to be none, though their number is private",
+    "S34", "session.py::Session._scaled", "the typical error of all rows is said to be none, though their number is private",
     "usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)", "usual = usual * self.rows",
     "attacks/test_attacks_adaptive_bars.py::test_the_typical_error_of_all_rows_is_that_of_their_number_where_it_is_private",
 )  # fmt: skip
