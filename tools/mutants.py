@@ -113,7 +113,7 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
         tests, _ = reached.ordered(site, given.seconds)
         if not tests:
             return Verdict(site.id, SURVIVED, "no test runs it", 0.0)
-        work = 40 + 3 * int(sum(reached.seconds[test] for test in tests))
+        work = 40 + 3 * int(reached.time_of(tests))
         verdict = judged(site, [test.removeprefix("tests/") for test in tests], 15.0 * work, base, work)
         if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
             verdict = replace(verdict, outcome=CAUGHT)
