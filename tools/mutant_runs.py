@@ -117,7 +117,7 @@ def _pytest(src: str, tests: Sequence[str], jobs: int, scratch: str, work: int) 
         "--tb=no",
         "--assert=plain",
         "-m",
-        "",
+        "not audit" if work else "",
     ]
     shared = ["-n", str(jobs), "--dist", "worksteal"] if jobs > 1 else ["-p", "no:xdist"]
     sys.exit(pytest.main([*quick, *shared, *(f"tests/{test}" for test in tests)]))

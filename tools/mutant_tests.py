@@ -1,12 +1,13 @@
 """Choose the tests of a mutant that an operator made: those that run the line, near ones and fast ones first.
 
 ``reached_lines`` has recorded which tests run which lines. Lines that belong to no test are those of constants, of compiled loops, and of
-what runs in other processes: for these the tests are taken that run lines which name the constant or the function; then those that import
-the module (tools/near.py).
+what runs in other processes: for these the tests are taken that run lines which name the constant or the function. Tests that import
+the module or bear its name (tools/near.py) come last.
 """
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 import re
@@ -15,13 +16,13 @@ from functools import cached_property
 from pathlib import Path
 
 from mutant_operators import Site
-from near import near
+from near import ROOT, near
 
 NOT_ASKED = re.compile(
     r"^tests/(test_transcripts|mutants/|test_docs|test_imports|test_layers|test_public_names|test_release)"
 )
 SLOW = re.compile("spark|audit")
-VARIANTS = 12  # of one test that are counted on to be run; a test with many is tried after others
+UNKNOWN = 2.0  # seconds of a test that was not recorded
 
 
 class Reached:
@@ -32,6 +33,7 @@ class Reached:
         self.lines: dict[str, dict[int, set[str]]] = {}
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self._near: dict[str, frozenset[str]] = {}
         for file in sorted(folder.glob("reached-*.json.gz")):
             with gzip.open(file, "rt") as record:
                 self._add(json.load(record))
@@ -88,8 +90,16 @@ class Reached:
             named = {test for file, lines in self._naming(name, site) for test in self.of_lines(file, lines)}
             if named:
                 return found | named
-        files = set(near([f"src/hedgerow/{site.file}"]))
-        return found | {test for test in self.seconds if test.partition("::")[0] in files and not NOT_ASKED.match(test)}
+        return found
+
+    def near(self, file: str) -> frozenset[str]:
+        """The tests of files that bear the module's name or import it: what they run in other processes is in no record."""
+        if file not in self._near:
+            files = [
+                test for test in near([f"src/hedgerow/{file}"]) if not NOT_ASKED.match(test) and not SLOW.search(test)
+            ]
+            self._near[file] = frozenset(f"{test}::{name}" for test in files for name in _functions(test))
+        return self._near[file] - self.failed
 
     def _naming(self, name: str, site: Site) -> Iterator[tuple[str, list[int]]]:
         word = re.compile(rf"\b{re.escape(name)}\b")
@@ -102,22 +112,31 @@ class Reached:
 
     def ordered(self, site: Site, seconds: float) -> tuple[list[str], int]:
         """The tests to run, as far as the time goes, and how many there are in all."""
-        tests = self.of(site)
+        tests, beside = self.of(site), self.near(site.file)
         words = {part for part in re.split(r"[/._]", site.file.removesuffix(".py")) if len(part) > 2}
         asked = {part for part in re.split(r"[._]", site.where.lower()) if len(part) > 2}
 
         def distance(test: str) -> float:
             said = set(re.split(r"[/._:]", test.lower()))
             alike = len(words & said) + len({w + "s" for w in words} & said) + len(asked & said)
-            return (self.seconds[test] + 0.2) / (1 + 2 * alike) * (10 if SLOW.search(test) else 1)
+            apart = 1 if test in tests else 4 if alike else 20
+            return (self.seconds.get(test, UNKNOWN) + 0.2) / (1 + 2 * alike) * (10 if SLOW.search(test) else 1) * apart
 
         chosen: list[str] = []
         left = seconds
-        for test in sorted(tests, key=lambda test: (distance(test), test)):
-            if self.seconds[test] <= left or not chosen:
+        for test in sorted(tests | beside, key=lambda test: (distance(test), test)):
+            if self.seconds.get(test, UNKNOWN) <= left or not chosen:
                 chosen.append(test)
-                left -= self.seconds[test] + 0.02
+                left -= self.seconds.get(test, UNKNOWN) + 0.02
         return chosen, len(tests)
+
+    def time_of(self, tests: Iterable[str]) -> float:
+        return sum(self.seconds.get(test, UNKNOWN) for test in tests)
+
+
+def _functions(file: str) -> list[str]:
+    tree = ast.parse((ROOT / file).read_text())
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
 
 
 def _function(node: str) -> str:

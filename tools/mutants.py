@@ -108,12 +108,13 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     kept = RECORDS / "drawn.json"
     known = {v["id"]: Verdict(**v) for v in json.loads(kept.read_text())} if kept.exists() else {}
     running = [s for s in sites if not (given.resume and s.id in known and known[s.id].outcome == CAUGHT)]
+    running.sort(key=lambda s: s.id in known)  # those that were never run come first
 
     def one(site: Site) -> Verdict:
         tests, _ = reached.ordered(site, given.seconds)
         if not tests:
             return Verdict(site.id, SURVIVED, "no test runs it", 0.0)
-        work = 40 + 3 * int(sum(reached.seconds[test] for test in tests))
+        work = 40 + 3 * int(reached.time_of(tests))
         verdict = judged(site, [test.removeprefix("tests/") for test in tests], 15.0 * work, base, work)
         if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
             verdict = replace(verdict, outcome=CAUGHT)

@@ -450,6 +450,13 @@ def test_more_than_there_is_cannot_be_taken_up(opened) -> None:
     assert not taken.affords(laplace(1e-6))
 
 
+@in_memory
+def test_an_earlier_entry_that_has_no_price_in_the_budget_is_refused(opened) -> None:
+    """No sum of pure ε can hold a Gaussian: what it cost is unbounded, whatever the entry says."""
+    with pytest.raises(errors.InvalidInput, match="An earlier entry must have a cost in epsilon"):
+        opened(PURE, earlier=[Entry(0, (Gaussian(1.0, 5.0),), 0.02)])
+
+
 @lasting
 def test_a_receipt_of_a_longer_ledger_is_refused_by_a_shorter_one(opened) -> None:
     ledger, other = opened(PURE), opened(PURE)

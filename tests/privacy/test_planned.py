@@ -332,6 +332,13 @@ def test_a_standing_has_both_parts() -> None:
     assert not again.affords(planned(0.01, 0.6))
 
 
+def test_what_a_ledger_without_planned_noise_had_spent_is_taken_up_as_it_was() -> None:
+    first = Accountant(BUDGET)
+    first.charge(gaussian(0.2 * BUDGET.total))
+    again = Accountant(BUDGET, standing=first.standing)
+    assert (again.spent, again.remaining) == (first.spent, first.remaining)
+
+
 def test_a_price_is_that_of_the_record_whatever_an_entry_says() -> None:
     noise, other = planned(0.3, 0.6), gaussian(0.3 * BUDGET.total)
     again = Accountant(BUDGET, earlier=[Entry(0, (noise,), 1e-9), Entry(1, (other,), 1e-9)])
