@@ -25,7 +25,7 @@ TESTS, REPORT = ROOT / "tests", ROOT / "docs" / "attacks-privacy.json"
 
 @dataclass(frozen=True)
 class Attack:
-    """``where``: a test below the project. ``figure``: what was found, or how to find it."""
+    """``where``: a test below the project. ``figure``: how to compute what was found, or what the test asserts, in words."""
 
     claim: str
     how: str
@@ -86,13 +86,13 @@ ATTACKS = [
     Attack("Gaussian noise on Poisson samples (noisy SGD) has no more δ than its event claims, for both neighbouring relations", "exact",
            "tests/exact/test_exact_sampling_laws.py::test_noise_on_poisson_samples_has_no_more_delta_than_its_event_says", _poisson),
     Attack("Rounding makes no loss on a sample free, however many steps are claimed", "attack",
-           "tests/privacy/test_amplification.py::test_steps_without_end_are_not_free", "worked before: 3e17 steps with ε above 1 were accepted for ε = 0.001; refused now"),
+           "tests/privacy/test_amplification.py::test_steps_without_end_are_not_free", "3e17 steps at ε = 0.001 are refused"),
     Attack("A session under which an older ledger was put back charges nothing more, on SQLite and PostgreSQL", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more", "worked before: it waited for ever; refused now"),
+           "tests/ledgers/test_moved_ledgers.py::test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more", "refused"),
     Attack("A session whose file was replaced charges nothing that nobody finds", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds", "worked before: charges went to the file that was gone; refused now"),
+           "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds", "refused"),
     Attack("A link to a ledger, a second name of it, or a lock that was removed gives nobody a turn of their own", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_link_to_a_ledger_has_the_turns_of_its_file", "worked before for links and locks; refused, or agreed upon, now"),
+           "tests/ledgers/test_moved_ledgers.py::test_a_link_to_a_ledger_has_the_turns_of_its_file", "links and locks are followed, second names refused"),
     Attack("A ledger file that was cut short is not taken for a ledger", "attack",
            "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_cut_short_is_not_taken_for_a_ledger", "cut to 50 %, 90 % and 1 %: refused"),
     Attack("An older copy that is put back while no session is open is found by a head noted elsewhere, and by nothing else", "attack",
@@ -117,7 +117,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     rows = []
     for attack in ATTACKS:
-        figure = attack.figure if isinstance(attack.figure, str) else attack.figure()
+        figure = f"the test asserts: {attack.figure}" if isinstance(attack.figure, str) else attack.figure()
         rows.append({"claim": attack.claim, "how": attack.how, "where": attack.where, "figure": figure})
         print(f"{attack.claim}: {figure}", flush=True)
     REPORT.write_text(json.dumps(rows, indent=1, ensure_ascii=False) + "\n")
