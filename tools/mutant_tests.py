@@ -33,6 +33,7 @@ class Reached:
         self.lines: dict[str, dict[int, set[str]]] = {}
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self.variants: dict[str, dict[str, float]] = {}
         self._near: dict[str, frozenset[str]] = {}
         for file in sorted(folder.glob("reached-*.json.gz")):
             with gzip.open(file, "rt") as record:
@@ -57,6 +58,7 @@ class Reached:
             elif outcome == "passed":
                 times = variants.get(function, 1)
                 self.seconds[function] = max(self.seconds.get(function, 0.0), seconds * times)
+                self.variants.setdefault(function, {})[node] = seconds
         for file, by_line in lines.items():
             found = self.lines.setdefault(file, {})
             for line, numbers in by_line.items():
@@ -125,13 +127,21 @@ class Reached:
         chosen: list[str] = []
         left = seconds
         for test in sorted(tests | beside, key=lambda test: (distance(test), test)):
-            if self.seconds.get(test, UNKNOWN) <= left or not chosen:
-                chosen.append(test)
-                left -= self.seconds.get(test, UNKNOWN) + 0.02
+            nodes = {test: self.seconds.get(test, UNKNOWN)}
+            if (
+                nodes[test] > max(left, 0.2 * seconds)
+                or nodes[test] > 0.2 * seconds
+                and len(self.variants.get(test, ())) > 1
+            ):
+                nodes = self.variants.get(test, nodes)  # of a long test two variants
+            for node, time in nodes.items():
+                if time <= left or not chosen:
+                    chosen.append(node)
+                    left -= time + 0.02
         return chosen, len(tests)
 
     def time_of(self, tests: Iterable[str]) -> float:
-        return sum(self.seconds.get(test, UNKNOWN) for test in tests)
+        return sum(self.seconds.get(test, self.variants.get(_function(test), {}).get(test, UNKNOWN)) for test in tests)
 
 
 def _functions(file: str) -> list[str]:
