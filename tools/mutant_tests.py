@@ -128,11 +128,7 @@ class Reached:
         left = seconds
         for test in sorted(tests | beside, key=lambda test: (distance(test), test)):
             nodes = {test: self.seconds.get(test, UNKNOWN)}
-            if (
-                nodes[test] > max(left, 0.2 * seconds)
-                or nodes[test] > 0.2 * seconds
-                and len(self.variants.get(test, ())) > 1
-            ):
+            if nodes[test] > min(left, 0.2 * seconds):
                 nodes = self.variants.get(test, nodes)  # of a long test two variants
             for node, time in nodes.items():
                 if time <= left or not chosen:
