@@ -71,6 +71,10 @@ class Reached:
             found.setdefault(test.partition("::")[0], []).append(test)
         return found
 
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {path.relative_to(self.package).as_posix(): path.read_text() for path in self.package.rglob("*.py")}
+
     def of_lines(self, file: str, lines: Iterable[int]) -> set[str]:
         """The tests that run one of these lines. A fixture that tests of a file share is run by all of these."""
         by_line = self.lines.get(file, {})
@@ -105,10 +109,8 @@ class Reached:
 
     def _naming(self, name: str, site: Site) -> Iterator[tuple[str, list[int]]]:
         word = re.compile(rf"\b{re.escape(name)}\b")
-        for path in self.package.rglob("*.py"):
-            text = path.read_text()
-            if word.search(text):
-                file = path.relative_to(self.package).as_posix()
+        for file, text in self._texts.items():
+            if name in text:
                 lines = [n for n, line in enumerate(text.splitlines(), 1) if word.search(line)]
                 yield file, [n for n in lines if file != site.file or n not in site.statement]
 
