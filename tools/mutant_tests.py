@@ -33,6 +33,7 @@ class Reached:
         self.lines: dict[str, dict[int, set[str]]] = {}
         self.seconds: dict[str, float] = {}
         self.failed: set[str] = set()
+        self.variants: dict[str, dict[str, float]] = {}
         self._near: dict[str, frozenset[str]] = {}
         for file in sorted(folder.glob("reached-*.json.gz")):
             with gzip.open(file, "rt") as record:
@@ -57,6 +58,7 @@ class Reached:
             elif outcome == "passed":
                 times = variants.get(function, 1)
                 self.seconds[function] = max(self.seconds.get(function, 0.0), seconds * times)
+                self.variants.setdefault(function, {})[node] = seconds
         for file, by_line in lines.items():
             found = self.lines.setdefault(file, {})
             for line, numbers in by_line.items():
@@ -68,6 +70,10 @@ class Reached:
         for test in self.seconds:
             found.setdefault(test.partition("::")[0], []).append(test)
         return found
+
+    @cached_property
+    def _texts(self) -> dict[str, str]:
+        return {path.relative_to(self.package).as_posix(): path.read_text() for path in self.package.rglob("*.py")}
 
     def of_lines(self, file: str, lines: Iterable[int]) -> set[str]:
         """The tests that run one of these lines. A fixture that tests of a file share is run by all of these."""
@@ -103,10 +109,8 @@ class Reached:
 
     def _naming(self, name: str, site: Site) -> Iterator[tuple[str, list[int]]]:
         word = re.compile(rf"\b{re.escape(name)}\b")
-        for path in self.package.rglob("*.py"):
-            text = path.read_text()
-            if word.search(text):
-                file = path.relative_to(self.package).as_posix()
+        for file, text in self._texts.items():
+            if name in text:
                 lines = [n for n, line in enumerate(text.splitlines(), 1) if word.search(line)]
                 yield file, [n for n in lines if file != site.file or n not in site.statement]
 
@@ -125,13 +129,17 @@ class Reached:
         chosen: list[str] = []
         left = seconds
         for test in sorted(tests | beside, key=lambda test: (distance(test), test)):
-            if self.seconds.get(test, UNKNOWN) <= left or not chosen:
-                chosen.append(test)
-                left -= self.seconds.get(test, UNKNOWN) + 0.02
+            nodes = {test: self.seconds.get(test, UNKNOWN)}
+            if nodes[test] > min(left, 0.2 * seconds):
+                nodes = self.variants.get(test, nodes)  # of a long test two variants
+            for node, time in nodes.items():
+                if time <= left or not chosen:
+                    chosen.append(node)
+                    left -= time + 0.02
         return chosen, len(tests)
 
     def time_of(self, tests: Iterable[str]) -> float:
-        return sum(self.seconds.get(test, UNKNOWN) for test in tests)
+        return sum(self.seconds.get(test, self.variants.get(_function(test), {}).get(test, UNKNOWN)) for test in tests)
 
 
 def _functions(file: str) -> list[str]:

@@ -108,7 +108,8 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     kept = RECORDS / "drawn.json"
     known = {v["id"]: Verdict(**v) for v in json.loads(kept.read_text())} if kept.exists() else {}
     running = [s for s in sites if not (given.resume and s.id in known and known[s.id].outcome == CAUGHT)]
-    running.sort(key=lambda s: s.id in known)  # those that were never run come first
+    slow = {s.file for s in running if "@compiled(" in (PACKAGE / s.file).read_text()}
+    running.sort(key=lambda s: (s.id in known, s.file in slow))  # those that were never run come first
 
     def one(site: Site) -> Verdict:
         tests, _ = reached.ordered(site, given.seconds)

@@ -7,6 +7,7 @@ the last commit's changes.
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,7 @@ def _module(file: str) -> str:
     return ".".join(Path(file).with_suffix("").parts[1:]).removesuffix(".__init__")
 
 
+@functools.cache
 def _imported(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):

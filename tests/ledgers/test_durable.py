@@ -17,7 +17,7 @@ from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.ledgers import Head, binding, chain, durable, read, views
+from hedgerow.ledgers import Head, binding, chain, durable, read, replay, views
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers.chain import next_line
 from hedgerow.ledgers.store import Moved
@@ -566,6 +566,22 @@ def test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits(harm) -
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE)):
         with pytest.raises(hr.LedgerBroken, match="must be charge 2"):
+            taken_up()
+
+
+def test_the_share_of_what_somebody_spent_is_of_the_whole_budget() -> None:
+    ledger = ledger_at(sqlite_url(), hr.Budget(2.0, 0.0), who="ana")
+    ledger.charge(Laplace(1.0, 2.0))
+    assert ledger.spending().share.tolist() == pytest.approx([0.25])
+
+
+def test_a_release_beyond_what_was_to_come_out_is_found_though_its_hash_fits() -> None:
+    url, _ = small(sqlite_url)
+    store, there = ledger_store(url), ledger_at(url, PURE)
+    store.append([(durable.now(), "", "release", replay.written_release(read(url).entries()[0]))])
+    store.close()
+    for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
+        with pytest.raises(hr.LedgerBroken, match="Found one thing more"):
             taken_up()
 
 
