@@ -334,7 +334,7 @@ def calls(draw: st.DrawFn) -> tuple[str, bool, bool, list[Rows], dict[str, Any]]
     }
     if not replaced:
         choices["budget"] = dataclasses.replace(choices["budget"], neighbours="add-remove")
-        choices["rows"] = draw(st.sampled_from([1, 5, 1000, 2**33]))
+        choices |= {"rows": draw(st.sampled_from([1, 5, 1000, 2**33])), "limit": "1TB"}  # memory is judged by the guess
     unit = row_bound if draw(st.booleans()) else 1.0
     with np.errstate(all="ignore"):
         in_units = [(rows[:, :2] * unit, rows[:, 2]) for rows in (first, second)]

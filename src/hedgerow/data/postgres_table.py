@@ -73,7 +73,7 @@ def of_postgres(url: str, table: str) -> Source:
 def _connected(link: str) -> Any:
     """A connection that can only read, and sees one moment."""
     failed: Exception | None = None
-    psycopg = extra("psycopg")
+    psycopg, connection = extra("psycopg"), None
     try:
         connection = psycopg.connect(link, application_name="hedgerow")
         connection.read_only, connection.isolation_level = True, psycopg.IsolationLevel.REPEATABLE_READ
@@ -84,6 +84,8 @@ def _connected(link: str) -> Any:
         return connection
     except Exception as raised:  # what a driver says may quote a password: only its kind is told
         failed = raised
+    if connection is not None:
+        connection.close()
     refuse_connection(failed)
 
 
