@@ -48,6 +48,7 @@ def test_a_variant_that_releases_the_compared_value_is_refuted():
     assert audited(algorithm_3, values, neighbour, low_release, 400_000, 1.0, c=1) > 1.0
 
 
+@pytest.mark.audit
 def test_our_sparse_vector_passes_where_the_broken_ones_are_refuted():
     assert audited_ours(ONE_WAY, OTHER_WAY, 800, HALF, CLAIMED, Seeded(1)) <= CLAIMED
 
@@ -90,6 +91,7 @@ def test_laplace_noise_is_audited_close_to_its_loss():
     assert 0.4 < bound <= 1.0
 
 
+@pytest.mark.audit
 def test_a_composition_of_laplace_releases_stays_within_the_sum_of_their_losses():
     noise, event = Seeded(5), Laplace(1.0, 2.0)
 
@@ -201,6 +203,7 @@ def test_an_audit_without_runs_is_refused():
 # Whole mechanisms, on the smallest tables where they have something to hide: one row of ten, or of two, is replaced.
 
 
+@pytest.mark.audit
 @pytest.mark.parametrize(
     ("run", "tables"),
     [
