@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+import weakref
 from typing import Any
 
 import numpy as np
@@ -53,8 +54,11 @@ class Shelf:
         return kept.reshape(array.shape)
 
     def _begin(self, size: int) -> None:
-        """Another file. Of the one before its map is left."""
-        file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115  # it lives as long as the shelf
+        """Begin another file. Of the file before, its map stays."""
+        file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115  # open until the next file, or the end of the shelf
+        weakref.finalize(self, file.close)
         file.truncate(size)
         self._maps.append(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))
+        if self._file is not None:
+            self._file.close()
         self._file, self._used, self._size = file, 0, size

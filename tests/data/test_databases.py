@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import traceback
 from decimal import Decimal
@@ -128,8 +129,11 @@ def test_a_database_is_read_at_one_moment_by_a_connection_that_cannot_write(monk
         db.execute("DELETE FROM t")
     read += [column for (column,) in batches]
     assert sum(map(len, read)) == 100
-    with pytest.raises(psycopg.errors.ReadOnlySqlTransaction):
-        postgres_table._connected(url).execute("CREATE TABLE u (a int)")
+    with (
+        contextlib.closing(postgres_table._connected(url)) as reading,
+        pytest.raises(psycopg.errors.ReadOnlySqlTransaction),
+    ):
+        reading.execute("CREATE TABLE u (a int)")
 
 
 def test_a_connection_that_drops_while_rows_are_read_is_told_without_them_and_costs_nothing(monkeypatch) -> None:
