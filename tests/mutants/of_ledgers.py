@@ -190,5 +190,25 @@ ledger(
     "self._path.stat().st_nlink > 1", "self._path.stat().st_nlink > 9",
     MOVED + "a_second_name_of_the_file_spends_nothing_unseen",
 )  # fmt: skip
+ledger(
+    "G37", "postgres.py::Postgres._read_place", "a password with a sign that a URL cannot hold is in the refusal",
+    'if "@" in user or "/" in user or', "if",
+    TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[postgresql://ana:x@hunter2@localhost/people]",
+)  # fmt: skip
+ledger(
+    "G38", "postgres.py::Postgres._read_place", "on a database without an encoding lines are bytes, and no ledger can be read",
+    ' | {"client_encoding": "utf8"}', "",
+    TROUBLE + "a_database_without_an_encoding_holds_a_ledger",
+)  # fmt: skip
+ledger(
+    "G39", "store.py::Store._or_forgotten", "who is interrupted as the turn comes keeps it, and all others wait",
+    "            self._forget_turn()\n", "            pass\n",
+    TROUBLE + "who_is_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
+)  # fmt: skip
+ledger(
+    "G40", "urls.py::_refused", "a text that is no URL is repeated, password and all",
+    "said = repr(scheme) if found and len(scheme) <= 20 and scheme.replace(\"+\", \"\").isalnum() else \"another text\"", "said = repr(scheme)",
+    TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[password=hunter2]",
+)  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants
