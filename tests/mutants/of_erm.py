@@ -291,7 +291,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E52", "minimum.py::minimum", "a minimum that is not near enough passes",
-    "            if proven <= distance:\n                return point", "            if proven < math.inf:\n                return point",
+    "            if proven <= distance:\n                return point\n            if proven < spread", "            if proven < math.inf:\n                return point\n            if proven < spread",
     VALUES + "the_least_distance_that_may_be_asked_for_is_reached",
     VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
 )  # fmt: skip

@@ -47,8 +47,8 @@ ledger(
 )  # fmt: skip
 ledger(
     "G08", "urls.py::_refused", "a refused URL is quoted with its password",
-    'text.partition(":")[0][:20]', "text",
-    DURABLE + "a_place_that_cannot_be_is_refused",
+    "said = repr(scheme) if found and len(scheme) <= 20 and", "said = repr(text) if True or",
+    TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[password=hunter2]",
 )  # fmt: skip
 ledger(
     "G09", "durable.py::Durable._learn_first", "a charge does not look at what other processes have spent",
@@ -204,11 +204,6 @@ ledger(
     "G39", "store.py::Store._or_forgotten", "who is interrupted as the turn comes keeps it, and all others wait",
     "            self._forget_turn()\n", "            pass\n",
     TROUBLE + "who_is_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
-)  # fmt: skip
-ledger(
-    "G40", "urls.py::_refused", "a text that is no URL is repeated, password and all",
-    "said = repr(scheme) if found and len(scheme) <= 20 and scheme.replace(\"+\", \"\").isalnum() else \"another text\"", "said = repr(scheme)",
-    TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[password=hunter2]",
 )  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants
