@@ -68,13 +68,13 @@ class Server:
         )  # fmt: skip
         for _ in range(300):
             try:
-                self._sql("SELECT 1")
+                self.sql("SELECT 1")
                 return
             except psycopg.OperationalError:
                 time.sleep(0.05)
         raise RuntimeError("PostgreSQL did not start")
 
-    def _sql(self, statement: str) -> None:
+    def sql(self, statement: str) -> None:
         with psycopg.connect(f"host={self.folder} user=owner dbname=postgres", autocommit=True) as connection:
             connection.execute(statement)
 
@@ -95,7 +95,7 @@ class Server:
     def fresh(self) -> str:
         """The URL of a new schema."""
         self._made += 1
-        self._sql(f"CREATE SCHEMA ledger{self._made}")
+        self.sql(f"CREATE SCHEMA ledger{self._made}")
         return f"postgresql://owner@/postgres?host={self.folder}&options=-csearch_path%3Dledger{self._made}"
 
 

@@ -7,6 +7,7 @@ import inspect
 import itertools
 import math
 import pickle
+from fractions import Fraction
 from statistics import NormalDist
 
 import numpy as np
@@ -26,6 +27,7 @@ from hedgerow.convex.sets import (
     Unconstrained,
 )
 from hedgerow.convex.sets.potentials import Euclidean, HyperbolicEntropy, VertexEntropy
+from hedgerow.convex.sets.structured import svd_by_rotations
 from hedgerow.errors import InvalidInput
 
 P = 12
@@ -384,3 +386,32 @@ def test_a_radius_that_is_not_positive_is_refused(make, radius):
 def test_bad_geometry_is_refused_with_the_way_out(make, said):
     with pytest.raises(InvalidInput, match=said):
         make()
+
+
+@pytest.mark.parametrize("region", [L1Ball(1.0), Simplex(1.0), GroupL1Ball(1.0, 1)], ids=repr)
+@pytest.mark.parametrize("p", [3, 1000, 5000])
+def test_nearest_points_of_many_coordinates_are_right_to_what_minima_allow_for(region, p) -> None:
+    """A running sum rounds equal terms alike, p² times in all; `erm.solvers.minimum` allows for 2(p + 16) units."""
+    for low in (0.0003, 0.000717, 0.00091):
+        v = np.full(p, low)
+        v[0] += 0.93
+        found = region.project(v)
+        τ = (Fraction(float(v[0])) + (p - 1) * Fraction(low) - 1) / p
+        if τ < 0 and not isinstance(region, Simplex):
+            continue  # within the ball
+        best = [max(Fraction(float(x)) - τ, Fraction(0)) for x in v[:2]]
+        off = [float(Fraction(float(x)) - b) for x, b in zip(found[:2], best, strict=True)]
+        assert math.hypot(off[0], math.sqrt(p - 1) * off[1]) <= 2 * (p + 16) * 2.0**-53 * np.linalg.norm(v)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (6, 4), (7, 7)])
+def test_rotations_find_the_singular_values_that_lapack_finds(shape) -> None:
+    rng = np.random.default_rng(5)
+    flat = np.outer(rng.normal(size=shape[0]), rng.normal(size=shape[1]))
+    for matrix in (rng.normal(size=shape), 1e-150 * rng.normal(size=shape), flat, np.zeros(shape)):
+        left, sizes, right = svd_by_rotations(matrix)
+        size = np.abs(matrix).max()
+        assert (left * sizes) @ right == pytest.approx(matrix, abs=1e-14 * size, rel=0)
+        assert sizes == pytest.approx(np.linalg.svd(matrix)[1], abs=1e-14 * size, rel=0)
+        whole = sizes > 1e-10 * size
+        assert (left.T @ left)[np.ix_(whole, whole)] == pytest.approx(np.eye(whole.sum()), abs=1e-14)

@@ -82,7 +82,7 @@ def test_texts_come_in_the_encoding_of_their_server_and_none_fails(encoding) -> 
     """SQL_ASCII holds any bytes, and EUC_JP characters that UTF-8 has not: a conversion by the server would fail on such a row."""
     server = postgres.server()
     name = f"of_{encoding.lower()}"
-    server._sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    server.sql(f"CREATE DATABASE {name} ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
     url = f"postgresql://owner@/{name}?host={server.folder}"
     codec = {"LATIN1": "latin-1", "SQL_ASCII": "utf-8", "EUC_JP": "euc_jp"}[encoding]
     word = "日" if encoding == "EUC_JP" else "é"

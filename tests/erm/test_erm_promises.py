@@ -146,10 +146,23 @@ def test_noise_on_a_minimum_pays_for_how_far_the_computed_one_is(budget) -> None
 def test_within_a_set_the_distance_allows_for_what_a_long_tilt_does_to_the_proof_of_a_minimum() -> None:
     problem = made(over=L2Ball(1.0))
     plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(REPLACE))
-    Λ, long = plan.details.weight, plan.events[0].tilt.sigma * (math.sqrt(COLUMNS) + 12)
+    t = objective_perturbation.beyond(REPLACE.epsilon, REPLACE.delta)
+    Λ, long = plan.details.weight, plan.events[0].tilt.sigma * (math.sqrt(COLUMNS) + t)
     more = rounding(problem, problem.over, Λ, long) - rounding(problem, problem.over, Λ)
     assert more == pytest.approx(2 * (4 * (COLUMNS + 16) + 8) * 2.0**-53 * long / Λ)
     assert plan.details.distance >= rounding(problem, problem.over, Λ, long)
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (1.0, 1e-40), (80.0, 1e-6), (1e-3, 5e-324)])
+def test_a_tilt_longer_than_is_allowed_for_costs_next_to_nothing_of_any_delta(epsilon, delta) -> None:
+    """P(‖b‖ > σ(√p + t)) ≤ e^(−t²/2), which is paid for on both sides: (1 + e^ε) times."""
+    t = objective_perturbation.beyond(epsilon, delta)
+    assert t >= 12 and math.log1p(math.exp(epsilon)) - t**2 / 2 <= math.log(1e-9) + math.log(delta)
+    tiny = Budget(epsilon, delta) if epsilon == 1 else REPLACE
+    problem = made(tiny, over=L2Ball(1.0))
+    plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(tiny))
+    long = plan.events[0].tilt.sigma * (math.sqrt(COLUMNS) + objective_perturbation.beyond(tiny.epsilon, tiny.delta))
+    assert plan.details.distance >= rounding(problem, problem.over, plan.details.weight, long)
 
 
 def test_the_bounds_of_perturbations_are_those_of_their_docstrings() -> None:

@@ -420,6 +420,27 @@ def test_what_is_returned_is_as_near_as_asked_by_another_solver_s_lights(loss, o
         assert np.linalg.norm(found - other) <= distance + 1e-5
 
 
+def test_rows_that_are_all_alike_leave_a_minimum_with_a_proof() -> None:
+    """A plain sum of so many equal numbers is rounded the same way at every step, by more than the proof allows."""
+    data = prepared(np.ones((500_000, 1)), np.ones(500_000), losses.Logistic(), sets.L2Ball(0.1), BUDGET)
+    least = minima.rounding(data, data.over, 1.0)
+    _, proven = minima._newton_exactly(data, data.over, 1.0, np.zeros(1), np.zeros(1), least)
+    assert proven <= least
+
+
+def test_the_proof_allows_for_rounding_where_the_nearest_point_to_0_is_not_0() -> None:
+    data, over = (
+        prepared(RNG.normal(size=(20, 3)), np.ones(20), losses.Logistic(), sets.Simplex(1.0), BUDGET),
+        sets.Simplex(1.0),
+    )
+    v, weight = np.zeros(3), 2.0
+    point = over.project(v)  # a third, three times: rounded
+    slope = minima._gradient(data, point, weight, 0.0, is_exact=True)[0]
+    tilt = -(minima._steepest(data, weight) * (v - point) + slope)  # so that `point` is the minimum
+    off = minima._projection_slack(data, 20, weight, float(np.linalg.norm(point)))
+    assert minima._proven(data, over, weight, tilt, v)[1] * weight >= off > 0
+
+
 @pytest.mark.parametrize("over", REGIONS, ids=repr)
 @pytest.mark.parametrize("budget", [BUDGET, UNKNOWN_N], ids=["replace", "add-remove"])
 def test_the_least_distance_that_may_be_asked_for_is_reached(budget, over) -> None:

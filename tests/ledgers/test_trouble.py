@@ -11,18 +11,20 @@ import subprocess
 import threading
 import traceback
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from concurrency import forked
 from crashing import BOUGHT, FREE, WITHIN, Log, in_a_process, opened
 from fresh_ledgers import postgres_url, sqlite_url
-from postgres import Server, binary
+from postgres import Server, binary, server
 
 import hedgerow as hr
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers import read
 from hedgerow.ledgers.durable import now
+from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise
 
@@ -279,3 +281,78 @@ def test_a_turn_ends_with_its_process(tmp_path) -> None:
         after = ledger_at(url, PURE)
         assert after.spent == pytest.approx(0.1)
         after.charge(TENTH)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ana:50%hunter2@localhost/people",
+        "postgresql://ana:x?hunter2@localhost/people",
+        "postgresql://ana:x@hunter2@localhost/people",
+        "postgresql://ana:x/hunter2@localhost/people",
+        "postgresql://ana:hunter2/x@localhost/people",
+        "host=localhost password=hunter2",
+        "password=hunter2",
+    ],
+)
+def test_no_piece_of_a_password_is_in_the_refusal_of_a_url(url) -> None:
+    with pytest.raises(hr.InvalidInput, match="ledger must be a URL") as refused:
+        ledger_at(url, PURE)
+    assert "hunter" not in str(refused.value) and refused.value.__cause__ is refused.value.__context__ is None
+
+
+def test_a_password_with_signs_by_their_codes_is_the_password() -> None:
+    store: Any = store_at("postgresql://ana:p%40s%2F%3F%25@[::1]:5433/people?host=%2Ftmp&connect_timeout=3")
+    place = store._place
+    assert (place["password"], place["port"], place["host"], place["connect_timeout"]) == (
+        "p@s/?%",
+        "5433",
+        "/tmp",
+        "3",
+    )
+
+
+def test_a_database_without_an_encoding_holds_a_ledger() -> None:
+    """PostgreSQL says of its texts that they are bytes."""
+    server().sql("CREATE DATABASE plain ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0")
+    url = f"postgresql://owner@/plain?host={server().folder}"
+    ledger = ledger_at(url, PURE)
+    ledger.charge(TENTH)
+    ledger.close()
+    again = ledger_at(url, PURE)
+    assert again.spent == TENTH.epsilon and again.verify() == again.head
+    again.close()
+
+
+@everywhere
+def test_who_is_interrupted_as_the_turn_comes_does_not_keep_it(fresh) -> None:
+    url = fresh()
+    ledger_at(url, PURE).close()
+    store, other = store_at(url), store_at(f"{url}{'&' if '?' in url else '?'}timeout=1")
+    for step in ("_take_turn", "_end_turn"):
+        done = getattr(store, step)
+
+        def interrupted(done: Any = done, step: str = step) -> None:
+            if step == "_take_turn":
+                done()
+            raise KeyboardInterrupt
+
+        setattr(store, step, interrupted)
+        with pytest.raises(KeyboardInterrupt), store.turn():
+            pass
+        setattr(store, step, done)
+        for each in (other, store):
+            with each.turn():
+                pass
+    store.close()
+    other.close()
+
+
+def test_a_wait_of_less_than_a_millisecond_is_not_one_for_ever() -> None:
+    url = postgres_url()
+    ledger_at(url, PURE).close()
+    one, two = store_at(url), store_at(f"{url}&timeout=0.0001")
+    with one.turn(), pytest.raises(hr.LedgerUnavailable, match="another session had its turn"):
+        two.take_turn()
+    one.close()
+    two.close()

@@ -254,6 +254,21 @@ solvers(
     PERTURBATION + "a_set_whose_nearest_points_are_a_solvers_outcome_is_refused_whatever_the_rows",
 )  # fmt: skip
 solvers(
+    "E90", "minimum.py::_newton_exactly", "sums of very many like rows round by more than the proof of a minimum allows, and none is found",
+    "g, z, s = _gradient(problem, θ, weight, tilt, is_exact=True)", "g, z, s = _gradient(problem, θ, weight, tilt)",
+    VALUES + "rows_that_are_all_alike_leave_a_minimum_with_a_proof",
+)  # fmt: skip
+solvers(
+    "E91", "minimum.py::_proven", "the nearest point to 0 is taken to be exact, though it is rounded",
+    "float(max(np.linalg.norm(v), np.linalg.norm(point)))", "float(np.linalg.norm(v))",
+    VALUES + "the_proof_allows_for_rounding_where_the_nearest_point_to_0_is_not_0",
+)  # fmt: skip
+solvers(
+    "E92", "objective_perturbation.py::beyond", "a tilt longer than is allowed for costs more than a tiny delta",
+    "return max(12.0, math.sqrt(2 * (math.log(2e9) - math.log(delta) + epsilon)))", "return 12.0",
+    PROMISES + "a_tilt_longer_than_is_allowed_for_costs_next_to_nothing_of_any_delta[1.0-1e-40]",
+)  # fmt: skip
+solvers(
     "E48", "output_perturbation.py::_noise_on_minimum", "half the noise is billed for and drawn",
     "apart = problem.gradient_change / weight", "apart = problem.lipschitz / weight",
     PERTURBATION + "the_worst_neighbour_moves_the_minimum_by_the_sensitivity_that_is_billed",
@@ -276,7 +291,7 @@ solvers(
 )  # fmt: skip
 solvers(
     "E52", "minimum.py::minimum", "a minimum that is not near enough passes",
-    "            if proven <= distance:\n                return point", "            if proven < math.inf:\n                return point",
+    "            if proven <= distance:\n                return point\n            if proven < spread", "            if proven < math.inf:\n                return point\n            if proven < spread",
     VALUES + "the_least_distance_that_may_be_asked_for_is_reached",
     VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
 )  # fmt: skip
@@ -411,5 +426,11 @@ erm(
     "return numbered[number] if number in numbered else spelt.get", "return spelt.get",
     ESTIMATORS + "the_class_of_a_row_does_not_depend_on_what_another_rows_label_is",
 )  # fmt: skip
+sets = Writer("erm", "convex/sets/")
+sets(
+    "E93", "convex_set.py::project_simplex", "nearest points of many coordinates are off by more than the proof of a minimum allows",
+    "if abs(left) <= ROUNDED * scale:", "if True:",
+    "convex/test_sets.py::test_nearest_points_of_many_coordinates_are_right_to_what_minima_allow_for",
+)  # fmt: skip
 
-ERM = [*erm.mutants, *solvers.mutants]
+ERM = [*erm.mutants, *solvers.mutants, *sets.mutants]

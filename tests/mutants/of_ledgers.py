@@ -47,8 +47,8 @@ ledger(
 )  # fmt: skip
 ledger(
     "G08", "urls.py::_refused", "a refused URL is quoted with its password",
-    'text.partition(":")[0][:20]', "text",
-    DURABLE + "a_place_that_cannot_be_is_refused",
+    "said = repr(scheme) if found and len(scheme) <= 20 and", "said = repr(text) if True or",
+    TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[password=hunter2]",
 )  # fmt: skip
 ledger(
     "G09", "durable.py::Durable._learn_first", "a charge does not look at what other processes have spent",
@@ -189,6 +189,21 @@ ledger(
     "G36", "sqlite.py::Sqlite._require_file", "a file with two names has two logs, and is spent twice",
     "self._path.stat().st_nlink > 1", "self._path.stat().st_nlink > 9",
     MOVED + "a_second_name_of_the_file_spends_nothing_unseen",
+)  # fmt: skip
+ledger(
+    "G37", "postgres.py::Postgres._read_place", "a password with a sign that a URL cannot hold is in the refusal",
+    'if "@" in user or "/" in user or', "if",
+    TROUBLE + "no_piece_of_a_password_is_in_the_refusal_of_a_url[postgresql://ana:x@hunter2@localhost/people]",
+)  # fmt: skip
+ledger(
+    "G38", "postgres.py::Postgres._read_place", "on a database without an encoding lines are bytes, and no ledger can be read",
+    ' | {"client_encoding": "utf8"}', "",
+    TROUBLE + "a_database_without_an_encoding_holds_a_ledger",
+)  # fmt: skip
+ledger(
+    "G39", "store.py::Store._or_forgotten", "who is interrupted as the turn comes keeps it, and all others wait",
+    "            self._forget_turn()\n", "            pass\n",
+    TROUBLE + "who_is_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
 )  # fmt: skip
 
 LEDGER_MUTANTS = ledger.mutants

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 from hedgerow._extras import extra
+from hedgerow.errors import InvalidInput
 from hedgerow.ledgers.store import INSERT, LAST, Store
 
 if TYPE_CHECKING:
@@ -26,12 +28,27 @@ class Postgres(Store):
         super().__init__(wait)
         self._driver = extra("psycopg")
         self.errors = (self._driver.Error,)
-        self._place = place
+        self._place = self._read_place(place)
         self._turning: psycopg.Connection[Any] | None = None
         self._quick: psycopg.Connection[Any] | None = None
 
+    def _read_place(self, place: str) -> dict[str, Any]:
+        """The parts of a URL. What PostgreSQL says of one that it cannot read, or takes for a host or a port, may hold a piece of a password."""
+        user = place.partition("://")[2].partition("?")[0].rpartition("@")[0]
+        found: dict[str, Any] = {"port": "?"}
+        with contextlib.suppress(*self.errors):
+            found = self._driver.conninfo.conninfo_to_dict(place)
+        if "@" in user or "/" in user or str(found.get("port", "")).strip("0123456789,"):
+            raise InvalidInput(
+                "ledger must be a URL that PostgreSQL can read. Found one that it cannot. Write what is neither a letter nor a digit in a "
+                "name or password by its code, such as %40 for @ and %25 for %."
+            )
+        return (
+            {"connect_timeout": 10} | found | {"client_encoding": "utf8"}
+        )  # or texts of some databases would be bytes
+
     def _connect(self, autocommit: bool = False) -> psycopg.Connection[Any]:
-        found: psycopg.Connection[Any] = self._driver.connect(self._place, autocommit=autocommit, connect_timeout=10)
+        found: psycopg.Connection[Any] = self._driver.connect(autocommit=autocommit, **self._place)
         return found
 
     def _is_lost(self, connection: psycopg.Connection[Any]) -> bool:
@@ -51,7 +68,7 @@ class Postgres(Store):
 
     @property
     def _limit(self) -> str:
-        return f"{int(1000 * self.wait)}ms"
+        return f"{max(1, int(1000 * self.wait))}ms"  # 0 would be for ever
 
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
         try:
@@ -73,7 +90,7 @@ class Postgres(Store):
                 return
             except self.errors as error:
                 lost = self._turning is not None and self._is_lost(self._turning)
-                self._give_up()
+                self._forget_turn()
                 if isinstance(error, self._driver.errors.LockNotAvailable):
                     raise TimeoutError from None
                 if is_last or not lost:  # else it was lost since the last turn
@@ -84,9 +101,9 @@ class Postgres(Store):
         try:
             self._turning.execute(f"SELECT pg_advisory_unlock({LOCK})")
         except self.errors:  # a connection that is lost has lost its locks
-            self._give_up()
+            self._forget_turn()
 
-    def _give_up(self) -> None:
+    def _forget_turn(self) -> None:
         if self._turning is not None:
             self.discard(self._turning)
             self._turning = None

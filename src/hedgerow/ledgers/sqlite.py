@@ -108,7 +108,7 @@ class Sqlite(Store):
         for _ in waited(self.wait):
             try:
                 if self._turning is None or self._turns is None or self._turns != _file_at(turn):
-                    self._forget_turns()  # whoever removed the file left others to make a new one
+                    self._forget_turn()  # whoever removed the file left others to make a new one
                     self._turning = self.track(_connected(turn, 0))
                     self._turning.execute("PRAGMA synchronous = OFF")
                     self._turns = _file_at(turn)
@@ -135,7 +135,7 @@ class Sqlite(Store):
                 f"{str(self._path)!r}. Nothing was released. Bring back the file that this session wrote to, and open the session again."
             )
 
-    def _forget_turns(self) -> None:
+    def _forget_turn(self) -> None:
         if self._turning is not None:
             self.discard(self._turning)
         self._turning = self._turns = None

@@ -86,6 +86,10 @@ class Store(ABC):
     def _end_turn(self) -> None: ...
 
     @abstractmethod
+    def _forget_turn(self) -> None:
+        """Close the connection that takes turns, which ends any that it has."""
+
+    @abstractmethod
     def _prepare_making(self, connection: Any) -> None:
         """Begin the transaction that makes the tables: let no other process make them."""
 
@@ -111,7 +115,7 @@ class Store(ABC):
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
         """Lend an idle connection or a new one. A connection on which anything failed is closed, which ends its transaction."""
-        connection = self._idle.pop() if self._idle else self.track(self._connect())
+        connection = self._an_idle_one() or self.track(self._connect())
         try:
             yield connection
             connection.rollback()  # reading opens a transaction on PostgreSQL
@@ -124,6 +128,11 @@ class Store(ABC):
             raise
         self._idle.append(connection)
 
+    def _an_idle_one(self) -> Any | None:
+        with contextlib.suppress(IndexError):  # in one step, for another thread may read
+            return self._idle.pop()
+        return None
+
     def track(self, connection: Connection) -> Connection:
         """Return a new connection, which is from now on closed at the latest when the store is dropped."""
         self._open.append(connection)
@@ -131,13 +140,14 @@ class Store(ABC):
 
     def discard(self, connection: Any) -> None:
         """Close a connection."""
-        self._open.remove(connection)
+        with contextlib.suppress(ValueError):  # another thread has closed all
+            self._open.remove(connection)
         with contextlib.suppress(*self.errors):
             connection.close()
 
     def _close_idle(self) -> None:
-        while self._idle:
-            self.discard(self._idle.pop())
+        while (connection := self._an_idle_one()) is not None:
+            self.discard(connection)
 
     def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
         with self._connection() as connection:
@@ -164,13 +174,21 @@ class Store(ABC):
 
     def take_turn(self) -> None:
         if self._depth == 0:
-            self._tried("locked", self._take_turn)
+            self._or_forgotten("locked", self._take_turn)
         self._depth += 1
 
     def end_turn(self) -> None:
         self._depth -= 1
         if self._depth == 0:
-            self._tried("unlocked", self._end_turn)
+            self._or_forgotten("unlocked", self._end_turn)
+
+    def _or_forgotten(self, done: str, action: Callable[[], None]) -> None:
+        """Interrupted, nobody knows whether the turn is taken, and others would wait for it."""
+        try:
+            self._tried(done, action)
+        except BaseException:
+            self._forget_turn()
+            raise
 
     @property
     def has_turn(self) -> bool:

@@ -34,9 +34,10 @@ def store_at(text: str) -> Store:
 
 
 def _refused(text: str) -> InvalidInput:
-    scheme = text.partition(":")[0][:20]  # the rest may hold a password
+    scheme, found, _ = text.partition("://")  # the rest may hold a password, and so may a text that is no URL
+    said = repr(scheme) if found and len(scheme) <= 20 and scheme.replace("+", "").isalnum() else "another text"
     return InvalidInput(
-        f"ledger must be a URL of SQLite or PostgreSQL. Found {scheme!r}. Give 'sqlite:///people.ledger' or 'postgresql://…'."
+        f"ledger must be a URL of SQLite or PostgreSQL. Found {said}. Give 'sqlite:///people.ledger' or 'postgresql://…'."
     )
 
 

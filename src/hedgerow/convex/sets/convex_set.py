@@ -17,6 +17,9 @@ from hedgerow._types import Array
 from hedgerow.convex.sets.potentials import Potential
 from hedgerow.errors import InvalidInput
 
+ROUNDED = 16 * 2.0**-53  # of a sum, which is then as near as it gets
+CORRECTIONS = 4
+
 
 class ConvexSet(ABC):
     """Where θ may lie. A frozen value; most sets fit any dimension p, some (``dimension``) only one."""
@@ -111,13 +114,23 @@ class VertexSet(ConvexSet):
 
 
 def project_simplex(v: Array, scale: float) -> Array:
-    """The nearest point of {x ≥ 0, Σx = scale}: subtract the τ that makes the positive parts sum to scale."""
+    """The nearest point of {x ≥ 0, Σx = scale}: subtract the τ that makes the positive parts sum to scale.
+
+    A running sum rounds by as much as its length, in every coordinate alike. The sum of the positive parts does not, and tells by how much.
+    """
     v = v - v.max()  # which changes nothing but rounding: beside a large v the scale would be lost
     ordered = -np.sort(-v)
     excess = np.cumsum(ordered) - scale
     active = np.flatnonzero(ordered * np.arange(1, v.size + 1) > excess)  # a prefix; never empty, for scale > 0
     count = int(active[-1]) + 1 if active.size else v.size
-    inside: Array = np.maximum(v - excess[count - 1] / count, 0.0)
+    τ = float(excess[count - 1]) / count
+    inside: Array = np.maximum(v - τ, 0.0)
+    for _ in range(CORRECTIONS):
+        left = float(inside.sum()) - scale
+        if abs(left) <= ROUNDED * scale:
+            break
+        τ += left / np.count_nonzero(inside)
+        inside = np.maximum(v - τ, 0.0)
     return inside
 
 

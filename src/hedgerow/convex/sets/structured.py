@@ -34,6 +34,7 @@ from hedgerow.convex.sets.potentials import (
 )
 from hedgerow.errors import InvalidInput
 
+SWEEPS = 60  # of rotations; a few are enough
 FAR = 1e8  # beside such a dual an entropy of a few units is nothing, and soon less than the dual's own rounding
 
 
@@ -257,7 +258,11 @@ class NuclearBall(ConvexSet):
         return self.shape[0] * self.shape[1]
 
     def _decompose(self, v: Array) -> tuple[Array, Callable[[Array], Array]]:
-        left, sizes, right = np.linalg.svd(v.reshape(self.shape), full_matrices=False)
+        matrix = v.reshape(self.shape)
+        try:
+            left, sizes, right = np.linalg.svd(matrix, full_matrices=False)
+        except np.linalg.LinAlgError:  # θ may be private: whether LAPACK finds it must not be heard of
+            left, sizes, right = svd_by_rotations(matrix)
         return sizes, lambda new: np.ravel((left * new) @ right)
 
     def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
@@ -290,3 +295,29 @@ class NuclearBall(ConvexSet):
     def potential(self, p: int) -> Potential:
         width = self.gaussian_width(p) / self.radius
         return QNorm(self.require(p), min(self.shape), self.radius, width, self._decompose)
+
+
+def svd_by_rotations(matrix: Array) -> tuple[Array, Array, Array]:
+    """U, s and Vᵀ by one-sided Jacobi rotations: slower than LAPACK's, and never without a result."""
+    if matrix.shape[0] < matrix.shape[1]:
+        left, sizes, right = svd_by_rotations(matrix.T)
+        return right.T, sizes, left.T
+    size = float(np.abs(matrix).max()) or 1.0
+    A, V = matrix / size, np.eye(matrix.shape[1])
+    for _ in range(SWEEPS):
+        is_done = True
+        for i in range(1, len(V)):
+            for j in range(i):
+                a, b, c = float(A[:, j] @ A[:, j]), float(A[:, i] @ A[:, i]), float(A[:, j] @ A[:, i])
+                if abs(c) <= 1e-16 * math.sqrt(a * b):
+                    continue
+                is_done = False
+                angle = math.atan2(2 * c, a - b) / 2
+                turn = np.array([[math.cos(angle), -math.sin(angle)], [math.sin(angle), math.cos(angle)]])
+                A[:, [j, i]], V[:, [j, i]] = A[:, [j, i]] @ turn, V[:, [j, i]] @ turn
+        if is_done:
+            break
+    sizes = np.linalg.norm(A, axis=0)
+    order = np.argsort(-sizes)
+    left = A[:, order] / np.where(sizes > 0, sizes, 1.0)[order]
+    return left, sizes[order] * size, V[:, order].T

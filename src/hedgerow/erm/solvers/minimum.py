@@ -9,8 +9,9 @@ and β > 0 such a vector is β(v − θ) + ∇F(θ), and ∇F(θ) alone where v 
 allowance for all that is rounded, so what is returned is within the distance asked for, for every dataset and arithmetic included.
 
 Newton's method gets there in a few steps where C does not bind, and where it does by minimising the second-order model of F over
-C, which touches no row. Otherwise accelerated descent runs for as many steps as its bound needs, again from where it ended, and
-closer, until the proof is found. There is no failure to report: the distance asked for is at least `rounding`, where the proof exists.
+C, which touches no row. Sums of very many rows round by more than the proof allows, so what they leave is made up for with exact
+ones. Otherwise accelerated descent runs for as many steps as its bound needs, again from where it ended, and closer, until the proof
+is found. There is no failure to report: the distance asked for is at least `rounding`, where the proof exists.
 
 The proof trusts Π up to a few units in the last place. A `Polytope` has no such Π: it is the outcome of a solver, which may even
 fail. `require_projection` refuses it, a public fact.
@@ -27,7 +28,7 @@ from hedgerow._types import Array
 from hedgerow.convex.sets import Polytope
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.sets.potentials import Euclidean
-from hedgerow.erm.exact_sums import exact_row_products, exact_sum
+from hedgerow.erm.exact_sums import EXACT, exact_row_products, exact_sum
 from hedgerow.erm.problem import Problem
 from hedgerow.erm.solvers.descent import Schedule, descend, fastest
 from hedgerow.errors import InvalidInput
@@ -35,6 +36,7 @@ from hedgerow.errors import InvalidInput
 _UNIT_ROUNDOFF = 2.0**-53
 _NEWTON_STEPS = 60
 _NEWTON_UP_TO = 2000  # parameters
+_EXACT_STEPS = 10  # of Newton's method with exact sums
 _MODEL_STEPS = 20_000  # of the minimum of a second-order model over C,
 _MODEL_WORK = 8e9  # and products of two numbers in all of them
 _STAGES = 60
@@ -93,15 +95,19 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
                 return point
             if proven < spread:
                 start, spread = point, proven
-    near = distance / 2
+        point, proven = _newton_exactly(problem, over, weight, tilt, start, distance)
+        if proven <= distance:
+            return point
+    near, before, is_exact = distance / 2, math.inf, False
     point = start
     for _ in range(_STAGES):
-        start = _descent(problem, over, weight, tilt, start, spread, near)
-        stepped = start - _gradient(problem, start, weight, tilt)[0] / _steepest(problem, weight)
+        start = _descent(problem, over, weight, tilt, start, spread, near, is_exact)
+        stepped = start - _gradient(problem, start, weight, tilt, is_exact)[0] / _steepest(problem, weight)
         point, proven = _proven(problem, over, weight, tilt, stepped)
         if proven <= distance:
             break
-        spread, near = near, near / 8
+        is_exact = is_exact or proven > before / 2  # sums that are rounded get no nearer
+        before, spread, near = proven, near, near / 8
     return point
 
 
@@ -113,15 +119,17 @@ def _steepest(problem: Problem, weight: float) -> float:
 def _slack(problem: Problem, rows: int) -> float:
     """What rounding can do to ‖∇F‖: slopes are right to 10·2^-53 of their bound at scores that are right to 2^-52 of themselves.
 
+    They are truncated to 2^-52 of the bound, and their sum is rounded once for each digit (`exact_sums`) and in being added to the rest.
     No loss here has φ″(z)·|z| above `bends`: it is flat, or fades, beyond the scores of its labels and its own scale.
     """
     loss, own = problem.loss, abs(float(getattr(problem.loss, "clip", 0.0)))
     bends = loss.smoothness * (1 + problem.label_bound + own) + problem.slope_bound
-    return (rows + 1) * _UNIT_ROUNDOFF * problem.row_l2 * (12 * problem.slope_bound + 2 * bends)
+    digits = EXACT // max(EXACT - problem.bits - max(rows - 1, 0).bit_length(), 1)
+    return (rows + 1) * _UNIT_ROUNDOFF * problem.row_l2 * ((14 + digits) * problem.slope_bound + 2 * bends)
 
 
 def _projection_slack(problem: Problem, rows: int, weight: float, length: float) -> float:
-    """What rounding in Π(v), ‖v‖ = length, can do to r."""
+    """What rounding in Π(v) can do to r, where neither is longer than `length`: the nearest point to 0 may be rounded too."""
     off = 2 * (problem.p + 16) * _UNIT_ROUNDOFF * length
     return 2 * (rows * problem.smoothness + weight) * off
 
@@ -129,22 +137,25 @@ def _projection_slack(problem: Problem, rows: int, weight: float, length: float)
 def _proven(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
     """Π(v), and a distance that it has from θ* at most."""
     point, β, n = over.project(v), _steepest(problem, weight), problem.X.shape[0]
-    z = exact_row_products(problem.X, point * problem.unit, problem.bits)
-    s = np.clip(problem.loss.derivative(z, problem.y), -problem.slope_bound, problem.slope_bound)
-    fine = 2.0 ** (math.frexp(problem.slope_bound)[1] - 53)
-    sums = exact_sum(problem.X, np.trunc(s / fine), problem.bits, 53) * (fine * problem.unit)
-    r = β * (v - point) + (sums + weight * point + tilt)
+    r = β * (v - point) + _gradient(problem, point, weight, tilt, is_exact=True)[0]
     slack = _slack(problem, n) + 8 * _UNIT_ROUNDOFF * (weight * np.linalg.norm(point) + np.linalg.norm(tilt))
     if over.is_bounded:
-        slack += _projection_slack(problem, n, weight, float(np.linalg.norm(v)))
+        slack += _projection_slack(problem, n, weight, float(max(np.linalg.norm(v), np.linalg.norm(point))))
     return point, (float(np.linalg.norm(r)) * (1 + 1e-9) + float(slack)) / weight
 
 
-def _gradient(problem: Problem, theta: Array, weight: float, tilt: Array) -> tuple[Array, Array, Array]:
-    """∇F, nearly, and the scores and slopes it is made of."""
-    z = problem.scores(theta)
+def _gradient(
+    problem: Problem, theta: Array, weight: float, tilt: Array, is_exact: bool = False
+) -> tuple[Array, Array, Array]:
+    """∇F, nearly or in exact sums, and the scores and slopes it is made of."""
+    z = exact_row_products(problem.X, theta * problem.unit, problem.bits) if is_exact else problem.scores(theta)
     s = np.clip(problem.loss.derivative(z, problem.y), -problem.slope_bound, problem.slope_bound)
-    return np.asarray(problem.X.T @ s) * problem.unit + weight * theta + tilt, z, s
+    if is_exact:
+        fine = 2.0 ** (math.frexp(problem.slope_bound)[1] - EXACT)
+        sums = exact_sum(problem.X, np.trunc(s / fine), problem.bits, EXACT) * (fine * problem.unit)
+    else:
+        sums = np.asarray(problem.X.T @ s) * problem.unit
+    return sums + weight * theta + tilt, z, s
 
 
 def _hessian(problem: Problem, z: Array, s: Array, weight: float) -> Array:
@@ -205,6 +216,23 @@ def _newton_over(problem: Problem, over: ConvexSet, weight: float, tilt: Array, 
     return θ - g / β
 
 
+def _newton_exactly(
+    problem: Problem, over: ConvexSet, weight: float, tilt: Array, θ: Array, distance: float
+) -> tuple[Array, float]:
+    """Whole steps of Newton's method over C with exact sums, from where rounded ones end; the nearest point, and its distance."""
+    β, best = _steepest(problem, weight), (θ, math.inf)
+    for _ in range(_EXACT_STEPS):
+        g, z, s = _gradient(problem, θ, weight, tilt, is_exact=True)
+        found = _proven(problem, over, weight, tilt, θ - g / β)
+        if found[1] >= best[1]:
+            break
+        best = found
+        if best[1] <= distance:
+            break
+        θ = _model_minimum(_hessian(problem, z, s, weight), g, θ, over, weight * distance / (8 * β))
+    return best
+
+
 def _model_minimum(H: Array, g: Array, θ: Array, over: ConvexSet, near: float) -> Array:
     """argmin over C of ⟨g, u − θ⟩ + (u − θ)ᵀH(u − θ)/2, by accelerated projected steps: fixed points to `near`, or all that rounding leaves."""
     try:
@@ -227,8 +255,9 @@ def _model_minimum(H: Array, g: Array, θ: Array, over: ConvexSet, near: float) 
 
 
 def _descent(
-    problem: Problem, over: ConvexSet, weight: float, tilt: Array, start: Array, spread: float, distance: float
-) -> Array:
+    problem: Problem, over: ConvexSet, weight: float, tilt: Array, start: Array, spread: float, distance: float,
+    is_exact: bool,
+) -> Array:  # fmt: skip
     """Accelerated descent, from a point within `spread` of θ*, until its bound D/A_T ≤ (Λ/2n)·distance² on the average loss."""
     n = max(problem.X.shape[0], 1)
     D, Δ, β = spread**2 / 2, weight / n, problem.smoothness
@@ -238,4 +267,4 @@ def _descent(
         A += weights[-1]
     plan = Schedule(np.array(weights), 0.0, True, Δ)
     Ψ = Euclidean(start, D, math.sqrt(problem.p), over.project)
-    return descend(lambda θ: _gradient(problem, θ, 0.0, tilt)[0] / n, Ψ, plan)
+    return descend(lambda θ: _gradient(problem, θ, 0.0, tilt, is_exact)[0] / n, Ψ, plan)

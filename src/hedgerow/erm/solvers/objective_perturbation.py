@@ -68,7 +68,7 @@ class ObjectivePerturbation:
         tilt = Gaussian(problem.gradient_change, σ, grid_at_most(σ * (2.0**-39 if inside else 2.0**-32)))
         rounded = math.sqrt(p) * tilt.grid / (2 * Λ)  # how far drawing b on a grid can move the minimum
         near = min(_NEAR * σ / Λ, _SMALL * bound / hidden_risk(problem, 2 / μ) if inside else math.inf)
-        longest = σ * (math.sqrt(p) + 12) if inside else 0.0  # ‖b‖ is more with probability e^-72
+        longest = σ * (math.sqrt(p) + beyond(ε, δ)) if inside else 0.0
         g = near + rounding(problem, over, Λ, longest) + rounded
         apart = 2 * g * 1.001
         hide = Gaussian(apart, apart / μ, grid_at_most(g * 1e-3 / math.sqrt(p)))
@@ -81,6 +81,11 @@ class ObjectivePerturbation:
         b = draw.add(np.zeros(problem.p))
         found = minimum(problem, problem.over, plan.details.weight, b, plan.details.distance)
         return problem.over.project(draw.add(found))
+
+
+def beyond(epsilon: float, delta: float) -> float:
+    """t such that ‖b‖ > σ(√p + t), of probability e^(−t²/2) at most, costs (1 + e^ε)·e^(−t²/2) ≤ 10^-9·δ; 12 at least."""
+    return max(12.0, math.sqrt(2 * (math.log(2e9) - math.log(delta) + epsilon)))
 
 
 def width_of(problem: Problem) -> float:
