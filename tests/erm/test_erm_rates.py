@@ -71,3 +71,7 @@ def test_what_a_bound_needs_and_does_not_get_is_named() -> None:
         table.strongly_convex(dataclasses.replace(BASE, strong_convexity=None))
     with pytest.raises(InvalidInput, match="delta"):
         dataclasses.replace(BASE, delta=0.0)
+    for name in ("rows", "radius", "curvature", "strong_convexity", "width"):
+        for wrong in (0.0, -1.0, math.nan):
+            with pytest.raises(InvalidInput, match=name.replace("_", " ").capitalize()):
+                dataclasses.replace(BASE, **{name: wrong})
