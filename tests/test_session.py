@@ -181,6 +181,7 @@ def test_synthetic_numbers_are_drawn_inside_their_bins() -> None:
     records = session.synthetic(4000)
     assert records.r.nunique() > 3900 and records.r.between(0, 0.7).all() and set(records.i) <= set(range(3, 10))
     assert records.far.isna().mean() == pytest.approx(0.167, abs=0.05)
+    assert records.attrs["certificate"] == str(session.certificate)  # what is certified goes with the records
     bins = session.synthetic(4000, resolution="bins")
     assert set(bins.r) <= set(universe["r"].values)
     for names in [("r",), ("far",), ("r", "i")]:  # a number is in the bin it was drawn for, whoever reads it

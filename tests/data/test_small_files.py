@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import stat
+
 import numpy as np
 import pytest
 from coded_rows import coded_rows
@@ -89,6 +92,17 @@ def test_rows_are_counted_alike_whether_few_or_many(sets, monkeypatch) -> None:
     few = counted()
     monkeypatch.setattr(counting, "FEW_PLACES", -1)
     assert few == counted()
+
+
+def test_what_does_not_fit_in_memory_is_spilt_into_a_folder_that_its_owner_alone_can_open(
+    tmp_path, monkeypatch
+) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("a,b,c\n1,x,True\n")
+    monkeypatch.setattr(tables, "FOLDED_AT_ONCE", 0)
+    kept = Table(path, UNIVERSE)
+    ((folder,),) = kept._engine.execute("SELECT current_setting('temp_directory')").fetchall()
+    assert stat.S_IMODE(os.stat(folder).st_mode) == 0o700 and os.stat(folder).st_uid == os.getuid()
 
 
 def test_a_small_universe_is_counted_as_rows_are(tmp_path, monkeypatch) -> None:

@@ -275,6 +275,14 @@ def test_every_product_of_up_to_three_attributes_is_within_its_bar(budget) -> No
     }
 
 
+def test_tables_that_are_counted_again_and_a_few_at_a_time_are_certified_alike(monkeypatch) -> None:
+    usual = opened(table())._engine.knowledge.certified.certificate
+    monkeypatch.setattr(
+        "hedgerow.engines.practical.certifying.AT_ONCE", 15
+    )  # cells: less than one table of three attributes
+    assert opened(table())._engine.knowledge.certified.certificate == usual
+
+
 def test_small_counts_have_narrower_bars_than_large_ones_of_the_same_attributes() -> None:
     made = opened(table())._engine.knowledge.certified
     names = ("age", "region", "visits")

@@ -220,6 +220,12 @@ def test_the_penalty_is_of_the_public_number_of_rows_however_many_there_are(monk
     assert penalties == [200, 200, 200]
 
 
+def test_residuals_count_linearly_beyond_the_width_that_was_asked_for() -> None:
+    (loss,) = {erm.HuberRegressor(Budget(1.0, 1e-6), width=0.25)._loss(n) for n in (1, 100)}
+    inside, outside = loss.derivative(np.array([0.2, 0.3]), 0.0)
+    assert (inside, outside) == (0.2, 0.25)
+
+
 @pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC", "Ridge"])
 def test_a_radius_bounds_the_coefficients(name) -> None:
     X, y, _ = line(500)

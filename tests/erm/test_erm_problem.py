@@ -126,6 +126,14 @@ def test_one_row_moves_the_sum_of_gradients_by_no_more_than_the_sensitivity_and_
     assert moved <= Allowance.of(BUDGET).fine_gaussian(a.gradient_change, 2).sensitivity
 
 
+@pytest.mark.parametrize("n", [2, 50, 4097])
+def test_sums_over_all_rows_of_features_times_slopes_are_exact_in_float64(n) -> None:
+    """Whole steps: the larger of both, once for each row, is below 2^53. So a sum does not depend on the order of its rows."""
+    found = prepared(*table(n), losses.Logistic(), BALL, BUDGET)
+    assert n * 2 ** (found.bits + found.slope_bits) * 2 > 2**52 and n * 2 ** (found.bits + found.slope_bits) <= 2**53
+    assert 0 <= found.slope_bits - found.bits <= 1
+
+
 @pytest.mark.parametrize(("ε", "δ"), [(0.1, 1e-6), (1.0, 1e-6), (5.0, 1e-9), (0.01, 1e-2)])
 def test_the_analytic_gaussian_meets_delta_and_hardly_more_noise_than_needed(ε, δ) -> None:
     μ = gaussian_mu(ε, δ)

@@ -61,6 +61,12 @@ def test_bounds_scale_with_the_units_of_the_loss() -> None:
             assert row.bound(larger) == pytest.approx(3 * row.bound(BASE))
 
 
+def test_every_row_says_from_which_side_it_bounds_under_what_assumption() -> None:
+    assert {row.side for row in TABLE} == {"upper", "lower"}
+    assert {row.assumption for row in TABLE} == {"lipschitz", "smooth", "strongly convex", "l1-lipschitz", "lasso"}
+    assert all((row.method == "any") == (row.side == "lower") for row in TABLE)
+
+
 def test_a_width_stands_for_the_dimension() -> None:
     narrow = dataclasses.replace(BASE, vertices=math.inf, width=2.0)
     assert growth(table.objective_perturbation, "features", setting=narrow) == 0
@@ -71,3 +77,7 @@ def test_what_a_bound_needs_and_does_not_get_is_named() -> None:
         table.strongly_convex(dataclasses.replace(BASE, strong_convexity=None))
     with pytest.raises(InvalidInput, match="delta"):
         dataclasses.replace(BASE, delta=0.0)
+    for name in ("rows", "radius", "curvature", "strong_convexity", "width"):
+        for wrong in (0.0, -1.0, math.nan):
+            with pytest.raises(InvalidInput, match=name.replace("_", " ").capitalize()):
+                dataclasses.replace(BASE, **{name: wrong})

@@ -224,13 +224,14 @@ def test_labels_of_which_few_are_large_are_fitted_in_the_mean() -> None:
     assert theta[0] == pytest.approx(0.05, abs=0.01)
 
 
-def test_the_point_of_a_ball_is_the_nearest_in_the_metric() -> None:
+@pytest.mark.parametrize("radius", [0.4, 1.5])
+def test_the_point_of_a_ball_is_the_nearest_in_the_metric(radius) -> None:
     rng = np.random.default_rng(3)
     metric, theta = np.diag([1.0, 1e-3, 0.1]), np.array([1.0, 3.0, -1.0])
-    near = into_ball(theta, metric, 1.5)
-    assert np.linalg.norm(near) == pytest.approx(1.5)
+    near = into_ball(theta, metric, radius)
+    assert np.linalg.norm(near) == pytest.approx(radius)
     others = rng.normal(size=(5000, 3))
-    others *= 1.5 / np.linalg.norm(others, axis=1, keepdims=True)
+    others *= radius / np.linalg.norm(others, axis=1, keepdims=True)
     distances = np.einsum("ij,jk,ik->i", others - theta, metric, others - theta)
     assert (near - theta) @ metric @ (near - theta) <= distances.min()
     assert np.array_equal(into_ball(theta, metric, 10.0), theta)

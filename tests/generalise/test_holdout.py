@@ -16,6 +16,7 @@ from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.generalise import metrics, widths
 from hedgerow.generalise.holdout import MEASUREMENT, ROUND, Score
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.ledger import Accountant
 
 BUDGET = Budget(4.0, 1e-6)
@@ -434,6 +435,20 @@ def test_the_width_of_a_measurement_is_left_on_either_side_with_its_share_of_bet
         off = widths.measured(plan, asked, beta) - plan.resolution / 2
         law = stats.norm(scale=plan.measurement.sigma) if budget.delta else stats.laplace(scale=plan.measurement.scale)
         assert 2 * law.sf(off) <= beta / (3 * widths._parts(5, plan.rounds))
+
+
+def test_a_threshold_is_the_fraction_that_was_given_and_what_is_no_fraction_is_refused() -> None:
+    assert holdout(threshold=0.05).plan.threshold == pytest.approx(0.05 * 4000, abs=1)
+    for wrong in (0.0, 1.0, -0.1, math.nan):
+        for name in ("threshold", "beta"):
+            with pytest.raises(hr.InvalidInput, match="beta and threshold must be between 0 and 1"):
+                holdout(**{name: wrong})
+
+
+def test_what_a_split_of_the_budget_would_lose_is_of_noise_that_costs_all_of_it() -> None:
+    for budget in (Budget(1.0, 0.0), BUDGET):
+        scale = widths.split_error(budget, 1000, 50, 0.1) * 1000 / math.log(50 / 0.1)
+        assert 50 * budget.cost(Laplace(1.0, scale, widths.FINEST)) == pytest.approx(budget.total, rel=1e-6)
 
 
 def test_an_interval_leaves_room_for_what_values_lose_as_whole_units(monkeypatch) -> None:

@@ -20,7 +20,7 @@ import hedgerow as hr
 from hedgerow.audit import runs_to_tell
 from hedgerow.engines import theory
 from hedgerow.engines.practical.error_bars import ErrorBars, _gaussian_tail, _plane_tail, _tail
-from hedgerow.engines.practical.excess_bounds import _sup_quadratic, excess_bound
+from hedgerow.engines.practical.excess_bounds import _by_distance, _by_variation, _sup_quadratic, excess_bound
 from hedgerow.engines.practical.guard import planned_guard
 from hedgerow.engines.practical.measurement import Measurement, Rows
 from hedgerow.engines.practical.residuals import Overview, from_coordinates
@@ -457,3 +457,17 @@ def test_the_bound_by_variation_covers_the_worst_table_and_at_most_fifteen_times
     stated = excess_bound(bound, believed, found, math.inf, variation)
     assert worst <= stated <= 15 * worst + found.gap
     assert excess_bound(bound, believed, found, math.inf) == math.inf
+
+
+def test_where_what_is_believed_is_fitted_exactly_the_bounds_still_cover_every_table_as_far_away() -> None:
+    """All rows are believed to be at 0, where the loss of θ̂ is 0: what they are moved by is all that the bounds have."""
+    universe = hr.Universe.from_sizes({"y": 5})
+    bound = hr.minimize(hr.losses.Squared(target="y"), hr.Box(-1.0, 1.0)).on(universe)
+    believed = np.array([0.0, 0.0, 1.0, 0.0, 0.0])
+    found = optimum(bound, believed)
+    for share in (0.05, 0.3, 0.6):
+        moved = believed + share * np.array([0, 0, -1, 0, 1.0])
+        worst = 0.5 * (share - found.theta[0]) ** 2  # of their mean
+        away = float(np.linalg.norm(moved - believed))
+        for each in (_by_variation(bound, believed, found, share), _by_distance(bound, believed, found, away)):
+            assert len(each) >= 4 and min(each) >= worst
