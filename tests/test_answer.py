@@ -97,6 +97,7 @@ def test_what_is_combined_says_what_it_is_and_what_it_cost() -> None:
         (-answer(typical=0.01), -0.5, 0.1, 0.01),
         (1 - answer(typical=0.01), 0.5, 0.1, 0.01),
         (answer(typical=0.01) / 4, 0.125, 0.025, 0.0025),
+        (2 / answer(0.5, 0.0, typical=0.01), 4.0, 0.0, 0.08),  # to first order, 2·0.01/0.5²
         (1 / answer(0.5, 0.1), 2.0, 0.5, None),
         (answer(error=None) + 1, 1.5, None, None),
     ],

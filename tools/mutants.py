@@ -8,6 +8,7 @@
     python tools/mutants.py --list                 what there is
     python tools/mutants.py --record               renew the record of which tests run which lines, which drawn mutants need
     python tools/mutants.py --resume               leave out drawn mutants that the last run caught
+    python tools/mutants.py --random 320 --report  write down what became of them so far, with the judgements as they are now
     python tools/mutants.py --locate               write into the catalogue which function each mutant is in
 
 A mutant is applied to a copy of src of its own, never in place. Of the catalogue, all named tests must first pass on an unchanged copy, the
@@ -109,6 +110,8 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     known = {v["id"]: Verdict(**v) for v in json.loads(kept.read_text())} if kept.exists() else {}
     running = [s for s in sites if not (given.resume and s.id in known and known[s.id].outcome == CAUGHT)]
     slow = {s.file for s in running if "@compiled(" in (PACKAGE / s.file).read_text()}
+    if given.report:
+        running = []
     running.sort(key=lambda s: (s.id in known, s.file in slow))  # those that were never run come first
 
     def one(site: Site) -> Verdict:
@@ -124,7 +127,8 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
         return verdict
 
     with copied(SOURCE) as base:
-        require_copy(base)
+        if running:
+            require_copy(base)
         run_all([lambda s=s: one(s) for s in running], given.jobs, given.verbose)  # type: ignore[misc]
         for test in sorted(unsound(base, [known[s.id].by for s in running if s.id in known], given.jobs)):
             for site in sites:
@@ -182,6 +186,7 @@ def main() -> int:
     asked.add_argument("--list", action="store_true", help="show them and run nothing")
     asked.add_argument("--record", action="store_true", help="record which tests run which lines, and stop")
     asked.add_argument("--resume", action="store_true", help="leave out drawn mutants that were caught before")
+    asked.add_argument("--report", action="store_true", help="write down what became of drawn mutants, and run none")
     asked.add_argument("--locate", action="store_true", help="say in the catalogue where each mutant is, and stop")
     asked.add_argument("--jobs", type=int, default=2)
     asked.add_argument("--limit", type=float, default=120.0, help="seconds for each mutant of the catalogue")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import checking
 import pytest
 
-from hedgerow.errors import InvalidInput
-from hedgerow.sql import run
+import hedgerow as hr
+from hedgerow.errors import InvalidInput, TooLarge
+from hedgerow.sql import result, run
 
 REFUSED = {
     "SELECT * FROM data": "rows are private|STAR",
@@ -20,6 +21,7 @@ REFUSED = {
     "SELECT count(*) FROM data WHERE c < 'y'": "with an order.*Found 'c'",
     "SELECT count(*) FROM data WHERE a < '3'": "a number. Found '3'",
     "SELECT count(*) FROM data WHERE a = b": "a column and a literal",
+    "SELECT count(*) FROM data WHERE a LIKE '1%'": "LIKE must be of a column whose categories are all declared",
     "SELECT count(*) FROM data WHERE a": "true or false",
     "SELECT count(*) FROM data WHERE a IS NULL": "declares where missing values go",
     "SELECT count(*) FROM data WHERE a IN (SELECT b FROM data)": "query in IN",
@@ -65,3 +67,18 @@ def test_it_is_refused_in_a_sentence_and_nothing_is_asked(statement: str) -> Non
 def test_a_statement_is_text(statement: object) -> None:
     with pytest.raises(InvalidInput, match="must be text"):
         run(statement, checking.UNIVERSE, list)  # type: ignore[arg-type]
+
+
+def test_a_pattern_is_refused_where_texts_may_occur_that_are_not_declared() -> None:
+    universe = hr.Universe(c=hr.Categories(["x", "xy"], other=True))
+    with pytest.raises(InvalidInput, match="LIKE must be of a column whose categories are all declared"):
+        run("SELECT count(*) FROM data WHERE c LIKE 'x%'", universe, lambda queries: pytest.fail("nothing is asked"))
+
+
+def test_more_questions_than_can_be_answered_are_refused_before_any_is_asked(monkeypatch) -> None:
+    monkeypatch.setattr(result, "MOST_QUESTIONS", 5)
+    universe = hr.Universe(g=hr.Integers(0, 2), x=hr.Integers(0, 3))
+    with pytest.raises(TooLarge, match="at most 5 questions"):
+        run(
+            "SELECT g, count(*), avg(x) FROM data GROUP BY g", universe, lambda queries: pytest.fail("nothing is asked")
+        )

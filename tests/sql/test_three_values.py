@@ -13,9 +13,21 @@ import pytest
 import hedgerow as hr
 from hedgerow.answer import Answer
 from hedgerow.sql import run
+from hedgerow.sql.conditions import value_of
 
 UNIVERSE = hr.Universe(f=hr.Flag(missing=True), m=hr.Categories(["p", "q", None]), k=hr.Integers(0, 2, missing=True))
-ATOMS = ("f", "m = 'p'", "m IN ('q', NULL)", "k > 0", "k BETWEEN 1 AND 2", "m IS NULL", "f IS NULL", "NULL", "TRUE")
+ATOMS = (
+    "f",
+    "m = 'p'",
+    "m IN ('q', NULL)",
+    "m IN (NULL)",
+    "k > 0",
+    "k BETWEEN 1 AND 2",
+    "m IS NULL",
+    "f IS NULL",
+    "NULL",
+    "TRUE",
+)
 AROUND = ("{}", "NOT ({})", "({}) IS TRUE", "({}) IS FALSE", "({}) IS NOT TRUE", "({}) IS NOT FALSE")
 AT_ONCE = 40
 
@@ -51,6 +63,27 @@ def test_a_condition_counts_the_records_of_which_it_is_true(truth, conditions) -
         ours, theirs = (ask(f"SELECT {outputs} FROM data").iloc[0] for ask in (truth.ours, truth.theirs))
         wrong = [each for i, each in enumerate(some) if ours[f"x{i}"] != theirs[f"x{i}"]]
         assert not wrong
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT m, count(*) AS n FROM data GROUP BY 1 ORDER BY 2 DESC",
+        "SELECT count(*) AS n, m FROM data GROUP BY 2 ORDER BY 1",
+        "SELECT f, count(*) AS n FROM data WHERE f IS NOT NULL GROUP BY f HAVING stddev_pop(k) > 0.5 ORDER BY 1",
+        "SELECT f, count(*) AS n FROM data WHERE f IS NOT NULL GROUP BY f HAVING stddev_pop(k) < 0.5 ORDER BY 1",
+    ],
+)
+def test_outputs_are_named_by_their_place_and_groups_kept_by_their_deviation(truth, statement) -> None:
+    ours, theirs = (ask(statement).astype(object) for ask in (truth.ours, truth.theirs))
+    for name in theirs.columns:
+        assert ours[name].fillna("NULL").tolist() == theirs[name].fillna("NULL").tolist()
+
+
+def test_a_literal_0_or_1_is_a_truth_for_flags_alone() -> None:
+    assert [value_of(hr.Flag(), value) for value in (0, 1, True, 2)] == [False, True, True, 2]
+    for attribute in (hr.Integers(0, 3), hr.Categories([0, 1, 2]), hr.Range(0, 4, bins=4)):
+        assert [type(value_of(attribute, value)) for value in (0, 1)] == [int, int]
 
 
 NOBODY = "avg(k) FILTER (WHERE m = 'p' AND m = 'q')"  # NULL in every group
