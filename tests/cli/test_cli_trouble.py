@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 import typer
@@ -203,7 +204,7 @@ def test_a_password_of_the_environment_is_used_and_shown_nowhere(
     desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, whole: bool
 ) -> None:
     monkeypatch.setenv("PEOPLE_PASSWORD", PASSWORD)
-    monkeypatch.setenv("PEOPLE_URL", f"postgresql://ana:{PASSWORD}@127.0.0.1:1/people")
+    monkeypatch.setenv("PEOPLE_URL", f"postgresql://ana:{quote(PASSWORD, safe='')}@127.0.0.1:1/people")
     url = "${PEOPLE_URL}" if whole else "postgresql://ana:${PEOPLE_PASSWORD}@127.0.0.1:1/people"
     for old, key in (('source = "people.csv"', "source"), ('ledger = "sqlite:///people.ledger"', "ledger")):
         away = changed(desk, tmp_path, old, f'{key} = "{url}"\n' + ('table = "people"' if key == "source" else ""))
