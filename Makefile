@@ -9,9 +9,12 @@ DEMO_NEEDS := numpy scipy numba threadpoolctl opendp pyarrow typer rich  # all t
 export PYTHONDONTWRITEBYTECODE :=  # empty: bytecode is kept, or every process would compile all that it imports
 KERNELS := tests/model tests/data/test_sources.py tests/data/test_reading_rule.py tests/data/test_data.py  # of loops that are compiled, which coverage cannot see otherwise
 
-.PHONY: setup demo test check lint size release-check stops audit attacks assurance coverage mutants crashes bench bench-start bench-peers docs clean portable
+.PHONY: setup help demo test check lint size release-check stops audit attacks assurance coverage mutants crashes bench bench-start bench-peers docs clean portable
 
 setup: $(READY)
+
+help:                  ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-14s %s\n", $$1, $$2}' Makefile
 
 # The demo runs from the sources with the libraries that it imports, and no others. Bytecode is written as modules are first imported.
 $(DEMO): pyproject.toml

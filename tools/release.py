@@ -25,11 +25,9 @@ DATA = {"hedgerow/py.typed", "hedgerow/demo/README.md", "hedgerow/demo/rand_hie.
 ABOUT = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 PREPARED = """
-import hedgerow as hr
 with open("people.csv", "w", encoding="utf-8") as file:
     file.write("age,sex,smoker\\n")
     file.writelines(f"{17 + i % 73},{'FM'[i // 73 % 2]},{i % 10 < 3}\\n" for i in range(100_000))
-thousands_of_queries = [hr.count(smoker=True, age=(a, a + 20)) for a in range(17, 70)]
 """
 BUNDLED = """
 import hedgerow as hr
