@@ -75,10 +75,11 @@ def tallied(drawn: Sequence[Site], verdicts: Mapping[str, Verdict]) -> str:
     late = sum(verdicts[site.id].by == OUT_OF_TIME for site in drawn)
     broken = sum(verdicts[site.id].by == BROKEN for site in drawn)
     share = outcomes.count(CAUGHT) / max(1, counts)
+    caught, harmless = outcomes.count(CAUGHT), outcomes.count("harmless")
     lines += [
         "",
-        f"Caught: {outcomes.count(CAUGHT)} of {counts} that are not equivalent, {share:.1%}; of these {late} because the tests no longer end,",
-        f"and {broken} because a module or a test file can no longer be imported.",
+        f"Caught: {caught} of {counts} that are not equivalent, {share:.1%}; and {caught / max(1, counts - harmless):.1%} of the {counts - harmless} that are not",
+        f"harmless either. Of these {late} because the tests no longer end, and {broken} because a module or a test file can no longer be imported.",
     ]
     return "\n".join(lines)
 

@@ -25,6 +25,7 @@ Seeded results (tests/transcripts.py) notice nearly every change and do not say 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import subprocess
@@ -117,7 +118,8 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
     def one(site: Site) -> Verdict:
         tests, _ = reached.ordered(site, given.seconds)
         if not tests:
-            return Verdict(site.id, SURVIVED, "no test runs it", 0.0)
+            known[site.id] = Verdict(site.id, SURVIVED, "no test runs it", 0.0)
+            return known[site.id]
         work = 40 + 3 * int(reached.time_of(tests))
         verdict = judged(site, [test.removeprefix("tests/") for test in tests], 15.0 * work, base, work)
         if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
@@ -126,15 +128,16 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
         kept.write_text(json.dumps([asdict(v) for v in [*known.values()]], indent=1))
         return verdict
 
-    with copied(SOURCE) as base:
+    with contextlib.ExitStack() as stack:
         if running:
+            base = stack.enter_context(copied(SOURCE))
             require_copy(base)
-        run_all([lambda s=s: one(s) for s in running], given.jobs, given.verbose)  # type: ignore[misc]
-        for test in sorted(unsound(base, [known[s.id].by for s in running if s.id in known], given.jobs)):
-            for site in sites:
-                if site.id in known and known[site.id].by == test:
-                    known[site.id] = replace(known[site.id], outcome=NOT_SETTLED, by=f"{test} fails without it")
-    verdicts = {site.id: known.get(site.id, Verdict(site.id, SURVIVED, "no test runs it", 0.0)) for site in sites}
+            run_all([lambda s=s: one(s) for s in running], given.jobs, given.verbose)  # type: ignore[misc]
+            for test in sorted(unsound(base, [known[s.id].by for s in running if s.id in known], given.jobs)):
+                for site in sites:
+                    if site.id in known and known[site.id].by == test:
+                        known[site.id] = replace(known[site.id], outcome=NOT_SETTLED, by=f"{test} fails without it")
+    verdicts = {site.id: known.get(site.id, Verdict(site.id, NOT_SETTLED, "not run yet", 0.0)) for site in sites}
     kept.write_text(json.dumps([asdict(v) for v in known.values()], indent=1))
     print(mutant_page.tallied(sites, verdicts))
     if not given.only:

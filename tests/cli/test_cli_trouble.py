@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 import pytest
 import typer
-from desks import BUDGET, RESERVE, Desk, made, opened
+from desks import BUDGET, HEAD, RESERVE, Desk, made, opened
 from typer.testing import CliRunner
 
 import hedgerow as hr
@@ -65,6 +65,7 @@ def refused(ran: Any, code: int, *words: str) -> None:
         ("[budget]", "[draft]\nepsilon = 'all'\n[budget]", "[draft] must have"),
         ("[budget]", "[budget", "must be TOML"),
         ('source = "people.csv"', "source = 3", "source must be a text"),
+        ('source = "people.csv"', 'source = "people.csv"\nblocks = ["february.csv"]', "blocks must be tables"),
         ('source = "people.csv"', 'source = "nowhere.csv"', "nowhere.csv"),
         ('source = "people.csv"', 'source = "${HEDGEROW_NOWHERE}"', "environment must have HEDGEROW_NOWHERE"),
     ],
@@ -102,6 +103,13 @@ def test_what_makes_no_sense_has_status_2_and_says_why(desk: Desk, command: list
     before = hr.ledgers.read(desk.url).spent
     refused(desk.run(*command), output.INPUT, ". ")
     assert hr.ledgers.read(desk.url).spent == before
+
+
+@pytest.mark.parametrize("universe", ["", "[universe]"])
+def test_a_file_without_a_universe_is_refused_with_the_way_out(tmp_path: Path, universe: str) -> None:
+    desk = Desk(tmp_path)
+    desk.file.write_text(HEAD + universe)
+    refused(desk.run("open", "--yes"), 2, "must declare what a record", "docs/universe.md")
 
 
 def test_a_file_that_is_not_there_is_refused_with_the_way_out(tmp_path: Path) -> None:

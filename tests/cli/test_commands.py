@@ -333,6 +333,7 @@ def test_rows_are_appended_noted_in_the_file_and_asked_about(tmp_path: Path) -> 
     later.to_csv(tmp_path / "february.csv", index=False)
     ran = desk.run("append", "february.csv", "--block", "february")  # without a terminal nobody can be asked
     assert ran.exit_code == 2 and "--yes" in ran.stderr and "blocks" not in File(desk.file).content
+    assert "Appending reads february.csv and spends up to" in " ".join(ran.stderr.split()) and ran.stdout == ""
     said = desk.json("append", "february.csv", "--block", "february", "--epsilon", "0.5", "--yes", "--seed", "8")
     assert said["rows"] == 3000 and said["blocks"] == ["1", "february"]
     assert File(desk.file).content["blocks"] == [{"name": "february", "source": "february.csv", "epsilon": 0.5}]

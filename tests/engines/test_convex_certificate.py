@@ -26,6 +26,18 @@ UNIVERSE = hr.Universe(
 )
 FEATURES = ["a", "b", "c", "d"]
 BALL = hr.L2Ball(1.0)
+
+
+def test_a_flattened_loss_is_the_same_at_its_point_and_nowhere_larger() -> None:
+    risk = Squared(target="a", features=["b", "d"]).on(UNIVERSE)
+    rng = np.random.default_rng(0)
+    for theta in rng.uniform(-1, 1, (5, risk.dimension)):
+        flat = convex_certificate.flattened(risk, theta)
+        assert np.allclose(flat.losses(theta), risk.losses(theta), rtol=1e-12, atol=1e-15)
+        for other in rng.uniform(-3, 3, (20, risk.dimension)):
+            assert np.all(flat.losses(other) <= risk.losses(other) + 1e-12)
+
+
 QUESTIONS = [
     hr.minimize(Logistic(target="y", features=FEATURES), BALL),
     hr.minimize(Hinge(target="y", features=["a", "b", "c"]), BALL),

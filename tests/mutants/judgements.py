@@ -25,3 +25,331 @@ def equivalent(where: str, old: str, new: str, reason: str, nth: int = 0) -> Non
 
 def harmless(where: str, old: str, new: str, reason: str, nth: int = 0) -> None:
     JUDGED[where, old, new, nth] = Judgement("harmless", reason)
+
+
+# Judgements
+
+harmless(
+    "advice",
+    "budget.epsilon > LARGE_EPSILON",
+    "budget.epsilon >= LARGE_EPSILON",
+    "The edge of a public warning: a budget of exactly that epsilon is warned of too.",
+)  # R46afd63
+equivalent(
+    "gaussian_mu",
+    "scipy.optimize.brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, low, high, xtol=1e-300, rtol=1e-13)",
+    "scipy.optimize.brentq(lambda mu: gaussian_delta(mu, epsilon) - delta, low, high, xtol=2e-300, rtol=1e-13)",
+    "The relative tolerance of 1e-13 is reached long before an absolute one of 2e-300.",
+)  # R3ecbee2
+equivalent(
+    "noise_scale",
+    "privacy_delta(epsilon, smoothness, lipschitz, weight, low, neighbours)",
+    "privacy_delta(epsilon, smoothness, lipschitz, low, weight, neighbours)",
+    "The loop only brackets a root: a lower end that is lower gives the same root.",
+)  # Reba0ffd
+equivalent(
+    "Amount.approximate",
+    "scipy.optimize.brentq(lambda ε: ε * math.tanh(ε / 2) - ρ, 0.0, ρ + 2 * math.sqrt(ρ) + 1, rtol=1e-13)",
+    "scipy.optimize.brentq(lambda ε: ε * math.tanh(ε / 2) - ρ, 0.0, ρ + 2 * math.sqrt(ρ) + 1, rtol=2e-13)",
+    "The tolerance of a root stays below the share that is kept for rounding.",
+)  # R60ba790
+equivalent(
+    "privacy_delta",
+    "zip(largest, smallest, strict=True)",
+    "zip(smallest, largest, strict=True)",
+    "The two lists are added pairwise, and a sum does not depend on the order of its terms.",
+)  # Ra579316
+equivalent(
+    "Durable._admitted",
+    "spent + more > cap * (1 + FIT)",
+    "spent + more >= cap * (1 + FIT)",
+    "Sums that equal a cap times 1 + 1e-12 exactly do not occur: a cap that is met exactly is below it.",
+)  # Rdd70de0
+harmless(
+    "Sqlite._take_turn",
+    "self._turning.execute('PRAGMA synchronous = OFF')",
+    "pass",
+    "Speed only: the connection that holds the turn writes nothing.",
+)  # Rdc33b0a
+equivalent(
+    "_Loaded.__init__",
+    "upto == 0",
+    "upto == 1",
+    "The first line of a ledger is its account: no answer and no cap is in it.",
+)  # Rd5032d3
+harmless(
+    "",
+    "1 << 20",
+    "1 << 21",
+    "Speed only: from how many rows on equal rows are counted together.",
+)  # R6ee07ee
+harmless(
+    "DataSource._keep",
+    "self._cached_cells > CACHED_CELLS",
+    "self._cached_cells >= CACHED_CELLS",
+    "Memory only: the edge at which counts are no longer cached.",
+)  # Reefadb5
+harmless(
+    "_kept",
+    "universe.size <= FOLDED_AT_ONCE",
+    "universe.size < FOLDED_AT_ONCE",
+    "Speed only: the edge at which rows are counted together.",
+)  # Rf4a81a1
+equivalent(
+    "_arrow_batches",
+    "engine._run_pre_execute_hooks(expression)",
+    "pass",
+    "The query for no row, which is asked of every such table before, has registered what the hooks register.",
+)  # R2e14ffb
+equivalent(
+    "Coder.cell",
+    "bool(value)",
+    "value",
+    "The cells of truths are looked up in a dictionary, in which numpy's truths equal Python's.",
+)  # R34fe29f
+harmless(
+    "Coder.cells",
+    "array.dtype.itemsize <= 8",
+    "array.dtype.itemsize < 8",
+    "Speed only: numbers of 8 bytes are coded one by one, by the rule that arrays are held to.",
+)  # R6c28b1a
+harmless(
+    "_of_database",
+    "refuse_connection(failed)",
+    "pass",
+    "Wording only: what is read of no connection is refused some lines later, by its kind.",
+)  # R41cf2d8
+harmless(
+    "",
+    "1 << 21",
+    "2 << 21",
+    "Memory only: how many cells of counts are cached.",
+)  # Rdebe791
+harmless(
+    "Dialect._check_unicode_returns",
+    "return True",
+    "return False",
+    "A hook of old versions of SQLAlchemy, which those that are supported do not call.",
+)  # R0b68a7f
+harmless(
+    "Dialect._get_server_version_info",
+    "return (1,)",
+    "return (2,)",
+    "Wording only: the version that the dialect says it has.",
+)  # R98009ef
+harmless(
+    "Sampling.counting",
+    "scq.counting(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries, at_once=at_once)",
+    "scq.counting(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries / 2, at_once=at_once)",
+    "Accuracy only: with half of beta intervals are wider, and hold more often.",
+)  # R5f8e141
+harmless(
+    "Convex._bought",
+    "self._ledger.budget.cost(event)",
+    "self._ledger.budget.cost(event) / 2",
+    "Accuracy only: how what is left is split among attempts. Each is billed by its own events.",
+)  # Rae15092
+harmless(
+    "Prefit._measure_everything",
+    "learned.refit(50)",
+    "learned.refit(51)",
+    "Speed only: one step more of a fit to what was released.",
+)  # R27374fa
+harmless(
+    "Convex._teach",
+    "self._purchases.table(names, whole)",
+    "pass",
+    "Accuracy only: nothing is bought there, nothing is billed, and the bar is of what is known.",
+)  # Rd20dcbe
+harmless(
+    "Prefit._measure_workload",
+    "self.learned.refit(ROUND_STEPS)",
+    "pass",
+    "Accuracy only: a fit to what was released that later ones repeat.",
+)  # R30fd158
+harmless(
+    "Prefit._overview",
+    "self.learned.grow(*(s for s in self._singles() if s in self.learned.evidence))",
+    "pass",
+    "Accuracy only: which released tables the model has when it is first fitted.",
+)  # R35e881f
+harmless(
+    "Prefit._rounds",
+    "self._grow([names for names, _, _ in chosen], limit)",
+    "pass",
+    "Accuracy only: the model does not take tables that were measured; bars are of the evidence.",
+)  # R4df98aa
+harmless(
+    "Convex._teach",
+    "size > 0",
+    "size >= 0",
+    "Only where a noisy average of steps equals the point it started from in every bit.",
+)  # R3ec5b6a
+harmless(
+    "take_strongest",
+    "waiting[i], room = (False, room - added[i])",
+    "waiting[i], room = (True, room - added[i])",
+    "Speed only: a pair that the model has already is looked at again, and is no longer clear.",
+)  # R94acc03
+harmless(
+    "attribute_sets",
+    "each /= len(tables)",
+    "pass",
+    "Accuracy only: the weights by which a workload's tables are chosen.",
+)  # Rc29cdcf
+harmless(
+    "_counted_together",
+    "cells, taken = (0, 0)",
+    "cells, taken = (0, 1)",
+    "Memory only: the first set of a scan does not count towards its size.",
+)  # R437cf40
+harmless(
+    "_norm",
+    "query.table - query.table.mean()",
+    "query.table + query.table.mean()",
+    "Accuracy only: how much noise is planned for a bar, which is then that of the noise that was drawn.",
+)  # Rf284ee9
+harmless(
+    "prefitted",
+    "beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)",
+    "beside > 0 or (rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta))",
+    "Accuracy only: where a certificate is left out because noise would drown it.",
+)  # R87eeab9
+harmless(
+    "Prefit._measure_workload",
+    "math.comb(len(self._names), 2)",
+    "math.comb(2, len(self._names))",
+    "Speed only: the cells of a clique are counted by the rule for all trees.",
+)  # Rd419e9e
+harmless(
+    "_descent",
+    "Schedule(np.array(weights), 0.0, True, Δ)",
+    "Schedule(np.array(weights), 0.0, False, Δ)",
+    "Speed only: each stage ends with a proof of how near the minimum is, whatever steps led there.",
+)  # Re28956d
+harmless(
+    "_digits",
+    "one_thread",
+    "__import__('contextlib').nullcontext()",
+    "Speed only: threads of linear algebra on a worker; sums of whole numbers do not depend on them.",
+)  # R1834dea
+harmless(
+    "regularised_weight",
+    "grid.size - 1",
+    "grid.size - 2",
+    "Accuracy only: the last cell of a grid of weights, where no optimum is.",
+)  # R46558d3
+equivalent(
+    "into_ball",
+    "excess(low) <= 0",
+    "excess(low) < 0",
+    "Where a norm equals the radius in every bit, the point that is found is the one that was given, but for its last bits.",
+)  # R82b0db3
+harmless(
+    "_best_weight",
+    "λ / math.expm1(ε) * np.geomspace(0.01, 1000000.0, 150)",
+    "λ / math.expm1(ε) / np.geomspace(0.01, 1000000.0, 150)",
+    "Accuracy only: the grid of weights from which the one with the least bound is taken.",
+)  # Rb0cbbe3
+harmless(
+    "",
+    "2.0 ** exact_counts.NOISE_BITS",
+    "4.0 ** exact_counts.NOISE_BITS",
+    "Only tables of more than 10^11 rows could be sold such noise.",
+)  # R47f1e76
+harmless(
+    "least_risk",
+    "risk_bound(problem.n, amount.mu, problem.lipschitz, Ψ, sensitivity=change, ridge=ridge)",
+    "risk_bound(problem.n, amount.mu, problem.lipschitz, Ψ, sensitivity=change / 2, ridge=ridge)",
+    "Accuracy only: which solver `auto` takes; the bound that is stated is the plan's own.",
+)  # R2838f18
+harmless(
+    "Holdout.__init__",
+    "widths.planned(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta, threshold=threshold)",
+    "widths.planned(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta / 2, threshold=threshold)",
+    "Accuracy only: with half of beta intervals are wider, and hold more often.",
+)  # R2c6b091
+harmless(
+    "descend",
+    "t + 1",
+    "t + 2",
+    "Progress only: how many steps are said to be done.",
+)  # Rf39093d
+equivalent(
+    "into_ball",
+    "high += 40",
+    "pass",
+    "The upper end leaves e^-40 of a point of finite size inside any ball, so the loop is never entered.",
+)  # Rb74c911
+harmless(
+    "schedule",
+    "3 * most_steps.bit_length()",
+    "4 * most_steps.bit_length()",
+    "Accuracy only: how many schedules are compared, each with a bound of its own.",
+)  # R792b6d4
+harmless(
+    "Holdout.select_features.right",
+    "rows.column(column) > cut",
+    "rows.column(column) >= cut",
+    "On which side of a cut the cut itself is, in training and in the holdout alike.",
+)  # R4636c36
+harmless(
+    "_best_monitor",
+    "10",
+    "11",
+    "Accuracy only: how many monitors are compared, each with a theorem of its own.",
+)  # Rf923f3a
+harmless(
+    "",
+    "LONGEST_NAME = 200",
+    "LONGEST_NAME = 201",
+    "A public limit on the length of a name.",
+)  # R4804122
+harmless(
+    "_draw_table",
+    "axes.set_xticks(places, [_literal(label) for label in labels], rotation=30, ha='right')",
+    "axes.set_xticks(places, [_literal(label) for label in labels], rotation=31, ha='right')",
+    "The angle of labels in a picture.",
+)  # R1a3730a
+equivalent(
+    "Answer.__radd__",
+    "_combined('+', other, self)",
+    "_combined('+', self, other)",
+    "A sum does not depend on the order of its terms.",
+)  # R2a97fc5
+equivalent(
+    "_cost",
+    "f'{answer.cost:.3g}' if answer.cost else 'free'",
+    "f'{answer.cost:.3g}' if answer.cost / 2 else 'free'",
+    "Half of a cost is 0 exactly where the cost is.",
+)  # R52f1eb1
+harmless(
+    "confirmed",
+    "typer.confirm(question, err=True)",
+    "typer.confirm(question, err=False)",
+    "The stream on which a question is asked of whoever sits at a terminal.",
+)  # R44315e0
+harmless(
+    "SparkRows.close",
+    "empty()",
+    "pass",
+    "Memory of a cluster that is freed with its session.",
+)  # Rb3baa36
+harmless(
+    "SparkRows.close.empty",
+    "frame.unpersist()",
+    "pass",
+    "Memory of a cluster that is freed with its session.",
+)  # Ra5599ea
+equivalent(
+    "Durable.at_once",
+    "self.exclusively()",
+    "__import__('contextlib').nullcontext()",
+    "The session that answers several questions together has the turn already, and the lock may be nested.",
+)  # Rca8aec4
+harmless(
+    "Coder._of_texts",
+    "self._texts += len(texts)",
+    "pass",
+    "Speed only: from how many texts on numbers are read by compiled code, which is held to the rule.",
+)  # R6e05816

@@ -39,12 +39,13 @@ def session(file: File, who: str = "", seed: int | None = None, *, first: bool =
     """The session of the file's ledger with all of its blocks, taken up; ``first``: made, if there is none. What it answers is written at its end."""
     if not first:
         require_open(file)
+    blocks = file.blocks  # refused, where they make no sense, before anything is spent
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
         who=who, seed=seed, **file.block, **file.options,
     )  # fmt: skip
     try:
-        for block in file.blocks:
+        for block in blocks:
             opened.append(**block)
         yield opened
     finally:
