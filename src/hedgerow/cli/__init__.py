@@ -18,6 +18,7 @@ from hedgerow.cli.output import Guarded
 app = typer.Typer(
     cls=Guarded,
     no_args_is_help=True,
+    rich_markup_mode=None,  # loading Rich takes longer than all else of --help
     pretty_exceptions_enable=False,  # they show the values of variables, and so rows
     help="Any number of questions about a sensitive table, under one privacy budget. docs/owner.md is the way in.",
 )

@@ -1,5 +1,18 @@
-"""``python -m hedgerow.cli``: the command ``hedgerow``, where it is not on the path."""
+"""The command ``hedgerow``, also as ``python -m hedgerow.cli`` where it is not on the path."""
+
+import os
+
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS", "1"
+)  # before NumPy loads: the package uses one thread, and starting others takes time
 
 from hedgerow.cli import app
 
-app(prog_name="hedgerow")
+
+def main() -> None:
+    """Run the command line."""
+    app(prog_name="hedgerow")
+
+
+if __name__ == "__main__":
+    main()
