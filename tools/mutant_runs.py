@@ -31,6 +31,7 @@ SERVER.set_forkserver_preload(HEAVY.split())
 CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
 OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
 OUT_OF_TIME = "out of time"
+NOT_RUN = "not run yet"
 BROKEN = "the tests cannot be collected"
 
 
