@@ -8,7 +8,7 @@ from pathlib import Path
 from judgements import JUDGED, Judgement
 from mutant import Mutant
 from mutant_operators import OPERATORS, Site
-from mutant_runs import BROKEN, CAUGHT, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
+from mutant_runs import BROKEN, CAUGHT, NOT_RUN, NOT_SETTLED, OUT_OF_TIME, SURVIVED, Verdict
 
 HEAD = """# Mutants
 
@@ -95,14 +95,14 @@ def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: i
         tallied(drawn, verdicts),
     ]
     for kind, title in (
-        ("", "Survived, not judged yet"),
+        ("", "Not settled: not run yet, or not judged yet"),
         ("harmful", "Harmful, and caught by no test yet"),
         ("harmless", "Harmless: accuracy, speed or wording only"),
         ("equivalent", "Equivalent: no test can notice them"),
     ):
         left = [site for site in drawn if verdicts[site.id].outcome != CAUGHT and _judged(site).kind == kind]
         lines += ["", f"### {title}", ""]
-        lines += [_line(site) for site in left] or ["None."]
+        lines += [_line(site) + _why(verdicts[site.id]) for site in left] or ["None."]
     return "\n".join([*lines, ""])
 
 
@@ -112,6 +112,10 @@ def _line(site: Site) -> str:
     return f"- {site.id} `{site.file}` {site.where or 'module'}, {site.operator}: {change}" + (
         f". {reason}" if reason else ""
     )
+
+
+def _why(verdict: Verdict) -> str:
+    return f" ({verdict.by})" if verdict.by == NOT_RUN else ""
 
 
 def _short(text: str, most: int = 120) -> str:

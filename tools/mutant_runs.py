@@ -31,6 +31,8 @@ SERVER.set_forkserver_preload(HEAVY.split())
 CAUGHT, SURVIVED, NOT_SETTLED = "caught", "survived", "not settled"
 OUTCOMES = {0: SURVIVED, 1: CAUGHT}  # of pytest's status; any other settles nothing
 OUT_OF_TIME = "out of time"
+CRASHED = "the tests end by a signal"
+NOT_RUN = "not run yet"
 BROKEN = "the tests cannot be collected"
 
 
@@ -131,12 +133,11 @@ def judged(change: Change, tests: Sequence[str], limit: float, base: Path, work:
     outcome = NOT_SETTLED if status is None else OUTCOMES.get(status, NOT_SETTLED)
     failed = re.search(r"^FAILED tests/(\S+)|^ERROR tests/(\S+)", printed, re.MULTILINE)
     by = (failed[1] or failed[2]) if failed else OUT_OF_TIME if status is None else ""
-    if (
-        outcome == NOT_SETTLED and status is not None and work
-    ):  # the package cannot be imported, so that nothing can be collected
-        outcome, by = (
-            (CAUGHT, BROKEN) if "ImportError while loading conftest" in printed or failed else (outcome, printed[-200:])
-        )
+    is_import = "ImportError while loading conftest" in printed or failed
+    if status is not None and status < 0 and work:
+        outcome, by = CAUGHT, CRASHED
+    elif outcome == NOT_SETTLED and status is not None and work:  # nothing can be collected, or pytest itself broke
+        outcome, by = (CAUGHT, BROKEN) if is_import else (outcome, printed[-200:])
     return Verdict(change.id, outcome, by, time.monotonic() - began, len(tests))
 
 

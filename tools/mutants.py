@@ -48,6 +48,7 @@ from mutant_operators import Site, drawn  # noqa: E402
 from mutant_places import locate  # noqa: E402
 from mutant_runs import (  # noqa: E402
     CAUGHT,
+    NOT_RUN,
     NOT_SETTLED,
     OUT_OF_TIME,
     SOURCE,
@@ -137,7 +138,7 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
                 for site in sites:
                     if site.id in known and known[site.id].by == test:
                         known[site.id] = replace(known[site.id], outcome=NOT_SETTLED, by=f"{test} fails without it")
-    verdicts = {site.id: known.get(site.id, Verdict(site.id, NOT_SETTLED, "not run yet", 0.0)) for site in sites}
+    verdicts = {site.id: known.get(site.id, Verdict(site.id, NOT_SETTLED, NOT_RUN, 0.0)) for site in sites}
     kept.write_text(json.dumps([asdict(v) for v in known.values()], indent=1))
     print(mutant_page.tallied(sites, verdicts))
     if not given.only:
