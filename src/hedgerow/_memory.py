@@ -80,7 +80,7 @@ def in_force() -> int:
 
 
 def require_libraries() -> None:
-    """Where RLIMIT_AS is set, load libraries before anything is read or charged. Refuse where they do not fit.
+    """Load libraries before anything is read or charged, if RLIMIT_AS is set. Refuse if they do not fit.
 
     Otherwise a library that is first needed after a charge could find no room, and some end the process then.
     """
@@ -144,7 +144,7 @@ def fits(cells: int, each: int) -> bool:
 
 
 def at_most(each: int, most: int) -> int:
-    """How many of these many bytes fit, from 1 to ``most``: for what can be worked on in parts."""
+    """Return how many parts of ``each`` bytes fit into the limit at once, from 1 to ``most``."""
     return max(1, min(most, in_force() // each))
 
 

@@ -115,7 +115,7 @@ class Store(ABC):
     @contextlib.contextmanager
     def _connection(self) -> Iterator[Any]:
         """Lend an idle connection or a new one. A connection on which anything failed is closed, which ends its transaction."""
-        connection = self._an_idle_one() or self.track(self._connect())
+        connection = self._take_idle() or self.track(self._connect())
         try:
             yield connection
             connection.rollback()  # reading opens a transaction on PostgreSQL
@@ -128,7 +128,8 @@ class Store(ABC):
             raise
         self._idle.append(connection)
 
-    def _an_idle_one(self) -> Any | None:
+    def _take_idle(self) -> Any | None:
+        """Return an idle connection, or None."""
         with contextlib.suppress(IndexError):  # in one step, for another thread may read
             return self._idle.pop()
         return None
@@ -146,7 +147,7 @@ class Store(ABC):
             connection.close()
 
     def _close_idle(self) -> None:
-        while (connection := self._an_idle_one()) is not None:
+        while (connection := self._take_idle()) is not None:
             self.discard(connection)
 
     def _read(self, statement: str, values: Sequence[Any]) -> list[Any]:
