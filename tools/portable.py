@@ -1,12 +1,13 @@
-"""Do results depend on the machine? Run the tests that compare results, as other machines would compute them.
+"""Check that results do not depend on the machine: run the tests that compare results as other machines would compute them.
 
-    python tools/portable.py                     every variant, one after the other; prints a table
-    python tools/portable.py --only oldest       some variants
-    python tools/portable.py --list              what is varied
-    python tools/portable.py tests/erm           other tests than those of PART
+    python tools/portable.py                     run the main variants, one after the other, and print a table
+    python tools/portable.py --only oldest       run the named variants
+    python tools/portable.py --list              list the variants and their settings
+    python tools/portable.py tests/erm           run these tests instead of PART
 
 A variant is an environment: other kernels of linear algebra, NumPy without its vector instructions, loops compiled for any
-processor of the family or not compiled at all, another folder. A variant that this processor cannot run is said to be left out.
+processor of the family or not compiled at all, another folder. Variants that this processor cannot run are listed as left out.
+A variant with ``finds`` is part of another variant. It runs only when it is named, to find the cause of a failure of the other one.
 """
 
 from __future__ import annotations
@@ -52,7 +53,11 @@ GENERIC = {"NUMBA_CPU_NAME": "generic"}
 
 @dataclass(frozen=True)
 class Variant:
-    """An environment to run tests in. ``needs``: instructions, by any of their names, without which it cannot run."""
+    """An environment to run tests in.
+
+    ``needs`` lists names of the instruction set that the variant requires; any one of them suffices. ``finds`` names the
+    variant that includes this one.
+    """
 
     name: str
     varied: str
@@ -60,15 +65,15 @@ class Variant:
     needs: tuple[str, ...] = ()
     part: Sequence[str] = ()
     elsewhere: bool = False
+    finds: str = ""
 
 
 VARIANTS = (
-    Variant("plain", "nothing"),
     Variant("haswell", "linear algebra: AVX2", {"OPENBLAS_CORETYPE": "Haswell"}, ("AVX2", "X86_V3")),
-    Variant("nehalem", "linear algebra: SSE4.2", {"OPENBLAS_CORETYPE": "Nehalem"}, ("SSE42", "X86_V2")),
+    Variant("nehalem", "linear algebra: SSE4.2", {"OPENBLAS_CORETYPE": "Nehalem"}, ("SSE42", "X86_V2"), finds="oldest"),
     Variant("skylakex", "linear algebra: AVX-512", {"OPENBLAS_CORETYPE": "SkylakeX"}, ("AVX512_SKX", "X86_V4")),
-    Variant("vectors", f"NumPy without {VECTORS}", NO_VECTORS, tuple(VECTORS.split()) or ("vectors",)),
-    Variant("generic", "loops compiled for any processor of the family", GENERIC),
+    Variant("vectors", f"NumPy without {VECTORS}", NO_VECTORS, tuple(VECTORS.split()) or ("vectors",), finds="oldest"),
+    Variant("generic", "loops compiled for any processor of the family", GENERIC, finds="oldest"),
     Variant("oldest", "nehalem, vectors and generic at once", {"OPENBLAS_CORETYPE": "Nehalem", **NO_VECTORS, **GENERIC}, ("SSE42", "X86_V2")),
     Variant("python", "loops not compiled", {"NUMBA_DISABLE_JIT": "1"}, part=LOOPS),
     Variant("elsewhere", "a folder of another name, and the order of sets", {"PYTHONHASHSEED": "0"}, elsewhere=True),
@@ -108,7 +113,7 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="say what is varied")
     parser.add_argument("--workers", type=int, default=2)
     given = parser.parse_args()
-    chosen = [v for v in VARIANTS if not given.only or v.name in given.only]
+    chosen = [v for v in VARIANTS if (v.name in given.only if given.only else given.list or not v.finds)]
     rows, all_passed = [], True
     for variant in chosen:
         settings = " ".join(f"{key}={value}" for key, value in variant.environment.items())
