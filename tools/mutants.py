@@ -7,7 +7,7 @@
     python tools/mutants.py --only L03 R1f87655    some of them
     python tools/mutants.py --list                 what there is
     python tools/mutants.py --record               renew the record of which tests run which lines, which drawn mutants need
-    python tools/mutants.py --resume               leave out drawn mutants that the last run caught
+    python tools/mutants.py --resume               leave out drawn mutants that a stored run caught, and those that are judged
     python tools/mutants.py --random 320 --report  write down what became of them so far, with the judgements as they are now
     python tools/mutants.py --locate               write into the catalogue which function each mutant is in
 
@@ -30,7 +30,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -63,6 +63,9 @@ from mutant_tests import Reached  # noqa: E402
 
 PACKAGE, REPORT = SOURCE / "hedgerow", ROOT / "docs" / "mutants.md"
 RECORDS = ROOT / ".mutants"
+VERDICTS = (
+    ROOT / "tests" / "mutants" / "drawn.json"
+)  # the last verdict on each drawn mutant, so that runs can be resumed
 STRATA = ("privacy", "ledgers", "data", "sql", "engines", "erm", "generalise", "session", "answer", "cli")
 DRAWN, SEED = 320, 1
 NOT_RECORDED = ("tests/mutants", "tests/test_transcripts.py")
@@ -106,11 +109,10 @@ def run_catalogue(chosen: Sequence[Mutant], given: argparse.Namespace) -> int:
 
 
 def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
-    """Run drawn mutants; what became of each is kept in .mutants/drawn.json, as it comes out."""
+    """Run drawn mutants. Each verdict is stored in ``VERDICTS`` as soon as it is known."""
     reached = Reached(RECORDS, PACKAGE)
-    kept = RECORDS / "drawn.json"
-    known = {v["id"]: Verdict(**v) for v in json.loads(kept.read_text())} if kept.exists() else {}
-    running = [s for s in sites if not (given.resume and s.id in known and known[s.id].outcome == CAUGHT)]
+    known = {v["id"]: Verdict(**v) for v in json.loads(VERDICTS.read_text())} if VERDICTS.exists() else {}
+    running = [s for s in sites if not (given.resume and _is_settled(s, known))]
     slow = {s.file for s in running if "@compiled(" in (PACKAGE / s.file).read_text()}
     if given.report:
         running = []
@@ -126,7 +128,7 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
         if verdict.by == OUT_OF_TIME:  # far more than the tests need without the change
             verdict = replace(verdict, outcome=CAUGHT)
         known[site.id] = verdict
-        kept.write_text(json.dumps([asdict(v) for v in [*known.values()]], indent=1))
+        _store(known, sites)
         return verdict
 
     with contextlib.ExitStack() as stack:
@@ -139,12 +141,25 @@ def run_drawn(sites: Sequence[Site], given: argparse.Namespace) -> int:
                     if site.id in known and known[site.id].by == test:
                         known[site.id] = replace(known[site.id], outcome=NOT_SETTLED, by=f"{test} fails without it")
     verdicts = {site.id: known.get(site.id, Verdict(site.id, NOT_SETTLED, NOT_RUN, 0.0)) for site in sites}
-    kept.write_text(json.dumps([asdict(v) for v in known.values()], indent=1))
+    _store(known, sites)
     print(mutant_page.tallied(sites, verdicts))
     if not given.only:
         mutant_page.renewed(REPORT, operators=mutant_page.of_operators(sites, verdicts, given.seed))
     left = [s for s in sites if verdicts[s.id].outcome == SURVIVED and s.key not in JUDGED]
     return int(bool(left))
+
+
+def _is_settled(site: Site, known: Mapping[str, Verdict]) -> bool:
+    """Tell whether a stored run caught a mutant, or let it survive and somebody has judged it."""
+    if site.id not in known:
+        return False
+    return known[site.id].outcome == CAUGHT or (known[site.id].outcome == SURVIVED and site.key in JUDGED)
+
+
+def _store(known: Mapping[str, Verdict], sites: Sequence[Site]) -> None:
+    """Write the verdicts, in the order of their ids, but drop mutants that a whole draw no longer has."""
+    kept = sorted(known) if len(sites) < DRAWN // 2 else sorted(known.keys() & {site.id for site in sites})
+    VERDICTS.write_text(json.dumps([asdict(known[id]) for id in kept], indent=1) + "\n")
 
 
 def unsound(base: Path, tests: Sequence[str], jobs: int) -> set[str]:
@@ -189,7 +204,7 @@ def main() -> int:
     asked.add_argument("--area", nargs="+", default=[])
     asked.add_argument("--list", action="store_true", help="show them and run nothing")
     asked.add_argument("--record", action="store_true", help="record which tests run which lines, and stop")
-    asked.add_argument("--resume", action="store_true", help="leave out drawn mutants that were caught before")
+    asked.add_argument("--resume", action="store_true", help="leave out drawn mutants that are settled")
     asked.add_argument("--report", action="store_true", help="write down what became of drawn mutants, and run none")
     asked.add_argument("--locate", action="store_true", help="say in the catalogue where each mutant is, and stop")
     asked.add_argument("--jobs", type=int, default=2)
