@@ -41,6 +41,8 @@ PART = (
 )
 LOOPS = ("tests/test_transcripts.py", "tests/model")
 """Tests of the compiled loops: without a compiler the others would take hours."""
+NO_WARNINGS = ("-W", "ignore::RuntimeWarning")
+"""Loops that are not compiled overflow as compiled ones do, on purpose, but NumPy warns of it."""
 NOT_COPIED = (".git", ".venv", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis", ".coverage*")
 
 INSTRUCTIONS = np.show_config(mode="dicts")["SIMD Extensions"]
@@ -75,7 +77,7 @@ VARIANTS = (
     Variant("vectors", f"NumPy without {VECTORS}", NO_VECTORS, tuple(VECTORS.split()) or ("vectors",), finds="oldest"),
     Variant("generic", "loops compiled for any processor of the family", GENERIC, finds="oldest"),
     Variant("oldest", "nehalem, vectors and generic at once", {"OPENBLAS_CORETYPE": "Nehalem", **NO_VECTORS, **GENERIC}, ("SSE42", "X86_V2")),
-    Variant("python", "loops not compiled", {"NUMBA_DISABLE_JIT": "1"}, part=LOOPS),
+    Variant("python", "loops not compiled", {"NUMBA_DISABLE_JIT": "1"}, part=(*LOOPS, *NO_WARNINGS)),
     Variant("elsewhere", "a folder of another name, and the order of sets", {"PYTHONHASHSEED": "0"}, elsewhere=True),
 )  # fmt: skip
 
