@@ -269,7 +269,7 @@ def test_one_call_is_paid_for_once_however_little_it_and_the_next_cost(again) ->
     assert ledger.remaining == 0
     assert not ledger.affords(again)
     before = state(ledger)
-    with pytest.raises(errors.BudgetExceeded, match="must be made once"):
+    with pytest.raises(errors.BudgetExceeded, match="must be charged once"):
         ledger.charge(again)
     assert state(ledger) == before
 
