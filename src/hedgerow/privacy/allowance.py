@@ -71,9 +71,7 @@ class Amount:
     # noise, ε or ε²/8 for a choice, and ε·tanh(ε/2) for a guard round.
 
     def noise(self, l1: float, l2: float, grid: float = 1.0) -> Laplace | Gaussian:
-        """Return the noise for values of these sensitivities: Laplace by ``l1`` where δ = 0, otherwise Gaussian by
-        ``l2``.
-        """
+        """Return noise for values of these sensitivities: Laplace by ``l1`` where δ = 0, else Gaussian by ``l2``."""
         if self.budget.pure:
             return Laplace(l1, l1 / self.left, grid)
         return self.gaussian(l2, grid)

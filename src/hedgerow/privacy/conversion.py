@@ -83,7 +83,7 @@ def epsilon_of_rho(ρ: float, delta: float) -> float:
 
 
 def renyi_epsilon(counts: Mapping[Event, int], delta: float) -> float:
-    """Return the least ε, at delta, that follows from the Rényi divergences of the events, as `dp_events` exports them."""
+    """Return the least ε, at delta, that the Rényi divergences of the events allow, as `dp_events` exports them."""
 
     def divergence(orders: Array) -> Array:
         return np.asarray(np.sum([count * _divergence(event, orders) for event, count in counts.items()], axis=0))
