@@ -9,9 +9,8 @@ from typing import Any
 from hedgerow.data import schema
 from hedgerow.errors import InvalidInput
 
-ROWS_OF_AN_ENGINE = (
-    1 << 15
-)  # rows of a batch from a database engine: few, because some hold at most 2 GiB of text in one
+# Rows of a batch from a database engine: few, because some hold at most 2 GiB of text in one.
+ROWS_OF_AN_ENGINE = 1 << 15
 
 
 @dataclass(frozen=True)

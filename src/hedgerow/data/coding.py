@@ -230,14 +230,8 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
     elif isinstance(value, datetime.timedelta):  # pandas prints its own subclass differently
         text = str(datetime.timedelta(value.days, value.seconds, value.microseconds))
     elif isinstance(value, np.datetime64):
-        whole_minutes = np.datetime_data(value.dtype)[0] in (
-            "Y",
-            "M",
-            "W",
-            "D",
-            "h",
-            "m",
-        )  # pandas counts these in seconds
+        # pandas converts these units to seconds.
+        whole_minutes = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D", "h", "m")
         text = _time(str(value.astype("M8[s]") if whole_minutes else value).replace("T", " "))
     elif isinstance(value, datetime.datetime):
         text = _time(value.isoformat(sep=" "))

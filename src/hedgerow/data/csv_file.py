@@ -106,9 +106,8 @@ def _is_readable(encoding: Any) -> bool:
         name = _codec(encoding)
         if name in UNICODE or name == "utf-8-sig" or name in EAST_ASIAN:
             return True
-        if (
-            name.startswith("iso2022") or "escape" in name
-        ):  # a line could change the meaning of others, or spell a newline
+        # In these a line could change the meaning of others, or spell a newline.
+        if name.startswith("iso2022") or "escape" in name:
             return False
         decoded = bytes(range(256)).decode(name, "replace")
     except Exception:  # an unknown name, or a codec that is not for text

@@ -57,9 +57,8 @@ def opened(source: Any, table: str | None, csv: Csv | None) -> Source:
     if isinstance(source, Typed):
         return _opened(source.source, table, csv)
     found = _opened(source, table, csv)
-    if (
-        isinstance(source, str) and "://" in source and table is not None
-    ):  # a database; without table= it is a file's URL
+    # A URL with table= is a database, whose types are public. Without table= it is a URL of files.
+    if isinstance(source, str) and "://" in source and table is not None:
         return found
     return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])
 

@@ -339,9 +339,8 @@ def _build(
     positions = found.positions(names)
     coders = {} if coded is None else {name: Coder(coded[name]) for name in coded.names}
     usual = Coder(Flag())
-    flags = {
-        name: coder for name, coder in coders.items() if isinstance(coder.attribute, Flag)
-    }  # with the declared words
+    # Flags of the universe are read with the words that they declare.
+    flags = {name: coder for name, coder in coders.items() if isinstance(coder.attribute, Flag)}
     numeric = _numeric(columns)
     texts = [i for i, kind in enumerate(columns.values()) if kind is str]
     count = 0
@@ -354,9 +353,8 @@ def _build(
         for batch in found.batches(positions):
             size = len(batch[0])
             table_of_numbers = np.empty((size, len(numeric)))
-            for i, (kind, column) in enumerate(
-                zip(columns.values(), batch, strict=False)
-            ):  # further columns are for cells
+            # The columns after these are needed only for cells.
+            for i, (kind, column) in enumerate(zip(columns.values(), batch, strict=False)):
                 if kind is str:
                     each, content = _text_bytes(texts_of(column))
                     ends = lengths[i] + np.cumsum(each)

@@ -23,19 +23,11 @@ from hedgerow.questions.universe import Universe
 LARGEST_MARGINAL = 50_000_000  # the most cells of one table of counts
 COUNTED_CELLS = 50_000_000  # the most cells of all tables that are counted at once
 CACHED_CELLS = 16_000_000  # the most cells of all cached tables together
-SUMMED = (
-    1 << 21
-)  # sum a smaller table from one of at most this many cells, which is faster than another scan of many rows
+# Sum a smaller table from one of at most this many cells, which is faster than another scan of many rows.
+SUMMED = 1 << 21
 MOST_COMPARED = 100_000  # compare at most this many pairs of attribute sets when looking for larger tables
-FIRST_FIELDS = (
-    "labels",
-    "values",
-    "other",
-    "ordered",
-    "low",
-    "high",
-    "edges",
-)  # fields that every fingerprint includes
+# Fields that every fingerprint includes.
+FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")
 MOST_ROWS = 2**50  # the most rows of a table: exact arithmetic on counts is proved up to here
 
 

@@ -231,9 +231,8 @@ class Durable(Ledger):
     def asking(self, question: Any = None) -> Iterator[Bill]:
         """Open the bill of one question. The turn, if the question took it, ends with the question."""
         with super().asking(question) as bill:
-            if (
-                self._has_compared and not self._is_at_once
-            ):  # an answer whose write failed must be written before any repeat
+            # An answer whose write failed must be written before it can be repeated.
+            if self._has_compared and not self._is_at_once:
                 self.flush(durable=False)
             self._questions.append(bill)
             try:
@@ -317,9 +316,8 @@ class Durable(Ledger):
         self._require_whole()
         head = self._store.head()
         if head.number < self._head.number or (head.number == self._head.number and head.hash != self._head.hash):
-            self._is_broken = (
-                True  # charges since the copy was made are known here, but not to sessions that open the copy
-            )
+            # Charges since the copy was made are known here, but not to sessions that open the copy.
+            self._is_broken = True
             raise LedgerUnavailable(
                 f"A ledger must have the lines that were written to it. Found another end: line {self._head.number} is "
                 "missing or differs, as after a copy was restored. Nothing was released. Bring back the ledger that "

@@ -40,9 +40,8 @@ class Sqlite(Store):
                 "A durable ledger must be a file. Found none in its URL. Give 'sqlite:///people.ledger', or leave "
                 "ledger out."
             )
-        self._path = Path(
-            database
-        ).resolve()  # stays valid if the working directory changes; a link shares its file's turns
+        # The absolute path stays valid if the working directory changes, and a link shares the turns of its file.
+        self._path = Path(database).resolve()
         if not self._path.parent.is_dir():
             raise InvalidInput(
                 f"The folder of a ledger must exist. Found none at {str(self._path.parent)!r}. Make it, or choose "
@@ -84,9 +83,8 @@ class Sqlite(Store):
         room: sqlite3.Connection | None = None
         try:
             room = _connected(self._path, self.wait)
-            room.execute(
-                "PRAGMA cache_size = 10"
-            )  # pages that do not fit into the cache are written to the log at once
+            # Pages that do not fit into the cache are written to the log at once.
+            room.execute("PRAGMA cache_size = 10")
             room.execute("BEGIN IMMEDIATE")
             room.execute("CREATE TABLE hedgerow_room (body BLOB)")
             room.execute("INSERT INTO hedgerow_room VALUES (zeroblob(?))", (PAGE * (LOG + 20),))

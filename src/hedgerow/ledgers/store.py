@@ -169,9 +169,8 @@ class Store(ABC):
         def read() -> list[Any]:
             with contextlib.suppress(Lost):
                 return self._read(statement, values)
-            return self._read(
-                statement, values
-            )  # on a new connection, because the idle one was lost since its last use
+            # On a new connection, because the idle one was lost since its last use.
+            return self._read(statement, values)
 
         return self._tried("read", read)
 

@@ -37,9 +37,8 @@ def store_at(text: str) -> Store:
 
 def _refused(text: str) -> InvalidInput:
     """Return the error for a URL that no store can read."""
-    scheme, found, _ = text.partition(
-        "://"
-    )  # show only the scheme: the rest, or a text that is no URL, may hold a password
+    # Show only the scheme: the rest, or a text that is no URL, may hold a password.
+    scheme, found, _ = text.partition("://")
     said = repr(scheme) if found and len(scheme) <= 20 and scheme.replace("+", "").isalnum() else "another text"
     return InvalidInput(
         f"ledger must be a URL of SQLite or PostgreSQL. Found {said}. Give 'sqlite:///people.ledger' or "

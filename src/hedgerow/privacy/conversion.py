@@ -141,9 +141,8 @@ def largest_rho(epsilon: float, delta: float) -> float:
     while high - low > 1e-12 * high:
         middle = (low + high) / 2
         low, high = (middle, high) if epsilon_of_rho(middle, delta) <= epsilon else (low, middle)
-    return low * (
-        1 - 1e-11
-    )  # below the root by more than the rounding of the conversion and the ledger's tolerance FIT
+    # Below the root by more than the rounding of the conversion and the ledger's tolerance FIT.
+    return low * (1 - 1e-11)
 
 
 # Orders for the subsampled Gaussian. They are whole numbers, for which the divergence is a sum of positive terms.

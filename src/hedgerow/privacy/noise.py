@@ -159,9 +159,8 @@ class Noise:
     def _largest_gumbel(self, values: Array, event: events.Exponential) -> int:
         """Choose by one Gumbel draw per candidate."""
         w = self._words(values.size)
-        shifts = (
-            values - values.max()
-        ) / event.scale  # relative to the best score, so that scores near it stay precise
+        # Relative to the best score, so that scores near it stay precise.
+        shifts = (values - values.max()) / event.scale
         with np.errstate(divide="ignore"):
             # E = −ln(1 − U). The form is chosen by the size of U, so that the relative error of E stays small.
             E = np.where(w >> 63, -np.log((~w).astype(np.float64) * _UNIT), -np.log1p(-(w.astype(np.float64) * _UNIT)))

@@ -83,9 +83,8 @@ def largest_gumbel(terms: list[tuple[Uniform, Fraction]]) -> int:
         bounds = []
         for uniform, shift in terms:
             context = uniform.context()
-            context.prec += len(
-                str(int(abs(shift)))
-            )  # a large shift must leave as many digits for the Gumbel as a small one
+            # A large shift must leave as many digits for the Gumbel as a small one.
+            context.prec += len(str(int(abs(shift))))
             low, high = uniform.exponential(context, flipped=True)
             middle = context.divide(Decimal(shift.numerator), Decimal(shift.denominator))
             below = context.subtract(middle, context.next_plus(context.ln(high)))
