@@ -1,5 +1,7 @@
-"""Give every value its meaning and its cell, by one rule for the sensitive table, whatever its source, and for an
-analyst's own frames.
+"""Give every value its meaning and its cell, by one rule.
+
+The rule is the same for the sensitive table, whatever its source, and for an analyst's own frames.
+
 
 A value is missing, or it has a text and perhaps a number. This depends on the value alone: not on the type that
 happened to carry it, and not on any other row. No value is refused. docs/reading.md states the rule. Numbers and dates

@@ -1,5 +1,7 @@
-"""Read random rows without a scan: the raw values of a table, mapped into memory from files that only their owner can
-read.
+"""Read random rows of a table without a scan.
+
+The raw values are mapped into memory from files that only their owner can read.
+
 
 A store is built once, batch by batch, from any source that ``readers`` can open. The type of a column is declared and
 never inferred from its values, so that the form of one row's value does not depend on another row. The type is
