@@ -41,7 +41,7 @@ class Typed:
 
     Examples
     --------
-    >>> session = hr.open(hr.Typed(frame), universe=universe, budget=budget)  # doctest: +SKIP
+    >>> session = hr.open(hr.Typed(frame), universe=universe, budget=budget)
     """
 
     source: Any

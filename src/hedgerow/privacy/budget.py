@@ -57,7 +57,7 @@ class Budget:
     epsilon : float
         The total ε, above 0.
     delta : float
-        The total δ, from 0 to below 1. With 0 the budget is pure, and only noise without a δ can be paid for.
+        The total δ, from 0 to below 1. With 0 the budget is pure, and cannot pay for Gaussian noise.
     neighbours : {"replace", "add-remove"}
         "replace": one row changes, and the number of rows is public. "add-remove": one row is added or removed, and the
         number of rows is private.
