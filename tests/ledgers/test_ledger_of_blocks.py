@@ -138,7 +138,7 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
 def test_another_name_of_the_first_block_or_another_option_is_refused() -> None:
     url = sqlite_url()
     opened(url, 2).close()
-    with pytest.raises(InvalidInput, match=r"taken up as it was opened\. Found another block"):
+    with pytest.raises(InvalidInput, match=r"resumed as it was opened\. Found another block"):
         hr.open(
             BLOCKS[0], universe=UNIVERSE, budget=BUDGET, guard=0.0, reserve=0.3, workload=hr.marginals(1), ledger=url, block="1"
         )  # fmt: skip

@@ -102,8 +102,9 @@ def refuse_connection(failed: Exception) -> None:
             "The database's driver must be installed. Found that it is not. Install what Ibis needs for this database."
         ) from None
     raise DataUnavailable(
-        "The database must answer at its URL, before any row is read. Found that it does not "
-        f"({type(failed).__name__}). Check the URL, the credentials, and that the database runs and is reachable."
+        "The database must answer at its URL, before any row is read. "
+        f"Found that it does not ({type(failed).__name__}). Check the URL, the credentials, "
+        "and that the database runs and is reachable."
     ) from None
 
 
