@@ -128,14 +128,14 @@ def test_only_the_owner_can_open_the_folder_and_its_files(tmp_path) -> None:
 def test_a_folder_that_others_can_open_or_that_holds_something_else_is_refused(tmp_path) -> None:
     stored(FRAME, COLUMNS, tmp_path / "rows")
     (tmp_path / "rows").chmod(0o750)
-    with pytest.raises(InvalidInput, match="its owner alone can open"):
+    with pytest.raises(InvalidInput, match="only its owner can open"):
         stored(FRAME, COLUMNS, tmp_path / "rows")
     (tmp_path / "mine").mkdir(mode=0o700)
     (tmp_path / "mine" / "letters.txt").write_text("dear")
     with pytest.raises(InvalidInput, match="must be empty, or a store"):
         stored(FRAME, COLUMNS, tmp_path / "mine")
     (tmp_path / "link").symlink_to(tmp_path / "mine")
-    with pytest.raises(InvalidInput, match="its owner alone can open"):
+    with pytest.raises(InvalidInput, match="only its owner can open"):
         stored(FRAME, COLUMNS, tmp_path / "link")
     assert (tmp_path / "mine" / "letters.txt").read_text() == "dear"
 

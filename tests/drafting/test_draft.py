@@ -229,7 +229,7 @@ def test_a_codebook_may_be_of_attributes_lists_ends_and_tables() -> None:
     ("how", "words"),
     [
         ({"budget": (1, 1e-6)}, "budget must be an hr.Budget. Found tuple"),
-        ({"budget": hr.Budget(1.0, 0.0)}, "budget must have a delta above 0 to draft columns of texts"),
+        ({"budget": hr.Budget(1.0, 0.0)}, "budget must have a delta above 0 to draft columns of text"),
         ({"budget": BUDGET, "ledger": Accountant(hr.Budget(1.0, 1e-6))}, "ledger must have slack for half"),
         ({"budget": BUDGET, "ledger": Accountant(hr.Budget(1.0, 0.0))}, "must both have a delta"),
         ({"budget": BUDGET, "ledger": Accountant(hr.Budget(1.0, 1e-6, "add-remove"))}, "with the budget's neighbours"),

@@ -283,7 +283,7 @@ def test_a_round_that_was_open_is_over_and_the_next_is_charged(name) -> None:
 
 def test_a_ledger_is_not_taken_up_by_a_session_that_is_opened_otherwise() -> None:
     first = practical(BUDGETS["replace approximate"])
-    with pytest.raises(hr.InvalidInput, match=r"taken up by a session that is opened as before"):
+    with pytest.raises(hr.InvalidInput, match=r"resumed by a session that is opened as before"):
         practical(BUDGETS["replace approximate"], ledger=taken_up(first.ledger), reserve=0.5)
     with pytest.raises(hr.InvalidInput, match="budget must be that of the ledger"):
         practical(hr.Budget(2.0, 1e-6), ledger=taken_up(first.ledger))

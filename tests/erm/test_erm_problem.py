@@ -153,7 +153,7 @@ def test_a_budget_pays_once_and_only_for_what_it_certifies() -> None:
     event = allowance.fine_gaussian(2.0, values=5, steps=10)
     assert event.sigma == pytest.approx(2.0 * math.sqrt(10) / allowance.mu, rel=1e-5)
     assert 0.999 < allowance.charge(*[event] * 10).cost <= 1.0
-    with pytest.raises(errors.BudgetExceeded, match="made once"):
+    with pytest.raises(errors.BudgetExceeded, match="charged once"):
         allowance.charge(event)
     with pytest.raises(errors.BudgetExceeded):
         Allowance.of(BUDGET).charge(*[event] * 14)

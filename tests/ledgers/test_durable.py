@@ -216,7 +216,7 @@ OTHER_ROW.flat[1] += 1
 @pytest.mark.parametrize(
     ("given", "refused"),
     [
-        ({"source": Histogram(UNIVERSE, OTHER_ROW)}, "must be taken up on the table that it was opened on"),
+        ({"source": Histogram(UNIVERSE, OTHER_ROW)}, "must be resumed on the table that it was opened on"),
         ({"budget": hr.Budget(1.5, 1e-6)}, "budget must be that of the ledger"),
         ({"reserve": 0.2}, "another reserve"),
         ({"guard": 0.1}, "another guard"),
@@ -266,12 +266,12 @@ def test_the_key_is_apart_from_the_ledger_and_without_it_nothing_is_recognised(m
     assert binding._fingerprint(b"one", "name", "content") != binding._fingerprint(b"two", "name", "content")
     assert marks[0]["table"] != marks[1]["table"] and marks[0]["key"] == marks[1]["key"]
     key.chmod(0o644)
-    with pytest.raises(hr.InvalidInput, match="must be its owner's alone"):
+    with pytest.raises(hr.InvalidInput, match="must be able to use the key file"):
         opened(url)
     key.chmod(0o600)
     given = key.read_text()
     key.unlink()
-    with pytest.raises(hr.InvalidInput, match="key of the ledger must be there"):
+    with pytest.raises(hr.InvalidInput, match="key of the ledger must exist"):
         opened(url)
     assert not key.exists()  # a new one would not be the ledger's
     monkeypatch.setenv("HEDGEROW_LEDGER_KEY", "00" * 32)
@@ -344,7 +344,7 @@ def test_nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_bud
     assert ledger_at(url, PURE).spending(days=1).equals(view) and ledger_at(url, PURE).spending(days=-1).empty
     assert read(url).caps == {"ana": 0.26}
     for who, epsilon in (("", 0.1), ("ana", 1.5)):
-        with pytest.raises(hr.InvalidInput, match="A cap must be"):
+        with pytest.raises(hr.InvalidInput, match="A cap must have a name"):
             owner.cap(who, epsilon)
 
 
@@ -581,7 +581,7 @@ def test_a_release_beyond_what_was_to_come_out_is_found_though_its_hash_fits() -
     store.append([(durable.now(), "", "release", replay.written_release(read(url).entries()[0]))])
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
-        with pytest.raises(hr.LedgerBroken, match="Found one thing more"):
+        with pytest.raises(hr.LedgerBroken, match="Found one value more"):
             taken_up()
 
 

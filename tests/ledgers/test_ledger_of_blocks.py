@@ -116,7 +116,7 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
     assert session.over("first").ask(ASKED[0]).cost == 0
     other = Histogram(UNIVERSE, COUNTS // 7)
     refused = [
-        ({"source": other, "block": "second"}, "taken up on the table that it was opened on"),
+        ({"source": other, "block": "second"}, "resumed on the table that it was opened on"),
         ({"source": BLOCKS[1], "block": "third"}, "in the order of the ledger"),
         ({"source": BLOCKS[1], "block": "new"}, "in the order of the ledger"),
         ({"source": BLOCKS[1], "block": "second", "budget": hr.Budget(2.0, 1e-6)}, "budget must be that of the ledger"),
@@ -138,7 +138,7 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
 def test_another_name_of_the_first_block_or_another_option_is_refused() -> None:
     url = sqlite_url()
     opened(url, 2).close()
-    with pytest.raises(InvalidInput, match=r"taken up as it was opened\. Found another block"):
+    with pytest.raises(InvalidInput, match=r"resumed as it was opened\. Found another block"):
         hr.open(
             BLOCKS[0], universe=UNIVERSE, budget=BUDGET, guard=0.0, reserve=0.3, workload=hr.marginals(1), ledger=url, block="1"
         )  # fmt: skip

@@ -26,7 +26,7 @@ data(
 )  # fmt: skip
 data(
     "D03", "coding.py::meaning", "one value that cannot be printed raises, and is heard of",
-    "    except Exception:  # an object that cannot even be printed is a text that no label has\n        return", "    except AttributeError:\n        return",
+    "    except Exception:  # an object that cannot even be printed gets a text that no label has\n        return", "    except AttributeError:\n        return",
     ATTACKS + "an_object_without_a_class_or_with_a_strange_text_has_a_cell",
 )  # fmt: skip
 data(

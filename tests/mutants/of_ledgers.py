@@ -147,12 +147,12 @@ ledger(
 )  # fmt: skip
 ledger(
     "G28", "durable.py::Durable.at_once", "answers of a guard that are given together are not written",
-    "                if self._has_compared:  # before any of them is given\n", "                if not self._fresh:\n",
+    "                if self._has_compared:  # write before any of the answers is given\n", "                if not self._fresh:\n",
     DURABLE + "answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given",
 )  # fmt: skip
 ledger(
     "G29", "durable.py::Durable.asking", "an answer that could not be written is repeated, and lost with its process",
-    "            if self._has_compared and not self._is_at_once:  # what could", "            if self._is_broken and not self._is_at_once:  # what could",
+    "            if self._has_compared and not self._is_at_once:", "            if self._is_broken and not self._is_at_once:",
     TROUBLE + "an_answer_that_could_not_be_written_is_neither_given_nor_repeated[True]",
 )  # fmt: skip
 ledger(

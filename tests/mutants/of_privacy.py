@@ -73,21 +73,21 @@ events(
     NOISES + "what_was_paid_for_is_drawn_exactly_once",
 )  # fmt: skip
 events(
-    "A11", "events.py::ApproximateDP", "an (ε, δ) step from elsewhere is billed less than it loses",
-    "return self.epsilon * math.tanh(self.epsilon / 2)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return ()",
-    "return self.epsilon * math.tanh(self.epsilon / 4)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return ()",
+    "A11", "events.py::ApproximateDP.rho", "an (ε, δ) step from elsewhere is billed less than it loses",
+    "return self.epsilon * math.tanh(self.epsilon / 2)",
+    "return self.epsilon * math.tanh(self.epsilon / 4)",
     EVENTS + "an_approximate_event_is_billed_as_epsilon_dp_outside_its_delta",
 )  # fmt: skip
 events(
-    "A12", "events.py::SubsampledGaussian", "subsampled noise is billed less than it loses",
-    "return self.epsilon * math.tanh(self.epsilon / 2)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return itertools",
-    "return self.epsilon * math.tanh(self.epsilon / 4)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return itertools",
+    "A12", "events.py::SubsampledGaussian.rho", "subsampled noise is billed less than it loses",
+    "return self.epsilon * math.tanh(self.epsilon / 2)",
+    "return self.epsilon * math.tanh(self.epsilon / 4)",
     EVENTS + "an_event_with_a_proof_of_its_own_is_billed_as_epsilon_dp_outside_its_delta",
 )  # fmt: skip
 events(
-    "A13", "events.py::PerturbedObjective", "a perturbed objective is billed less than it loses",
-    "return self.epsilon * math.tanh(self.epsilon / 2)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return (self.tilt",
-    "return self.epsilon * math.tanh(self.epsilon / 4)\n\n    @property\n    def draws(self) -> Iterable[Event]:\n        return (self.tilt",
+    "A13", "events.py::PerturbedObjective.rho", "a perturbed objective is billed less than it loses",
+    "return self.epsilon * math.tanh(self.epsilon / 2)",
+    "return self.epsilon * math.tanh(self.epsilon / 4)",
     EVENTS + "an_event_with_a_proof_of_its_own_is_billed_as_epsilon_dp_outside_its_delta",
 )  # fmt: skip
 events(
@@ -399,7 +399,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "L13", "ledger.py::Ledger.charge", "an interrupt while an entry is kept leaves it uncounted",
-    "self._count(entry)  # from here on an interrupt counts too much, never too little\n                self._keep(entry)",
+    "self._count(entry)\n                self._keep(entry)",
     "self._keep(entry)\n                self._count(entry)",
     LEDGERS + "an_interrupt_while_an_entry_is_kept_counts_too_much_and_gives_no_receipt",
 )  # fmt: skip

@@ -301,7 +301,7 @@ def test_one_call_is_paid_once(budget) -> None:
     allowance = Allowance.of(budget)
     allowance.charge(Laplace(1.0, 100.0))
     assert allowance.left == 0
-    with pytest.raises(errors.BudgetExceeded, match="must be made once"):
+    with pytest.raises(errors.BudgetExceeded, match="must be charged once"):
         allowance.charge(Laplace(1.0, 1e6))
     with pytest.raises(errors.BudgetExceeded, match="Found none"):
         Allowance.of(allowance.ledger)

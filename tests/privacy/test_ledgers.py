@@ -269,7 +269,7 @@ def test_one_call_is_paid_for_once_however_little_it_and_the_next_cost(again) ->
     assert ledger.remaining == 0
     assert not ledger.affords(again)
     before = state(ledger)
-    with pytest.raises(errors.BudgetExceeded, match="must be made once"):
+    with pytest.raises(errors.BudgetExceeded, match="must be charged once"):
         ledger.charge(again)
     assert state(ledger) == before
 
@@ -412,7 +412,7 @@ def test_a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again(
     first, noise = opened(PURE), Noise()
     noise.add(1.0, first.charge(laplace(0.1)))
     first.charge(laplace(0.2))  # and then the process ended
-    with pytest.raises(errors.InvalidInput, match="taken up by a session that is opened as before"):
+    with pytest.raises(errors.InvalidInput, match="resumed by a session that is opened as before"):
         opened(PURE, earlier=first.entries()).charge(laplace(0.3))
     again = opened(PURE, earlier=first.entries())
     noise.add(1.0, again.charge(laplace(0.1)))
@@ -595,7 +595,7 @@ def test_a_charge_within_a_charge_is_refused_as_that_of_a_signals_handler_is(ope
         ledger.charge(laplace(1.0))
     finally:
         signal.signal(signal.SIGUSR1, usual)
-    assert refused == ["A charge must end before the next. Found one within another. Ask after it."]
+    assert refused == ["A charge must end before the next. Found a charge within another. Ask after it has ended."]
     assert ledger.spent == 1.0
     assert len(ledger.entries()) == 1
 

@@ -145,7 +145,7 @@ def test_what_was_paid_for_is_drawn_exactly_once(made, event, draws) -> None:
         for draw in ways:
             draw(source, receipt)
         for draw in DRAWS:
-            with pytest.raises(errors.InvalidInput, match=r"Found one draw more. Charge it first."):
+            with pytest.raises(errors.InvalidInput, match=r"Found one draw more. Charge the event first."):
                 draw(source, receipt)
 
 

@@ -268,7 +268,7 @@ def test_one_draw_for_several_accounts_is_of_one_event_and_written_down_in_all()
     drawn = Noise().add_for_all(100, [ledger.charge(event) for ledger in ledgers])
     assert [ledger.entries()[0].released for ledger in ledgers] == [(drawn,)] * 3
     other = [ledgers[0].charge(Gaussian(1.0, 50.0)), ledgers[1].charge(event)]
-    with pytest.raises(InvalidInput, match="Receipts for one draw must be for one event"):
+    with pytest.raises(InvalidInput, match="Receipts for one draw must be for the same event"):
         Noise().add_for_all(100, other)
     assert ledgers[0].entries()[1].released == ()
     used = ledgers[2].charge(event)

@@ -1,8 +1,16 @@
-"""The only code that sees rows: how a table is read, coded into cells and counted.
+"""The only code that sees rows: it reads a table, codes its rows into cells and counts them.
 
-``source`` is what a mechanism may ask of a table; ``histogram`` and ``table`` are the two there are. ``readers`` and
-``csv_file`` bring the rows of a source, ``coding`` has the rule by which each value gets its cell. ``exact_counts`` turns a
-question into a whole number of grid steps of the rows it counts.
+- ``source``: the interface through which mechanisms see a table. ``histogram``, ``table`` and ``spark_table`` implement
+  it, and ``holding`` chooses between the last two.
+- ``readers``: bring the rows of any source in ``batches``. ``csv_file``, ``parquet_files``, ``postgres_table`` and
+  ``spark_frame`` read one kind of source each.
+- ``coding``: the rule that gives each value its cell. ``schema`` knows what a column's type says publicly.
+- ``contributions``: limits the rows of one person.
+- ``counting`` and ``exact_counts``: count many tables in one scan, and turn a question into a whole number of grid
+  steps.
+- ``rows`` and ``row_values``: raw rows in random order, and the values that a function gives them.
+- ``tally`` and ``inspection``: the values of columns, for drafting a universe and for the owner's eyes.
+- ``withheld``: hides engine errors, which may quote rows.
 """
 
 from hedgerow.data.histogram import Histogram

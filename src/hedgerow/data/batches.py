@@ -1,4 +1,4 @@
-"""Columns of a source, in batches of rows: what every reader gives, and nothing of how it got there."""
+"""A table's columns in batches of rows, in the form that every reader provides."""
 
 from __future__ import annotations
 
@@ -9,15 +9,19 @@ from typing import Any
 from hedgerow.data import schema
 from hedgerow.errors import InvalidInput
 
-ROWS_OF_AN_ENGINE = 1 << 15  # of a batch: few, for an engine may not hold more than 2 GiB of texts in one
+# Rows of a batch from a database engine: few, because some hold at most 2 GiB of text in one.
+ROWS_OF_AN_ENGINE = 1 << 15
 
 
 @dataclass(frozen=True)
 class Source:
-    """``batches(positions)`` gives the columns at these positions, some rows at a time, in the order of the rows.
+    """A table that can be read, column by column, some rows at a time.
 
-    ``types``: what is public of each column, where the source has types. ``dictionary(position)``: the values that a
-    column's encoding lists, which are rows' values until the owner calls them public.
+    - ``columns``: the names of the columns.
+    - ``batches(positions)``: yields the columns at these positions, some rows at a time, in the order of the rows.
+    - ``types``: the public facts about each column, if the source has types.
+    - ``dictionary(position)``: the values that a column's encoding lists. They are private values of rows until the
+      owner calls them public.
     """
 
     columns: list[str]
@@ -26,10 +30,11 @@ class Source:
     dictionary: Callable[[int], tuple[Any, ...] | None] = lambda position: None
 
     def type_of(self, position: int) -> schema.Column:
+        """Return the public facts about a column."""
         return self.types[position] if self.types else schema.NOTHING
 
     def positions(self, names: Sequence[str]) -> list[int]:
-        """Where the named columns are; InvalidInput where one is not there, or there twice."""
+        """Return the positions of the named columns, and refuse a name that is missing or occurs twice."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise InvalidInput(
@@ -46,9 +51,10 @@ class Source:
 
 
 def _listed(names: Sequence[str]) -> str:
+    """List the first few names for a message."""
     return ", ".join(map(repr, names[:8]))
 
 
 def quoted(name: str) -> str:
-    """A name in SQL."""
+    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,12 +1,17 @@
-"""What a value means, and its cell: one rule for the sensitive table, whatever its source, and an analyst's own frames.
+"""Give every value its meaning and its cell, by one rule.
 
-A value is missing, or has a text and perhaps a number. That depends on the value alone: not on the type that happened
-to carry it, nor on any other row, and no value is refused. docs/reading.md states the rule. Numbers and dates outside
-the declared range are clamped, unknown categories and missing values go to the first cell, or, where an attribute has
-``other=True``, all of them to its extra last cell; with ``missing=True`` missing values go to a cell of their own.
+The rule is the same for the sensitive table, whatever its source, and for an analyst's own frames.
 
-Columns come as NumPy arrays, Arrow arrays, series of pandas or polars, or lists. Which of the paths below codes one
-changes how long it takes and nothing else: ``Coder.cell`` is the rule, the others are faster ways to the same cell.
+
+A value is missing, or it has a text and perhaps a number. This depends on the value alone: not on the type that
+happened to carry it, and not on any other row. No value is refused. docs/reading.md states the rule. Numbers and dates
+outside the declared range are clamped. Unknown categories and missing values go to the first cell. If an attribute has
+``other=True``, all of these go to its extra last cell instead. With ``missing=True``, missing values go to a cell of
+their own.
+
+Columns come as NumPy arrays, Arrow arrays, series of pandas or polars, or lists. Several paths below code them, and the
+choice of path changes the speed and nothing else: ``Coder.cell`` is the rule, and the others are faster ways to the
+same cell.
 """
 
 from __future__ import annotations
@@ -41,27 +46,28 @@ from hedgerow.questions.universe import Universe
 
 Cells = NDArray[np.int64]
 Number = int | float
-LONGEST_NUMBER = 400  # characters: what is longer has no number
-EXACT = 2**53  # up to here every whole number is a float
-FEW_TEXTS = 1 << 17  # of a column: their distinct values are read one by one, and nothing is compiled
-REMEMBERED = 1 << 16  # distinct values of a column of objects whose cells are remembered
+LONGEST_NUMBER = 400  # a text of more characters has no number
+EXACT = 2**53  # every whole number up to this one is a float
+FEW_TEXTS = 1 << 17  # up to this many texts of a column are read by their distinct values, without compiled code
+REMEMBERED = 1 << 16  # in a column of objects, remember the cells of at most this many distinct values
 WHOLE = re.compile(r"[+-]?[0-9]+(\.0*)?")
 DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
-DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})([T ].*)?", re.DOTALL)  # and perhaps a time, which does not matter
+# a date, perhaps followed by a time, which is ignored
+DATE = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})([T ].*)?", re.DOTALL)
 INFINITE = {"inf": math.inf, "infinity": math.inf}
-NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE, NOTHING = range(5)  # what the scan of a text finds
+NO_NUMBER, IN_DIGITS, IN_DECIMALS, BY_THE_RULE, NOTHING = range(5)  # the results of scanning a text (see ``_scanned``)
 
 
 def cells_of(universe: Universe, name: str, frame: Any) -> Cells:
-    """The cell of every value of a frame's column."""
+    """Return the cell of every value of a frame's column."""
     return coded(universe[name], column_of(frame, name))
 
 
 def column_of(frame: Any, name: str) -> NDArray[Any]:
-    """A column of a pandas, polars or Arrow frame, or of a mapping from names to values."""
+    """Return a column of a pandas, polars or Arrow frame, or of a mapping from names to values."""
     try:
         column = frame[name]
-    except Exception:  # each kind of frame has its own way to say so
+    except Exception:  # each kind of frame has its own error for a missing column
         raise InvalidInput(
             f"X must be a table with a column {name!r}. Found a {type(frame).__name__} without it. "
             "Pass a frame with the columns the estimator was fitted on."
@@ -72,19 +78,22 @@ def column_of(frame: Any, name: str) -> NDArray[Any]:
 
 
 def coded(attribute: Attribute, column: Any) -> Cells:
-    """The cell of each value; every value has one."""
+    """Return the cell of each value of a column. Every value has one."""
     return Coder(attribute).cells(column)
 
 
 def numbers(column: NDArray[Any]) -> NDArray[np.float64]:
-    """The values as floats, NaN where they are none."""
+    """Return the values as floats, with NaN for values that are no number."""
     if column.dtype.kind in "biuf":
         return column.astype(float)
     return np.array([_float(meaning(value)[1]) for value in column], dtype=float)
 
 
 def numbers_of(column: Any) -> NDArray[np.float64]:
-    """The number of every value of a column, however it is carried; NaN where it has none. ``meaning`` is the rule."""
+    """Return the number of every value of a column in any form, with NaN for values that have none.
+
+    ``meaning`` is the rule.
+    """
     import pyarrow as pa
 
     carried = _carried(column)
@@ -113,7 +122,7 @@ def numbers_of(column: Any) -> NDArray[np.float64]:
 
 
 def _numbers_of_texts(texts: Any) -> NDArray[np.float64]:
-    """Of an Arrow array of bytes, as ``Coder`` reads them: plain notation by compiled code, all else by the rule."""
+    """Read numbers from an Arrow array of bytes: plain notation by compiled code, all else by the rule."""
     import pyarrow as pa
 
     found, wholes = _scan(texts) if len(texts) else (np.zeros(0, np.uint8), np.zeros(0, np.int64))
@@ -128,7 +137,10 @@ def _numbers_of_texts(texts: Any) -> NDArray[np.float64]:
 
 
 def texts_of(column: Any) -> Any:
-    """The text of every value of a column as an Arrow array of bytes; empty where it is missing. ``meaning`` is the rule."""
+    """Return the text of every value of a column as an Arrow array of bytes, empty where the value is missing.
+
+    ``meaning`` is the rule.
+    """
     import pyarrow as pa
 
     carried = _carried(column)
@@ -147,7 +159,7 @@ def texts_of(column: Any) -> Any:
 
 
 def _carried(column: Any) -> Any:
-    """A column as an array of Arrow or NumPy that holds the same values."""
+    """Return a column as an Arrow or NumPy array with the same values."""
     import pyarrow as pa
 
     family = type(column).__module__.split(".")[0]
@@ -171,20 +183,24 @@ def _carried(column: Any) -> Any:
         return _objects(column.to_list())
     array = column if isinstance(column, np.ndarray) and column.ndim == 1 else _objects(column)
     if array.dtype.kind in "OU":
-        with contextlib.suppress(Exception):  # texts and missing values only, as most columns of objects hold
+        with contextlib.suppress(Exception):  # most columns of objects contain only texts and missing values
             return pa.array(array, pa.large_string(), from_pandas=True)
     return array
 
 
 def meaning(value: Any) -> tuple[str | None, Number | None]:
-    """The text and the number of a value: (None, None) where it is missing, a number of None where it has none."""
+    """Return the text and the number of a value.
+
+    Both are None if the value is missing. The number is None if the value has none.
+    """
     try:
         return _meaning(value)
-    except Exception:  # an object that cannot even be printed is a text that no label has
+    except Exception:  # an object that cannot even be printed gets a text that no label has
         return "\0", None
 
 
 def _meaning(value: Any) -> tuple[str | None, Number | None]:
+    """Return the text and the number of a value, or fail on a strange object."""
     no_time = isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value)
     if value is None or no_time or type(value).__name__ in ("NAType", "NaTType"):
         return None, None
@@ -193,7 +209,7 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         return text, number_of(text)
     if isinstance(value, bool | np.bool_):
         return ("true", 1) if value else ("false", 0)
-    if isinstance(value, np.timedelta64):  # an integer to NumPy, of a unit that other rows may change
+    if isinstance(value, np.timedelta64):  # NumPy holds an integer, in a unit that may depend on other rows
         value = value.astype("m8[us]").item()
     if isinstance(value, int | np.integer):
         whole = int(value)
@@ -213,14 +229,15 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         return text, number_of(text)
     if isinstance(value, bytes | bytearray | memoryview):
         text = bytes(value).decode("utf-8", "replace")
-    elif isinstance(value, datetime.timedelta):  # pandas has another text for its own
+    elif isinstance(value, datetime.timedelta):  # pandas prints its own subclass differently
         text = str(datetime.timedelta(value.days, value.seconds, value.microseconds))
     elif isinstance(value, np.datetime64):
-        whole_minutes = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D", "h", "m")  # pandas counts in seconds
+        # pandas converts these units to seconds.
+        whole_minutes = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D", "h", "m")
         text = _time(str(value.astype("M8[s]") if whole_minutes else value).replace("T", " "))
     elif isinstance(value, datetime.datetime):
         text = _time(value.isoformat(sep=" "))
-    elif type(value).__name__ == "Interval":  # its ends may be floats because of another row
+    elif type(value).__name__ == "Interval":  # its ends may be floats only because of another row
         ends = f"{_meaning(value.left)[0]}, {_meaning(value.right)[0]}"
         text = f"{'[' if value.closed_left else '('}{ends}{']' if value.closed_right else ')'}"
     else:
@@ -229,6 +246,7 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
 
 
 def _meaning_of_float(value: float) -> tuple[str | None, Number | None]:
+    """Return the text and the number of a float. A whole number has the text of an integer."""
     if math.isnan(value):
         return None, None
     if math.isinf(value):
@@ -237,12 +255,15 @@ def _meaning_of_float(value: float) -> tuple[str | None, Number | None]:
 
 
 def _time(text: str) -> str:
-    """A time of day without the zeros that end its fraction of a second."""
+    """Remove the zeros at the end of a fraction of a second."""
     return re.sub(r"(\.[0-9]*?)0+(?![0-9])", lambda found: found[1].rstrip("."), text, count=1)
 
 
 def number_of(text: str) -> Number | None:
-    """The number a text says in decimal or scientific notation: whole numbers exactly, others as the nearest float."""
+    """Return the number that a text states in decimal or scientific notation, or None.
+
+    Whole numbers are exact, and others are the nearest float.
+    """
     text = text.strip(BLANKS)
     if not text or len(text) > LONGEST_NUMBER:
         return None
@@ -256,17 +277,18 @@ def number_of(text: str) -> Number | None:
 
 
 def date_in(text: str) -> int | None:
-    """The days since 1970-01-01 of a text that begins with a date in ISO 8601, blanks aside."""
+    """Return the days since 1970-01-01 of a text that begins with an ISO 8601 date, or None. Blanks are ignored."""
     found = DATE.fullmatch(text.strip(BLANKS))
     if found is None:
         return None
     try:
         return day_of(datetime.date(int(found[1]), int(found[2]), int(found[3])))
-    except ValueError:  # no such day
+    except ValueError:  # the calendar has no such day
         return None
 
 
 def _float(number: Any) -> float:
+    """Return a number as a float, with NaN for None and infinity for a number that is too large."""
     try:
         return math.nan if number is None else float(number)
     except OverflowError:
@@ -274,7 +296,7 @@ def _float(number: Any) -> float:
 
 
 class Coder:
-    """The cells of one attribute."""
+    """The coding of one attribute: from values to cells."""
 
     def __init__(self, attribute: Attribute) -> None:
         self.attribute = attribute
@@ -283,12 +305,12 @@ class Coder:
         self._missing = missing if missing is not None else self._outside
         self._unreadable = (
             other if other is not None else self._missing
-        )  # no number, or no date, where there must be one
+        )  # the cell of a text that is no number, or no date, where there should be one
         self._place: Callable[[str, Number | None], int]
         self._numeric = isinstance(attribute, Integers | Range)
         self._usual_flag = False
-        self._texts = 0  # that were coded so far
-        self._truths: dict[bool, int] | None = None  # of labels, whose letter case a truth does not know
+        self._texts = 0  # the number of texts coded so far
+        self._truths: dict[bool, int] | None = None  # cells of booleans, which match a label in any letter case
         if isinstance(attribute, Flag):
             self._place = self._by_word(attribute)
         elif isinstance(attribute, Categories):
@@ -304,18 +326,19 @@ class Coder:
                 if text.strip(BLANKS)
                 else self._missing
             )
-        # ends that floats and 64-bit integers hold exactly, as all but the strangest are
+        # True if floats and 64-bit integers hold the ends exactly, which is almost always so
         ends = (attribute.low, attribute.high) if isinstance(attribute, Integers) else (0, 0)
         self._plain = max(map(abs, ends)) <= EXACT
 
     def cell(self, value: Any) -> int:
-        """The cell of one value: the rule."""
+        """Return the cell of one value. This method is the rule."""
         if self._truths is not None and type(value) in (bool, np.bool_):
             return self._truths[bool(value)]
         text, number = meaning(value)
         return self._missing if text is None else self._place(text, number)
 
     def _of_day(self, text: str) -> int:
+        """Return the cell of a text that should be a date."""
         day = date_in(text)
         if day is None:
             return self._unreadable if text.strip(BLANKS) else self._missing
@@ -324,7 +347,7 @@ class Coder:
         return max(bisect_right(self._firsts, day) - 1, 0)
 
     def _by_word(self, attribute: Flag) -> Callable[[str, Number | None], int]:
-        """A truth is true under any words; else a word decides by its text, else by its number."""
+        """Return the rule of a Flag: a boolean counts as itself, any other value by its text, or else by its number."""
         texts: dict[str, int] = {"false": 0, "true": 1}
         numbers: dict[Number, int] = {}
         for cell, words in ((0, attribute.false), (1, attribute.true)):
@@ -349,7 +372,7 @@ class Coder:
         return place
 
     def _by_label(self, attribute: Categories) -> Callable[[str, Number | None], int]:
-        """A label is found by its text, else, where no other label is the same number, by its number."""
+        """Return the rule of Categories: a label is found by its text, or else by its number if that is unique."""
         texts: dict[str, int] = {}
         words: dict[str, int] = {}
         numbered: list[tuple[Number, int]] = []
@@ -386,6 +409,7 @@ class Coder:
         return place
 
     def _by_number(self, number: Number) -> int:
+        """Return the cell of a number."""
         attribute = self.attribute
         if isinstance(attribute, Integers):
             low, high = attribute.low, attribute.high
@@ -400,7 +424,7 @@ class Coder:
         return bisect_right(edges, number, 1, len(edges) - 1) - 1
 
     def cells(self, column: Any) -> Cells:
-        """The cell of every value of a column, however it is carried."""
+        """Return the cell of every value of a column in any form."""
         import pyarrow as pa
 
         family = type(column).__module__.split(".")[0]
@@ -422,6 +446,7 @@ class Coder:
         return self._of_objects(array)
 
     def _of_pandas(self, series: Any) -> Cells:
+        """Code a pandas series."""
         import pyarrow as pa
 
         if isinstance(series.dtype, np.dtype):
@@ -430,10 +455,10 @@ class Coder:
             cells = self._of_objects(_objects(series.dtype.categories))
             return np.asarray(
                 np.append(cells, self._missing)[series.cat.codes.to_numpy()]
-            )  # a missing one's code is -1
+            )  # the code of a missing value is -1
         if str(series.dtype).startswith(
             ("period", "interval")
-        ):  # Arrow would hold numbers, which are no texts of theirs
+        ):  # Arrow would hold numbers, which differ from the texts of these types
             return self._of_objects(_objects(series))
         try:
             carried = pa.array(series.array, from_pandas=True)
@@ -442,6 +467,7 @@ class Coder:
         return self.cells(carried)
 
     def _of_polars(self, series: Any) -> Cells:
+        """Code a polars series."""
         if str(series.dtype).startswith(("Object", "Int128", "UInt128")):  # Arrow would hold addresses, or refuse
             return self._of_objects(_objects(series.to_list()))
         try:
@@ -451,6 +477,7 @@ class Coder:
         return self.cells(carried)
 
     def _of_arrow(self, array: Any) -> Cells:
+        """Code an Arrow array."""
         import pyarrow as pa
 
         kind = array.type
@@ -475,9 +502,10 @@ class Coder:
         return self._spread(self._of_objects(_objects(_values(encoded.dictionary))), encoded.indices)
 
     def _spread(self, cells: Cells, indices: Any) -> Cells:
-        """Give the cells of distinct values to every row that has one of them.
+        """Give every row the cell of its distinct value.
 
-        The indices are read from Arrow's own memory: its conversions would import pandas wherever pandas is installed.
+        The indices are read from Arrow's own memory, because Arrow's conversions would import pandas if it is
+        installed.
         """
         valid, values = indices.buffers()
         rows = slice(indices.offset, indices.offset + len(indices))
@@ -492,7 +520,7 @@ class Coder:
         return (cells if known is None else np.where(known, cells, self._missing)).astype(np.int64)
 
     def _of_times(self, times: NDArray[Any]) -> Cells:
-        """Of NumPy's times, to the day that they are on. Years that Python's dates do not have are no dates."""
+        """Code NumPy times by the day that they are on. Years that Python's dates do not have count as no date."""
         day = times.astype("M8[D]")
         days = day.astype(np.int64)
         cells = np.maximum(np.searchsorted(self._firsts, days, side="right") - 1, 0)
@@ -502,6 +530,7 @@ class Coder:
         return np.where(np.isnat(times), self._missing, cells).astype(np.int64)
 
     def _of_numbers(self, values: NDArray[Any], known: NDArray[np.bool_] | None) -> Cells:
+        """Code an array of numbers. ``known`` marks the values that are not missing."""
         if values.dtype.kind == "f":
             values = values.astype(np.float64, copy=False)
             nan = np.isnan(values)
@@ -537,7 +566,10 @@ class Coder:
         return cells.astype(np.int64, copy=False)
 
     def _of_texts(self, texts: Any) -> Cells:
-        """Code an Arrow array of bytes. Of many rows, numbers in plain notation are read by compiled code, all else by the rule."""
+        """Code an Arrow array of bytes.
+
+        If there are many rows, numbers in plain notation are read by compiled code, and all else by the rule.
+        """
         import pyarrow as pa
 
         self._texts += len(texts)
@@ -558,16 +590,18 @@ class Coder:
         return cells
 
     def _of_distinct(self, texts: Any) -> Cells:
+        """Code texts by the rule, once per distinct text."""
         encoded = texts.dictionary_encode()
         cells = np.array([self.cell(text) for text in encoded.dictionary.to_pylist()], np.int64)
         return self._spread(cells, encoded.indices)
 
     def _of_objects(self, values: NDArray[Any]) -> Cells:
+        """Code an array of Python objects."""
         import pyarrow as pa
 
         texts = None
         if values.dtype.kind in "OU":
-            with contextlib.suppress(Exception):  # texts and missing values only, as most columns of objects hold
+            with contextlib.suppress(Exception):  # most columns of objects contain only texts and missing values
                 texts = pa.array(values, pa.large_string(), from_pandas=True).cast(pa.large_binary())
         if texts is not None:
             return self._of_texts(texts)
@@ -588,7 +622,7 @@ class Coder:
 
 
 def _objects(values: Iterable[Any]) -> NDArray[Any]:
-    """Values as an array of Python objects, one each, whatever they are (a list in a list stays one value)."""
+    """Return values as an array of Python objects, one per value (a list within a list stays one value)."""
     listed = list(values)
     array = np.empty(len(listed), dtype=object)
     for i, value in enumerate(listed):
@@ -597,6 +631,7 @@ def _objects(values: Iterable[Any]) -> NDArray[Any]:
 
 
 def _is_text(kind: Any) -> bool:
+    """Return True for Arrow types of texts and bytes."""
     import pyarrow as pa
 
     tests = ("is_string", "is_large_string", "is_string_view", "is_binary", "is_large_binary", "is_binary_view")
@@ -604,7 +639,7 @@ def _is_text(kind: Any) -> bool:
 
 
 def _values(array: Any) -> Iterable[Any]:
-    """The values of an Arrow array as Python objects; what Python cannot hold (a year 300,000) is a NUL."""
+    """Yield the values of an Arrow array as Python objects, with NUL for what Python cannot hold (a year 300,000)."""
     for scalar in array:
         try:
             value = scalar.as_py()
@@ -614,7 +649,7 @@ def _values(array: Any) -> Iterable[Any]:
 
 
 def _scan(texts: Any) -> Any:
-    """What ``_scanned`` finds in an Arrow array of bytes."""
+    """Run ``_scanned`` on an Arrow array of bytes."""
     _, offsets, content = texts.buffers()
     ends = np.frombuffer(offsets, np.int64)[texts.offset : texts.offset + len(texts) + 1]
     bytes_ = np.frombuffer(content, np.uint8) if content is not None and content.size else np.zeros(1, np.uint8)
@@ -624,9 +659,10 @@ def _scan(texts: Any) -> Any:
 
 @compiled()
 def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray[np.bool_]) -> Any:
-    """What each text is: digits (and their number), plain decimals, certainly no number, one for the rule to read, or none.
+    """Classify each text, and return the numbers of those in digits.
 
-    A number begins with a sign, a digit, a point or the i of infinity, after blanks.
+    A text is in digits, in plain decimals, certainly no number, for the rule to read, or nothing (missing or blank).
+    After blanks, a number begins with a sign, a digit, a point, or the i of infinity.
     """
     found = np.zeros(known.size, np.uint8)  # NO_NUMBER
     wholes = np.zeros(known.size, np.int64)
@@ -650,7 +686,7 @@ def _scanned(content: NDArray[np.uint8], ends: NDArray[np.int64], known: NDArray
             i += 1
         first, whole = i, 0
         while i < end and 48 <= content[i] <= 57 and i - first < 18:
-            whole = 10 * whole + (int(content[i]) - 48)  # also where it is not compiled
+            whole = 10 * whole + (int(content[i]) - 48)  # int() avoids overflow of uint8 where this is not compiled
             i += 1
         digits = i - first
         if digits == 0:

@@ -1,10 +1,13 @@
-"""Which rows of a person are kept, where each may have several: at most k, chosen by a hash.
+"""Limit the rows of one person to at most k, chosen by a hash.
 
-A person is what the rows say of them in one column, the unit: the text of its value by the rule of ``coding``, blanks around it aside. Rows that
-say nothing are one person's. The rows of a person are put in the order of a hash of the person, of the row's cells, and of how many
-rows of the person have had these cells, and the first k stay. So which stay depends on the person's own rows alone, whatever the
-others have and in whatever order an engine brings them; and for each person it is as good as a draw of k of the rows. The hash has no
-secret: privacy holds for any rule that looks at one person, and the same table must be read alike tomorrow.
+A person is identified by one column, the unit: by the text of its value under the rule of ``coding``, without the
+blanks around it. All rows without a value belong to one person. The rows of a person are ordered by a hash of the
+person, of the row's cells, and of a counter among the person's rows with the same cells. The first k rows in that order
+are kept.
+
+So the choice depends on the person's own rows alone: neither on other people's rows nor on the order in which an engine
+delivers them. For each person it is as good as a random draw of k rows. The hash has no secret key, because privacy
+holds for any rule that looks at one person only, and because the same table must be read in the same way tomorrow.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from hedgerow.questions.attributes import BLANKS
 
 @dataclass(frozen=True)
 class Unit:
-    """``column``: whose value tells a row's person. ``rows``: k, the most that are kept of one."""
+    """The column that identifies a person, and ``rows``: k, the largest number of rows kept of one person."""
 
     column: str
     rows: int
@@ -28,13 +31,14 @@ class Unit:
     def __post_init__(self) -> None:
         if not isinstance(self.column, str):
             raise InvalidInput(
-                f"unit must be the name of the column that tells persons apart. Found a {type(self.column).__name__}. Give a text."
+                f"unit must be the name of the column that tells persons apart. Found a {type(self.column).__name__}. "
+                "Give a text."
             )
         object.__setattr__(self, "rows", whole("rows_per_unit", self.rows))
 
 
 def persons(column: Any) -> Any:
-    """Whose each row is: an Arrow array of bytes."""
+    """Return the person of each row, as an Arrow array of bytes."""
     import pyarrow as pa
 
     texts = texts_of(column).dictionary_encode()
@@ -43,7 +47,10 @@ def persons(column: Any) -> Any:
 
 
 def kept_query(rows: str, columns: list[str], most: int) -> str:
-    """SQL for the cells that stay, of a table ``rows`` with ``unit``, in words that DuckDB and Spark read alike."""
+    """Return SQL that selects the cells of the kept rows from a table ``rows`` with a column ``unit``.
+
+    DuckDB and Spark read the statement in the same way.
+    """
     cells = ", ".join(columns)
     record = " || ',' || ".join(f"CAST({column} AS STRING)" for column in columns)
     again = f"SELECT *, row_number() OVER (PARTITION BY unit, {cells} ORDER BY unit) AS again FROM {rows}"

@@ -1,7 +1,8 @@
-"""Counting many small tables in one scan of coded columns.
+"""Count many small tables in one scan of coded columns.
 
-A block of rows stays in the processor's cache while all tables are counted in it. Neighbouring rows of a small table often fall
-into the same cell, where one increment would wait for the last: they go to several copies, which are added up.
+A block of rows stays in the processor's cache while all tables are counted in it. Neighbouring rows of a small table
+often fall into the same cell, where one increment would have to wait for the previous one. So neighbouring rows are
+counted in several copies of the table, which are added up at the end.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from hedgerow._compiled import compiled
 from hedgerow._types import Counts, Names
 from hedgerow.questions.universe import Universe
 
-BLOCK = 2048  # rows
-FEW_PLACES = 1 << 22  # rows × tables: fewer are counted table by table, and nothing is compiled
-COPIES, COPIED = 4, 256  # of a table of at most so many cells
+BLOCK = 2048  # rows in a block
+FEW_PLACES = 1 << 22  # up to this many rows × tables, count table by table without compiled code
+COPIES, COPIED = 4, 256  # count in this many copies if a table has at most this many cells
 
 
 class ManyTables:
-    """The counts of many sets of attributes, as far as batches of rows have come."""
+    """The counts of many sets of attributes over the batches of rows added so far."""
 
     def __init__(self, universe: Universe, sets: Sequence[Names]) -> None:
         self._universe, self._sets = universe, sets
@@ -38,11 +39,11 @@ class ManyTables:
         self._ends = np.cumsum([0, *(math.prod(universe.sizes(names)) for names in sets)])
         self._counts = np.zeros(int(self._ends[-1]), np.int64)
         largest = max(universe.sizes(self.columns), default=1)
-        self._rows = 0  # so far
+        self._rows = 0  # the rows added so far
         self._kind = np.uint8 if largest <= 1 << 8 else np.uint16 if largest <= 1 << 16 else np.int64
 
     def add(self, columns: Sequence[NDArray[Any]], rows: int) -> None:
-        """One more batch: the cells of each of ``columns``."""
+        """Add a batch of rows, given the cells of each of ``columns``."""
         self._rows += rows
         if self._rows * len(self._sets) <= FEW_PLACES:
             self._add_few(columns, rows)
@@ -63,12 +64,14 @@ class ManyTables:
             self._counts[start:end] += np.bincount(place, minlength=end - start)
 
     def tables(self) -> list[Counts]:
+        """Return the counts of each set of attributes."""
         pieces = zip(self._ends, self._ends[1:], self._sets, strict=False)
         return [self._counts[a:b].reshape(self._universe.sizes(names)).copy() for a, b, names in pieces]
 
 
 @compiled()
 def _count(codes: Any, members: Any, sizes: Any, ends: Any, counts: Any) -> None:
+    """Add the counts of coded rows to all tables."""
     place, spread = np.empty(BLOCK, np.int32), np.zeros(COPIES * COPIED, np.int64)
     for start in range(0, codes.shape[1], BLOCK):
         rows = min(BLOCK, codes.shape[1] - start)

@@ -1,10 +1,12 @@
-"""Records of a delimited text file, read so that no line changes how another is read.
+"""Read the records of a delimited text file so that no line changes how another line is read.
 
-The dialect is declared, never guessed from the rows. A record is a line. A field that begins with the quote may hold
-delimiters and doubled quotes, and may go on over the following lines, but only if the record that it completes is well
-formed: every quote in a quoted field is doubled or closes it, none stands in a field that is not quoted, and the
-fields are as many as the header's. Otherwise a quote is a character like any other, and the record ends with its line.
-So a file that a CSV writer wrote is read exactly, and a line that none would write is a record by itself
+The dialect is declared, never guessed from the rows. A record is a line. A field that begins with the quote character
+may contain delimiters and doubled quotes. It may also continue over the following lines, but only if the record that it
+completes is well formed: every quote in a quoted field is doubled or closes the field, no quote stands in an unquoted
+field, and there are as many fields as the header has. Otherwise a quote is a character like any other, and the record
+ends with its line.
+
+So a file that a CSV writer wrote is read exactly, and a line that no CSV writer would write is a record by itself
 (docs/reading.md states the one exception).
 """
 
@@ -25,26 +27,46 @@ from hedgerow.errors import InvalidInput
 
 Bytes = NDArray[np.uint8]
 Places = NDArray[np.int64]
-LONGEST_RECORD = 1 << 24  # bytes: the rest of a longer line is ignored, and no record of several lines is longer
+LONGEST_RECORD = 1 << 24  # bytes: the rest of a longer line is ignored, and a record of several lines is never longer
 BLOCK = 1 << 23  # bytes read at once
 RECORDS = 1 << 17  # records of one batch
-SMALL = 1 << 24  # bytes that are read by arrays, where their quotes allow it, before loops are compiled
+SMALL = 1 << 24  # up to this many bytes are read with NumPy, if their quotes allow it, before loops are compiled
 NEWLINE, RETURN = 10, 13
 ABSENT = -1  # the length of a field that a short line does not have
-MORE, MALFORMED = -2, -1  # what the end of a record may also be
-# several bytes a character, none of which can be a delimiter's, a quote's or a newline's
+MORE, MALFORMED = -2, -1  # results instead of a record's end: more bytes are needed, or the record is malformed
+# Multi-byte encodings in which no byte of a character can be taken for a delimiter, a quote or a newline
 EAST_ASIAN = ("gb2312", "gbk", "gb18030", "big5", "cp950", "shift_jis", "cp932", "euc_jp", "cp949")
-DECODED_AS = {"euc_kr": "cp949"}  # which contains it, but for its sequences of eight bytes: those may take a newline
+# cp949 contains euc_kr except for its sequences of eight bytes, which could swallow a newline
+DECODED_AS = {"euc_kr": "cp949"}
 UNICODE = ("utf-8", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-32-le", "utf-32-be")
 
 
 @dataclass(frozen=True)
 class Csv:
-    """How a delimited text file is written: public, declared by the owner.
+    """The dialect of a delimited text file. It is public and declared by the owner.
 
-    ``delimiter``: one ASCII character; by default a comma, and a tab for .tsv. ``quote``: one, or None where fields are
-    never quoted. ``encoding``: of the text; bytes that are not of it are read as U+FFFD. ``columns``: the columns' names
-    where the file has no header line. ``multiline``: False where every line is a record, even one that ends quoted.
+    Parameters
+    ----------
+    delimiter : str, optional
+        One ASCII character. The default is a comma, and a tab for .tsv files.
+    quote : str, optional
+        One ASCII character, or None if fields are never quoted.
+    encoding : str
+        The encoding of the text. Bytes that are invalid in it are read as U+FFFD.
+    columns : sequence of str, optional
+        The names of the columns, for a file without a header line.
+    multiline : bool
+        False if every line is a record, even a line that ends within quotes.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is outside its range, or if the encoding cannot be read line by line.
+
+    Examples
+    --------
+    >>> Csv(delimiter=";", encoding="latin-1").delimiter
+    ';'
     """
 
     delimiter: str | None = None
@@ -67,8 +89,8 @@ class Csv:
             )
         if not _is_readable(self.encoding):
             raise InvalidInput(
-                f"The encoding must be UTF-8, UTF-16, UTF-32, one of a byte a character, or a common East Asian one. "
-                f"Found {self.encoding!r}. Convert the file to UTF-8."
+                "The encoding must be UTF-8, UTF-16, UTF-32, one with one byte per character, or a common East Asian "
+                f"one. Found {self.encoding!r}. Convert the file to UTF-8."
             )
         if self.columns is not None and (
             isinstance(self.columns, str) or not all(isinstance(name, str) for name in self.columns)
@@ -79,26 +101,28 @@ class Csv:
 
 
 def _is_readable(encoding: Any) -> bool:
-    """Whether a wrong byte in one line leaves the others as they are, given that the file is otherwise right."""
+    """Return True if an invalid byte in one line cannot change how other lines are read."""
     try:
         name = _codec(encoding)
         if name in UNICODE or name == "utf-8-sig" or name in EAST_ASIAN:
             return True
-        if name.startswith("iso2022") or "escape" in name:  # a line could change what others mean, or spell a newline
+        # In these a line could change the meaning of others, or spell a newline.
+        if name.startswith("iso2022") or "escape" in name:
             return False
         decoded = bytes(range(256)).decode(name, "replace")
-    except Exception:  # an unknown name, or a codec that is not of texts
+    except Exception:  # an unknown name, or a codec that is not for text
         return False
     return len(decoded) == 256 and decoded[:128] == bytes(range(128)).decode("ascii")
 
 
 def _codec(encoding: str) -> str:
+    """Return the name of the codec that decodes an encoding."""
     name = codecs.lookup(encoding).name
     return DECODED_AS.get(name, name)
 
 
 class CsvFile:
-    """The columns of a delimited file, and its records in batches."""
+    """A delimited file: the names of its columns, and its records in batches."""
 
     def __init__(self, path: Path, dialect: Csv) -> None:
         self._path, self._dialect = path, dialect
@@ -108,28 +132,29 @@ class CsvFile:
         self.columns = self._header() if dialect.columns is None else list(dialect.columns)
 
     def _header(self) -> list[str]:
+        """Read the names of the columns from the first line."""
         line = b""
         for block in self._blocks():
             line += block
             if b"\n" in block or len(line) > LONGEST_RECORD:
                 break
-        # a lone carriage return ends it too: where all lines end so, rows must not be taken for names
+        # A lone carriage return ends the header too: if all lines end that way, rows must not be taken for names.
         line = line.partition(b"\n")[0].partition(b"\r")[0][:LONGEST_RECORD]
         data = np.frombuffer(line + b"\n", np.uint8)
         width = line.count(bytes([self._delimiter])) + 1  # at most
         places, lengths = np.zeros((1, width), np.int64), np.full((1, width), ABSENT)
-        read = cast(Any, _line).py_func  # one line is not worth compiling for
+        read = cast(Any, _line).py_func  # compiling is not worth it for one line
         read(data, 0, len(line), self._delimiter, self._quote, np.arange(width), places[0], lengths[0])
         copied = [_gathered(data, places[:, i], lengths[:, i], self._quote, compile=False) for i in range(width)]
         fields = [field[0].as_py() for field in copied]
         return [field.decode("utf-8", "replace") for field in fields if field is not None]
 
     def batches(self, wanted: Sequence[int]) -> Iterator[list[Any]]:
-        """The wanted columns as Arrow arrays of bytes (UTF-8), some records at a time."""
+        """Yield the wanted columns as Arrow arrays of bytes (UTF-8), some records at a time."""
         slots = np.full(max(wanted) + 1, -1)
         slots[list(wanted)] = np.arange(len(wanted))
         places, lengths = np.empty((RECORDS, len(wanted)), np.int64), np.empty((RECORDS, len(wanted)), np.int64)
-        skipping, final, pending = self._dialect.columns is None, False, b""  # the header's line is skipped
+        skipping, final, pending = self._dialect.columns is None, False, b""  # a header line is skipped
         blocks, seen = self._blocks(), 0
         while not final:
             block = next(blocks, None)
@@ -166,7 +191,7 @@ class CsvFile:
             pending = pending[start:]
 
     def _blocks(self) -> Iterator[bytes]:
-        """The file's bytes, in UTF-8 and without the mark that may begin it."""
+        """Yield the bytes of the file, converted to UTF-8 and without a byte order mark."""
         encoding = _codec(self._dialect.encoding)
         unicode = encoding.startswith("utf-8")
         decoder = None if unicode else codecs.getincrementaldecoder(encoding)("replace")
@@ -186,6 +211,7 @@ class CsvFile:
 
 
 def _opened(path: Path) -> IO[bytes]:
+    """Open a file, decompressed according to its suffix."""
     kind = path.suffix.lower()
     if kind == ".gz":
         return gzip.open(path, "rb")  # type: ignore[return-value]
@@ -199,15 +225,16 @@ def _opened(path: Path) -> IO[bytes]:
 def _plain_fields(
     data: Bytes, start: int, final: bool, delimiter: int, quote: int, wanted: Sequence[int]
 ) -> tuple[Places, Places, int] | None:
-    """Find the fields of all whole lines from the start on, without a loop over bytes. None where some quote needs the loops.
+    """Find the fields of all complete lines from the start on, without a loop over bytes.
 
-    Returns the places and lengths of the fields, a row for each wanted column, and where the next line begins. Every quote must begin
-    or end a field that is quoted as a whole: then no quoted field holds a delimiter, a newline or a quote, and each line is a record.
+    Returns the places and lengths of the fields, one row per wanted column, and the start of the next line. Returns
+    None if some quote needs the loops. Every quote must begin or end a field that is quoted as a whole. Then no quoted
+    field contains a delimiter, a newline or a quote, and each line is a record.
     """
     region = data[start:]
     ends = start + np.flatnonzero(region == NEWLINE)
     if final and len(region) and (not len(ends) or ends[-1] + 1 < len(data)):
-        ends = np.append(ends, len(data))  # the file's end ends a line too
+        ends = np.append(ends, len(data))  # the end of the file ends a line too
     if not len(ends):
         return np.zeros((len(wanted), 0), np.int64), np.zeros((len(wanted), 0), np.int64), start
     begins = np.concatenate([[start], ends[:-1] + 1])
@@ -221,7 +248,7 @@ def _plain_fields(
     ):
         return None
     first, last = np.searchsorted(marks, begins), np.searchsorted(marks, ends)
-    bounds = np.append(marks, 0)  # so that what a line does not have can be looked up, and is then ignored
+    bounds = np.append(marks, 0)  # a dummy end, so that fields which a line does not have can be looked up and ignored
     places, lengths = np.zeros((len(wanted), len(ends)), np.int64), np.full((len(wanted), len(ends)), ABSENT)
     for row, column in enumerate(wanted):
         has = last - first >= column
@@ -231,12 +258,12 @@ def _plain_fields(
         places[row] = place + quoted
         lengths[row] = np.where(
             has, np.where(quoted, place - end, end - place), ABSENT
-        )  # −2 − (length − 2) where quoted
+        )  # a quoted field has the length −2 − n, here −2 − (end − place − 2)
     return places, lengths, after
 
 
 def _are_whole(data: Bytes, begins: Places, ends: Places, start: int, stop: int, quote: int) -> bool:
-    """Tell whether each quote of a region begins or ends a field that begins and ends with one."""
+    """Return True if each quote of a region begins or ends a field that begins and ends with a quote."""
     quotes = np.count_nonzero(data[start:stop] == quote)
     if not quotes:
         return True
@@ -246,7 +273,7 @@ def _are_whole(data: Bytes, begins: Places, ends: Places, start: int, stop: int,
 
 
 def _gathered(data: Bytes, places: Places, lengths: Places, quote: int, *, compile: bool) -> Any:
-    """Copy fields into an Arrow array of bytes: null where a line was too short to have one."""
+    """Copy fields into an Arrow array of bytes, with null where a line was too short to have the field."""
     import pyarrow as pa
 
     content = np.empty(max(1, int(np.abs(lengths).sum())), np.uint8)
@@ -262,7 +289,7 @@ def _gathered(data: Bytes, places: Places, lengths: Places, quote: int, *, compi
 def _copied_by_arrays(
     data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
 ) -> None:
-    """Do as ``_copied`` does, through arrays as long as the text; doubled quotes are found by a loop over the fields that have any."""
+    """Copy fields as ``_copied`` does, but with NumPy. Only fields with doubled quotes need a loop."""
     present[:] = lengths != ABSENT
     sizes = np.where(lengths >= 0, lengths, np.maximum(-2 - lengths, 0))
     ends[1:] = np.cumsum(sizes)
@@ -270,7 +297,7 @@ def _copied_by_arrays(
     content[:total] = data[np.arange(total) + np.repeat(places - ends[:-1], sizes)]
     if quote < 0 or not (content[:total] == quote).any():
         return
-    for row in np.flatnonzero(lengths < ABSENT)[::-1]:  # from the last, so that earlier ends stay where they are
+    for row in np.flatnonzero(lengths < ABSENT)[::-1]:  # from the last, so that the ends of earlier fields stay valid
         field = content[ends[row] : ends[row + 1]].tobytes()
         fewer = field.replace(bytes([quote, quote]), bytes([quote]))
         gone = len(field) - len(fewer)
@@ -284,7 +311,10 @@ def _copied_by_arrays(
 def _copied(
     data: Bytes, places: Places, lengths: Places, quote: int, content: Bytes, ends: Places, present: NDArray[np.bool_]
 ) -> None:
-    """Fields one after another. A length below ABSENT, −2 − n, is of a quoted field: its doubled quotes become one."""
+    """Copy fields one after another into ``content``.
+
+    A length below ABSENT, −2 − n, marks a quoted field of n bytes, in which doubled quotes become single ones.
+    """
     at = 0
     for row in range(lengths.size):
         start, length = places[row], lengths[row]
@@ -307,7 +337,10 @@ def _copied(
 def _line(
     data: Bytes, start: int, end: int, delimiter: int, quote: int, slots: Places, places: Places, lengths: Places
 ) -> bool:
-    """The fields of a line, each ended with it; whether one of them was still within quotes there."""
+    """Find the fields of one line, each of which ends with the line at the latest.
+
+    Returns True if one of the fields was still within quotes at the end of the line.
+    """
     if end > start and data[end - 1] == RETURN:
         end -= 1
     i, field, unclosed = start, 0, False
@@ -345,11 +378,14 @@ def _lines(
     data: Bytes, start: int, stop: int, final: bool, delimiter: int, quote: int, width: int,
     slots: Places, places: Places, lengths: Places,
 ) -> int:  # fmt: skip
-    """The end of a well-formed record that may take several lines, and its fields. Or MORE bytes are needed to tell."""
+    """Find the fields of a well-formed record that may take several lines, and return where the record ends.
+
+    Returns MORE if more bytes are needed to decide, and MALFORMED if there is no such record.
+    """
     i, field = start, 0
     unknown = -1 if final or stop - start >= LONGEST_RECORD else -2  # MALFORMED or MORE
     stop = min(stop, start + LONGEST_RECORD)
-    whole = final and stop == data.size  # the file's end ends a record too
+    whole = final and stop == data.size  # the end of the file ends a record too
     while True:
         first, quoted = i, i < stop and data[i] == quote
         if quoted:
@@ -398,14 +434,17 @@ def _records(
     data: Bytes, start: int, final: bool, delimiter: int, quote: int, multiline: bool, width: int,
     slots: Places, places: Places, lengths: Places,
 ) -> Any:  # fmt: skip
-    """Records from the start on: how many, where the next begins, and whether the rest of its line must be skipped."""
+    """Find records from the start on.
+
+    Returns their number, the start of the next record, and True if the rest of its line must be skipped.
+    """
     stop, rows = data.size, 0
     while start < stop and rows < lengths.shape[0]:
         end, bound = start, min(stop, start + LONGEST_RECORD)
         while end < bound and data[end] != NEWLINE:
             end += 1
         if end == stop and not final:
-            break  # the line goes on in the next block
+            break  # the line continues in the next block
         ended = end < stop and data[end] == NEWLINE
         for slot in range(lengths.shape[1]):
             lengths[rows, slot] = -1  # ABSENT
@@ -422,6 +461,6 @@ def _records(
                 _line(data, start, end, delimiter, quote, slots, places[rows], lengths[rows])
         rows += 1
         if end < stop and data[end] != NEWLINE:
-            return rows, end, True  # a line longer than a record may be
+            return rows, end, True  # the line is longer than the longest record
         start = min(end + 1, stop)
     return rows, start, False

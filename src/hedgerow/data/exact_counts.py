@@ -1,11 +1,13 @@
-"""Exact values in rows: what a query counts, without rounding that could depend on the data.
+"""Exact values of queries in rows, without rounding that could depend on the data.
 
-A 0/1 query counts rows: a whole number, and one row moves it by at most 1. The table of any other query is first
-rounded to multiples of 2^-40. It is then still a linear query with values in [0, 1], whose value on the data is a whole
-number of such steps; integers add it up. That number is rounded to a coarser public step, a power of two at most 1,
-which float64 and the sampler hold. Rounding to the nearest is monotone and commutes with adding a row, so one row still
-moves the result by at most 1, exactly, as it does once values beyond 2^53 steps are cut off. All of it holds for every
-table of up to ``source.MOST_ROWS`` rows, whatever was guessed of their number.
+A 0/1 query counts rows: its value is a whole number, and one row changes it by at most 1. The table of any other query
+is first rounded to multiples of 2^-40. It is then still a linear query with values in [0, 1], whose value on the data
+is a whole number of such steps, added up in integers. That number is rounded to a coarser public step, a power of two
+of at most 1, which float64 and the sampler can hold.
+
+Rounding to the nearest step is monotone and commutes with adding a row. So one row still changes the result by at most
+1, exactly. The same holds after values beyond 2^53 steps are cut off. All of this is true for every table of up to
+``source.MOST_ROWS`` rows, whatever was guessed about the number of rows.
 """
 
 from __future__ import annotations
@@ -22,18 +24,19 @@ from hedgerow.errors import InvalidInput
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 
-FINEST_STEP = 2.0**-20
-EXACT_BITS = 50  # of float64's 53: values of up to 8·scale rows are not cut off
-NOISE_BITS = 38  # noise of up to 2^38 rows: the sampler's integers stay small
-WEIGHT_BITS = 40  # tables are multiples of 2^-40: they move by at most half of it
-LIMB = 10  # bits of a weight at a time: times MOST_ROWS that fits an int64
-LARGEST = 2**53
+FINEST_STEP = 2.0**-20  # the finest public step, in rows
+EXACT_BITS = 50  # of the 53 bits of float64, so that values of up to 8·scale rows are not cut off
+NOISE_BITS = 38  # noise is at most 2^38 grid steps, so that the sampler's integers stay small
+WEIGHT_BITS = 40  # tables are rounded to multiples of 2^-40, which changes them by at most half of that
+LIMB = 10  # bits of a weight that are multiplied at a time: times MOST_ROWS the product fits an int64
+LARGEST = 2**53  # values are cut off at this many steps, because float64 holds whole numbers exactly up to here
 
 
 def grid_for(scale: float, noise: float) -> float:
-    """The step of fractional values for about ``scale`` rows and noise of that many rows: public, a power of two ≤ 1.
+    """Return the public step of fractional values: a power of two of at most 1.
 
-    Fine enough that rounding is lost in the noise, coarse enough that values and the sampler's integers are exact.
+    ``scale`` is about the number of rows, and ``noise`` the scale of the noise in rows. The step is fine enough that
+    rounding is small against the noise, and coarse enough that values and the sampler's integers are exact.
     """
     bits = min(20, EXACT_BITS - math.ceil(math.log2(max(scale, 1))), NOISE_BITS - math.ceil(math.log2(noise)))
     if bits < 0:
@@ -45,9 +48,9 @@ def grid_for(scale: float, noise: float) -> float:
 
 
 def on_grid(universe: Universe, query: Linear, grid: float = 2.0**-WEIGHT_BITS) -> Linear:
-    """The query itself if it counts rows, else the query with its table rounded to multiples of the grid.
+    """Return a query whose table is rounded to multiples of the grid, or the query itself if it counts rows.
 
-    Rounding can leave it fewer attributes: read the marginal of the result's.
+    Rounding can leave the query with fewer attributes, so read the marginal of the attributes of the result.
     """
     if query.is_count:
         return query
@@ -55,28 +58,34 @@ def on_grid(universe: Universe, query: Linear, grid: float = 2.0**-WEIGHT_BITS) 
 
 
 def step_of(query: Linear, grid: float) -> float:
-    """The step in which the values of an ``on_grid`` query come: 1 row if it counts."""
+    """Return the step of the values of an ``on_grid`` query: 1 row if it counts rows, otherwise the grid."""
     return 1.0 if query.is_count else grid
 
 
 def counted(query: Linear, counts: NDArray[np.int64], step: float) -> float:
-    """The rows an ``on_grid`` query counts, to the nearest multiple of the step: private, and moved by at most 1 by a row."""
+    """Return the value of an ``on_grid`` query in rows, to the nearest multiple of the step.
+
+    The value is private. One row changes it by at most 1.
+    """
     if query.is_count:
         return query.dot(counts)
     weights = np.rint(np.ldexp(query.table, WEIGHT_BITS)).astype(np.int64)
     total = 0
     for shift in range(0, WEIGHT_BITS, LIMB):
-        last = shift + LIMB >= WEIGHT_BITS  # it holds the 2^10 of a weight of 1 as well
+        last = shift + LIMB >= WEIGHT_BITS  # the last limb also holds the extra bit of a weight of 1
         limb = weights >> shift if last else (weights >> shift) & ((1 << LIMB) - 1)
         total += int(np.vdot(limb, counts)) << shift
-    unit = WEIGHT_BITS + math.frexp(step)[1] - 1  # the step is 2^unit of the table's steps
+    unit = WEIGHT_BITS + math.frexp(step)[1] - 1  # the step is 2^unit steps of the rounded table
     return min((total + (1 << unit >> 1)) >> unit, LARGEST) * step
 
 
 def counted_all(
     queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]], grid: float
 ) -> NDArray[np.float64]:
-    """``counted`` for many queries, each in its own step. Counts of at most MOST_ROWS rows are exact in float64."""
+    """Return ``counted`` for many queries, each in its own step.
+
+    Counts of at most MOST_ROWS rows are exact in float64.
+    """
     values = np.empty(len(queries))
     whole = [i for i, query in enumerate(queries) if query.is_count]
     values[whole] = answer_all([queries[i] for i in whole], marginal_of)
@@ -87,12 +96,12 @@ def counted_all(
 
 
 def nearest(value: float, step: float) -> float:
-    """The multiple of the step nearest to a public value, as far as float64 holds it exactly."""
+    """Return the multiple of the step nearest to a public value, within the range that float64 holds exactly."""
     return max(-LARGEST, min(LARGEST, math.floor(value / step + 0.5))) * step
 
 
 def everywhere(universe: Universe, query: Linear) -> NDArray[np.float64]:
-    """The query's value in every cell of the universe, flattened: for universes that fit in memory."""
+    """Return the query's value in every cell of the universe, flattened. The universe must fit in memory."""
     shape = [size if name in query.attributes else 1 for name, size in zip(universe.names, universe.shape, strict=True)]
     return np.broadcast_to(query.table.reshape(shape), universe.shape).reshape(-1)
 

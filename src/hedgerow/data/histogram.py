@@ -1,4 +1,4 @@
-"""A table given as its counts: n is only a scale."""
+"""A table given by its counts, of which the number of rows is only a scale."""
 
 from __future__ import annotations
 
@@ -14,9 +14,19 @@ from hedgerow.questions.universe import Universe
 
 
 class Histogram(DataSource):
-    """A table given as its counts over the whole universe: n is only a scale, so a billion rows cost nothing.
+    """A table given by its counts over the whole universe. A billion rows cost no more than ten.
 
-    What is no histogram of at most ``MOST_ROWS`` rows is refused here, to the owner who made it, before any question.
+    Parameters
+    ----------
+    universe : Universe
+        The universe.
+    counts : array_like of int
+        One count per cell of the universe, at most ``MOST_ROWS`` (2^50) in all.
+
+    Raises
+    ------
+    InvalidInput
+        If the counts are no such histogram. The owner, who made the counts, sees this before any question.
     """
 
     def __init__(self, universe: Universe, counts: ArrayLike) -> None:
@@ -24,14 +34,15 @@ class Histogram(DataSource):
         array = np.asarray(counts)
         if array.size != universe.size or not np.issubdtype(array.dtype, np.integer) or (array < 0).any():
             raise InvalidInput(
-                f"A histogram must hold {universe.size} counts, whole and not negative. Found other values or another size. "
-                "Give one count per cell of the universe."
+                f"A histogram must hold {universe.size} counts, whole and not negative. Found other values or another "
+                "size. Give one count per cell of the universe."
             )
-        if array.sum(dtype=float) > MOST_ROWS:  # a float cannot overflow, and what it rounds is far from what matters
+        if array.sum(dtype=float) > MOST_ROWS:  # a float cannot overflow, and its rounding does not matter at this size
             raise InvalidInput("A histogram must hold at most 2^50 rows in all. Found more. Give smaller counts.")
         self._counts = array.reshape(universe.shape).astype(np.int64)
 
     def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Histogram:
+        """Return the histogram under a universe with fewer values, given the group of every value."""
         counts = self._counts
         for name, group in groups.items():
             axis = self.universe.index(name)

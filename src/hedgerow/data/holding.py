@@ -1,4 +1,4 @@
-"""Where the cells of a source are held and counted: on its cluster, or here, in an embedded engine."""
+"""Choose where the cells of a source are kept and counted: on its cluster, or in an embedded engine of this process."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from hedgerow.questions.universe import Universe
 def held(
     source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, unit: Unit | None = None
 ) -> DataSource:
-    """The source, read once and coded. A frame of Spark stays on its cluster; all else is copied, as cells, to this process."""
+    """Read and code a source, and return it as a ``DataSource``.
+
+    A Spark frame stays on its cluster. The cells of all other sources are copied into this process.
+    """
     typed = isinstance(source, Typed)
     frame = None if csv is not None or table is not None else spark_frame(source.source if typed else source)
     if frame is not None:

@@ -1,4 +1,7 @@
-"""What of a table its universe does not say: for the owner's eyes, since it tells of rows (``bench.unsafe_inspect``)."""
+"""Find rows of a table that its universe does not describe.
+
+The result tells about individual rows, so it is for the owner's eyes only (``bench.unsafe_inspect``).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ from hedgerow.questions.dates import Dates
 
 @dataclass
 class Inspection:
-    """Of one column: how many rows are missing, outside the declared range, or like nothing that is declared."""
+    """The numbers of rows of one column that are missing, outside the declared range, or unlike anything declared.
+
+    ``examples`` counts the values outside the range or unlike anything declared.
+    """
 
     rows: int = 0
     missing: int = 0
@@ -26,7 +32,7 @@ class Inspection:
 
 
 def inspected(source: Source, positions: list[int], attributes: list[Attribute]) -> list[Inspection]:
-    """Each column, value by value, by the rule that codes it."""
+    """Inspect each column, value by value, under the rule by which it is coded."""
     found = [Inspection() for _ in positions]
     judges = [_judge(attribute) for attribute in attributes]
     for batch in source.batches(positions):
@@ -42,7 +48,10 @@ def inspected(source: Source, positions: list[int], attributes: list[Attribute])
 
 
 def _judge(attribute: Attribute) -> Callable[[Any], str | None]:
-    """Whether a value is missing, clamped or unmatched: by the same attribute with an extra cell for each."""
+    """Return a function that says whether a value is missing, clamped, unmatched, or none of these (None).
+
+    It codes the value by the same attribute with an extra cell for missing values and one for others.
+    """
     telling = _telling(attribute)
     coder = Coder(telling)
 
@@ -60,6 +69,7 @@ def _judge(attribute: Attribute) -> Callable[[Any], str | None]:
 
 
 def _telling(attribute: Attribute) -> Attribute:
+    """Return the attribute with an extra cell for missing values and one for others."""
     extras: dict[str, Any] = {"other": True, "missing": True}
     match attribute:
         case Categories():

@@ -1,8 +1,9 @@
-"""Parquet: a file, a folder of files, or a pattern; on this machine, or wherever fsspec reaches.
+"""Read Parquet: a file, a folder of files or a pattern, on this machine or wherever fsspec reaches.
 
-Every file is read by itself, in the order of the paths, so that no file's types convert another's rows. The columns are those of all
-files together: what a file lacks is missing in its rows. A column has a public type where all files agree on it. Folders called
-``key=value`` are a column of texts, as Hive and Spark write them; what begins with a dot or an underscore is no data.
+Every file is read by itself, in the order of the paths, so that the types of one file never convert the rows of
+another. The columns are those of all files together, and a column that a file lacks is missing in its rows. A column
+has a public type if all files agree on it. Folders called ``key=value`` are a text column, as Hive and Spark write
+them. Names that begin with a dot or an underscore are not data.
 """
 
 from __future__ import annotations
@@ -18,21 +19,24 @@ from hedgerow.data import schema
 from hedgerow.data.batches import Source
 from hedgerow.errors import DataUnavailable, InvalidInput
 
-ROWS = 1 << 17  # of a batch
+ROWS = 1 << 17  # rows of a batch
 NOWHERE = "__HIVE_DEFAULT_PARTITION__"  # the folder of rows whose key is missing
-ANY = "*?["
+ANY = "*?["  # the characters of a pattern
 
 
 @dataclass(frozen=True)
 class _File:
-    """``open`` gives the path, or a file like one; ``keys``: what the folders above say of all its rows."""
+    """A Parquet file.
+
+    ``open`` returns its path or a file object; ``keys`` are the values that the folders above it give.
+    """
 
     open: Callable[[], Any]
     keys: dict[str, str | None]
 
 
 def of_parquet(where: str) -> Source:
-    """A path, or the URL of one: of a file, a folder or a pattern."""
+    """Return the source at a path or URL of a file, a folder or a pattern."""
     files = _remote(where) if "://" in where else _local(where)
     if not files:
         raise InvalidInput(f"The data must have .parquet files. Found none at {where!r}. Check the path.")
@@ -46,12 +50,13 @@ def of_parquet(where: str) -> Source:
             yield from _rows(file, wanted)
 
     if len(files) == 1 and not files[0].keys:
-        names = list(schemas[0].names)  # a name may be there twice, which is refused where it is asked for
+        names = list(schemas[0].names)  # a duplicate name is refused where it is used
         return Source(names, batches, [schema.of_arrow(kind) for kind in schemas[0].types])
     return Source(names, batches, [_agreed(name, schemas) for name in names])
 
 
 def _agreed(name: str, schemas: Sequence[Any]) -> schema.Column:
+    """Return the public type of a column if all files agree on it."""
     kinds = {schema.of_arrow(found.field(name).type) for found in schemas if found.names.count(name) == 1}
     return kinds.pop() if len(kinds) == 1 else schema.NOTHING
 
@@ -59,10 +64,11 @@ def _agreed(name: str, schemas: Sequence[Any]) -> schema.Column:
 def _parquet(file: _File) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.ParquetFile(file.open(), pre_buffer=False)  # which would hold the whole file in memory
+    return pq.ParquetFile(file.open(), pre_buffer=False)  # pre-buffering would hold the whole file in memory
 
 
 def _rows(file: _File, wanted: Sequence[str]) -> Iterator[list[Any]]:
+    """Yield the wanted columns of one file, filled with the folders' keys or with nulls where the file lacks them."""
     import pyarrow as pa
 
     found = _parquet(file)
@@ -77,12 +83,13 @@ def _rows(file: _File, wanted: Sequence[str]) -> Iterator[list[Any]]:
 
 
 def _keys(path: str) -> dict[str, str | None]:
+    """Return the keys and values in the folders of a path."""
     folders = [part.partition("=") for part in path.split("/")[:-1] if "=" in part]
     return {unquote(key): None if value == NOWHERE else unquote(value) for key, _, value in folders}
 
 
 def _is_data(path: str) -> bool:
-    """Below the folder or pattern that was named."""
+    """Return True if a path, relative to the folder or pattern that was named, is a data file."""
     parts = path.split("/")
     return parts[-1].lower().endswith(".parquet") and not any(
         part.startswith((".", "_")) and "=" not in part for part in parts
@@ -90,6 +97,7 @@ def _is_data(path: str) -> bool:
 
 
 def _local(where: str) -> list[_File]:
+    """List the Parquet files at a local path."""
     path = Path(where)
     if path.is_file():
         return [_File(lambda: path, {})]
@@ -104,6 +112,7 @@ def _local(where: str) -> list[_File]:
 
 
 def _before_pattern(parts: Sequence[str]) -> list[str]:
+    """Return the leading parts of a path that contain no pattern."""
     kept: list[str] = []
     for part in parts:
         if any(mark in part for mark in ANY):
@@ -113,7 +122,7 @@ def _before_pattern(parts: Sequence[str]) -> list[str]:
 
 
 def _remote(url: str) -> list[_File]:
-    """Through fsspec. Credentials are its own matter: the environment's, or a profile's."""
+    """List the Parquet files at a URL through fsspec, which finds credentials in the environment or in a profile."""
     failed: Exception | None = None
     found: list[_File] = []
     fsspec = extra("fsspec")
@@ -128,7 +137,7 @@ def _remote(url: str) -> list[_File]:
             if not name or _is_data(name):
                 found.append(_File(lambda each=each: files.open(each, "rb"), _keys(name)))  # type: ignore[misc]
         return found
-    except Exception as raised:  # no row was read; what a store says may quote a credential
+    except Exception as raised:  # no row was read, but a store's own message may quote a credential
         failed = raised
     missing = isinstance(failed, ImportError | ValueError)
     raise DataUnavailable(

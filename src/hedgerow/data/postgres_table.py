@@ -1,9 +1,12 @@
-"""A table of PostgreSQL: read by one statement, in a transaction that can only read, and so as it was at one moment.
+"""Read a PostgreSQL table by one statement, in a read-only transaction, and therefore as it was at one moment.
 
-Nothing is converted that could fail on a row. Whole numbers, floats, truths and numerics come as they are (a NaN too); texts as the
-server's own bytes, for a conversion of encodings fails on what it does not know, and are decoded here; dates and times as texts in
-ISO 8601, a time with a zone in UTC, for PostgreSQL keeps no other; all else by its own text. The password may be in the URL or, better, where libpq
-looks for it (PGPASSWORD, ~/.pgpass). It is in no message, and nothing here is written down.
+No value is converted in a way that could fail on a row. Whole numbers, floats, booleans and numerics come as they are
+(NaN too). Texts come as the server's own bytes and are decoded here, because a conversion of encodings by the server
+fails on characters that it does not know. Dates and times come as ISO 8601 texts. A time with a zone comes in UTC,
+because PostgreSQL stores no other zone. All other types come as their texts.
+
+The password may be in the URL or, better, where libpq looks for it (PGPASSWORD, ~/.pgpass). It appears in no message,
+and nothing here is written to disk.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ KINDS: dict[str, schema.Kind] = {
 }  # fmt: skip
 ARROW = {"int2": "int64", "int4": "int64", "int8": "int64", "float4": "float64", "float8": "float64", "bool": "bool_"}
 CODECS = {"UTF8": "utf-8", "SQL_ASCII": "utf-8", "EUC_JIS_2004": "euc_jis_2004", "SHIFT_JIS_2004": "shift_jis_2004"}
-NO_YEAR = "'0001-01-01'"  # before it a date has a text that begins like one of our era
+NO_YEAR = "'0001-01-01'"  # the text of an earlier date begins like a date after this day, so it gets a minus sign
 
 CATALOGUE = b"""
 SELECT a.attname::text, b.typname::text, b.oid, c.oid FROM pg_class c JOIN pg_namespace s ON s.oid = c.relnamespace
@@ -40,17 +43,20 @@ CHECKS = (
 
 
 class _Column(NamedTuple):
+    """A column of the table."""
+
     name: str
-    kind: str  # what the catalogue calls its type, or the type of its domain
+    kind: str  # the catalogue's name of its type, or of the base type of its domain
     public: schema.Column
 
 
 def is_postgres(url: str) -> bool:
+    """Return True for a PostgreSQL URL."""
     return url.startswith(SCHEMES)
 
 
 def of_postgres(url: str, table: str) -> Source:
-    """The columns of a table or view, ``name`` or ``schema.name``, and its rows when they are asked for."""
+    """Return a table or view, ``name`` or ``schema.name``, as a source. Its rows are read when they are asked for."""
     link = "postgresql://" + url.partition("://")[2]
     with contextlib.closing(_connected(link)) as connection:
         codec = _codec(connection)
@@ -71,7 +77,7 @@ def of_postgres(url: str, table: str) -> Source:
 
 
 def _connected(link: str) -> Any:
-    """A connection that can only read, and sees one moment."""
+    """Return a read-only connection that sees one moment."""
     failed: Exception | None = None
     psycopg, connection = extra("psycopg"), None
     try:
@@ -82,7 +88,7 @@ def _connected(link: str) -> Any:
         )
         connection.execute(settings)
         return connection
-    except Exception as raised:  # what a driver says may quote a password: only its kind is told
+    except Exception as raised:  # a driver's message may quote a password, so only its class is shown
         failed = raised
     if connection is not None:
         connection.close()
@@ -90,23 +96,28 @@ def _connected(link: str) -> Any:
 
 
 def refuse_connection(failed: Exception) -> None:
-    """What failed before any row was read, by its kind alone."""
+    """Raise the error for a failure before any row was read, naming only its class."""
     if isinstance(failed, ImportError):
         raise DataUnavailable(
             "The database's driver must be installed. Found that it is not. Install what Ibis needs for this database."
         ) from None
     raise DataUnavailable(
-        f"The database must answer at its URL, before any row is read. Found that it does not ({type(failed).__name__}). "
-        "Check the URL, the credentials, and that the database runs and is reachable."
+        "The database must answer at its URL, before any row is read. "
+        f"Found that it does not ({type(failed).__name__}). Check the URL, the credentials, "
+        "and that the database runs and is reachable."
     ) from None
 
 
 def refuse_table(table: str) -> None:
+    """Raise the error for a table that does not exist."""
     raise InvalidInput(f"The database must have the table. Found no {table!r}. Check the spelling of table=.")
 
 
 def _codec(connection: Any) -> str:
-    """Of the server's texts. What Python has no codec for is read as UTF-8, wrong bytes as U+FFFD, like everywhere."""
+    """Return the codec of the server's texts.
+
+    An encoding that Python does not know is read as UTF-8, with U+FFFD for invalid bytes, as everywhere.
+    """
     name = connection.execute(b"SHOW server_encoding").fetchone()[0]
     called = name.decode() if isinstance(name, bytes) else str(name)
     with contextlib.suppress(LookupError):
@@ -115,7 +126,7 @@ def _codec(connection: Any) -> str:
 
 
 def _found(connection: Any, table: str, codec: str) -> tuple[str, list[_Column]]:
-    """The table's name in SQL, and its columns."""
+    """Return the table's name in SQL, and its columns."""
     schema_name, dot, rest = table.partition(".")
     rows: list[Any] = []
     named = quoted(table)
@@ -151,7 +162,7 @@ def _text(value: Any, codec: str) -> str:
 
 
 def _expression(column: _Column) -> str:
-    """A column as it is sent: what is not sent as it is has a text, whatever its value."""
+    """Return the SQL expression by which a column is sent: as it is, or as its text, which every value has."""
     name, kind = quoted(column.name), column.kind
     if kind == "float4":
         return f"{name}::float8"
@@ -164,7 +175,7 @@ def _expression(column: _Column) -> str:
 
 
 def _carried(kind: str, values: Sequence[Any], codec: str) -> Any:
-    """As Arrow where there is a type that holds them all, whatever they are."""
+    """Return values as an Arrow array, if there is a type that holds every possible value, or else as a list."""
     import pyarrow as pa
 
     if kind in ARROW:

@@ -1,8 +1,8 @@
-"""Where a table comes from: its columns' names, and the declared columns in batches, as their source carries them.
+"""Open a source of any kind: the names of its columns, and the declared columns in batches, as the source carries them.
 
-Only declared columns are read, and nothing is converted to another type here, for a conversion could fail on a row: an
-engine hands over numbers, truths and texts as they are, and casts every other type to text, which always succeeds. Only
-public facts are refused by name: a path, a type, a table or a column that does not exist.
+Only declared columns are read. No value is converted to another type here, because a conversion could fail on a row: an
+engine hands over numbers, booleans and texts as they are, and casts every other type to text, which always succeeds.
+Only public facts are refused by name: a path, a type, a table or a column that does not exist.
 """
 
 from __future__ import annotations
@@ -24,34 +24,47 @@ from hedgerow.data.postgres_table import is_postgres, of_postgres, refuse_connec
 from hedgerow.data.spark_frame import of_spark, spark_frame
 from hedgerow.errors import DataUnavailable, InvalidInput
 
-ROWS = 1 << 17  # of a batch
-FILES = (".csv", ".tsv", ".parquet")
+ROWS = 1 << 17  # rows of a batch
+FILES = (".csv", ".tsv", ".parquet")  # the suffixes of readable files
 
 
 @dataclass(frozen=True)
 class Typed:
-    """A frame, a Parquet file or a table of Ibis whose columns' types are public, by the owner's word: they were declared, and no
-    row decided them. Of databases by URL, whose tables were made with types, this is taken for granted.
+    """A source whose column types are public, on the owner's word: they were declared, and no row decided them.
+
+    Types of databases opened by URL are always public, because their tables were created with types.
+
+    Parameters
+    ----------
+    source : frame, path or Ibis table
+        A frame, a Parquet file or an Ibis table.
+
+    Examples
+    --------
+    >>> session = hr.open(hr.Typed(frame), universe=universe, budget=budget)
     """
 
     source: Any
 
 
 def opened(source: Any, table: str | None, csv: Csv | None) -> Source:
-    """A source of any kind.
+    """Open a source of any kind.
 
-    Types that came with rows are forgotten unless they were called public: whoever wrote the frame or the file may have
-    inferred them, so that one row decided between numbers and texts. What lists its values (polars' Enum) was declared.
+    Types that came with rows are dropped unless the owner called them public with ``Typed``. Whoever wrote the frame or
+    the file may have inferred the types, so that one row decided between numbers and texts. A type that lists its
+    values (polars' Enum) was declared, so its labels are kept.
     """
     if isinstance(source, Typed):
         return _opened(source.source, table, csv)
     found = _opened(source, table, csv)
-    if isinstance(source, str) and "://" in source and table is not None:  # a database's; files have URLs too
+    # A URL with table= is a database, whose types are public. Without table= it is a URL of files.
+    if isinstance(source, str) and "://" in source and table is not None:
         return found
     return replace(found, types=[schema.Column(labels=column.labels) for column in found.types])
 
 
 def _opened(source: Any, table: str | None, csv: Csv | None) -> Source:
+    """Open a source with the types that it carries."""
     if csv is not None and not isinstance(csv, Csv):
         raise InvalidInput(f"csv must be an hr.Csv. Found {type(csv).__name__}. For example hr.Csv(delimiter=';').")
     if isinstance(source, str) and "://" in source:
@@ -75,8 +88,8 @@ def _opened(source: Any, table: str | None, csv: Csv | None) -> Source:
     if "ibis" in families and hasattr(source, "to_pyarrow_batches"):
         return _of_ibis(source)
     raise InvalidInput(
-        "A source must be a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database URL. "
-        f"Found {type(source).__name__}. Open one of these."
+        "A source must be a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database "
+        f"URL. Found {type(source).__name__}. Open one of these."
     )
 
 
@@ -86,12 +99,13 @@ def _require_no_dialect(csv: Csv | None) -> None:
 
 
 def _of_url(url: str, table: str | None) -> Source:
-    """A table of a database where one is named, else files."""
+    """Open a database table if one is named, and otherwise Parquet files."""
     if table is None and (".parquet" in url.lower() or url.endswith("/")):
         return of_parquet(url)
     if table is None:
         raise InvalidInput(
-            "A database URL must come with table=, and the URL of files must name .parquet or end with a slash. Found neither. Name the table to open."
+            "A database URL must come with table=, and the URL of files must name .parquet or end with a slash. Found "
+            "neither. Name the table to open."
         )
     if url.startswith("sqlite://"):
         return _of_sqlite(url, table)
@@ -99,6 +113,7 @@ def _of_url(url: str, table: str | None) -> Source:
 
 
 def _of_file(path: Path, csv: Csv | None) -> Source:
+    """Open a file, or a folder or pattern of Parquet files."""
     pattern = any(mark in str(path) for mark in "*?[") and not path.exists()
     if not pattern and not path.exists():
         raise InvalidInput(f"The data file must exist. Found nothing at {str(path)!r}. Check the path.")
@@ -117,6 +132,8 @@ def _of_file(path: Path, csv: Csv | None) -> Source:
 def _of_frame(
     names: list[str], rows: int, column: Callable[[int], Any], types: list[schema.Column] | None = None
 ) -> Source:
+    """Return a frame in memory as a source, in slices of ROWS rows."""
+
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         columns = [column(i) for i in positions]
         for start in range(0, rows, ROWS):
@@ -126,6 +143,7 @@ def _of_frame(
 
 
 def _of_polars(source: Any) -> Source:
+    """Open a polars frame, lazy or not."""
     found = source.collect_schema()
     names, types = list(found.names()), [schema.of_polars(dtype) for dtype in found.dtypes()]
     if not hasattr(source, "collect"):
@@ -139,6 +157,7 @@ def _of_polars(source: Any) -> Source:
 
 
 def _of_arrow(source: Any) -> Source:
+    """Open an Arrow table, dataset or reader of batches."""
     import pyarrow as pa
     import pyarrow.dataset as ds
 
@@ -160,7 +179,7 @@ def _of_arrow(source: Any) -> Source:
 
 
 def _dictionary(column: Any) -> tuple[Any, ...] | None:
-    """Of an Arrow column that is encoded by one."""
+    """Return the dictionary of a dictionary-encoded Arrow column, or None."""
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
@@ -170,14 +189,15 @@ def _dictionary(column: Any) -> tuple[Any, ...] | None:
 
 
 def _categories(dtype: Any) -> tuple[Any, ...] | None:
-    """Of a categorical of pandas."""
+    """Return the categories of a pandas categorical, or None."""
     return tuple(dtype.categories.tolist()) if str(dtype) == "category" else None
 
 
 def _of_ibis(table: Any) -> Source:
+    """Open an Ibis table."""
     held = getattr(getattr(table.op(), "data", None), "obj", None)
     if type(held).__module__.split(".")[0] in ("pandas", "polars", "pyarrow"):
-        found = _opened(held, None, None)  # a frame in memory, which Ibis would convert whole
+        found = _opened(held, None, None)  # a frame in memory, which Ibis would convert as a whole
         return Source(list(table.columns), found.batches, found.types)
     if table.get_backend().name == "sqlite":
         return _of_sqlite_query(table)
@@ -199,18 +219,18 @@ def _of_ibis(table: Any) -> Source:
 
 
 def _require_answer(ask_for_no_row: Callable[[], Any]) -> None:
-    """A connection that is dead, or a table that is gone, is told from rows that cannot be read."""
+    """Refuse a dead connection or a missing table, so that it is not mistaken for rows that cannot be read."""
     with contextlib.suppress(Exception):
         ask_for_no_row()
         return
     raise DataUnavailable(
-        "The database must answer a query for no row. Found that it does not: the connection is closed, the table is gone "
-        "or may not be read. Connect again, and check the table."
+        "The database must answer a query for no row. Found that it does not: the connection is closed, or the table "
+        "is gone or may not be read. Connect again, and check the table."
     )
 
 
 def _arrow_batches(expression: Any) -> Iterator[Any]:
-    """The rows of an Ibis table. From DuckDB without Ibis, which asks it by a name that newer versions do not have."""
+    """Yield the rows of an Ibis table. DuckDB is read without Ibis, which calls a method that newer versions lack."""
     engine = expression.get_backend()
     if engine.name != "duckdb":
         yield from expression.to_pyarrow_batches(chunk_size=ROWS_OF_AN_ENGINE)
@@ -220,13 +240,14 @@ def _arrow_batches(expression: Any) -> Iterator[Any]:
 
 
 def of_duckdb(connection: Any, query: str, rows: int) -> Iterator[Any]:
-    """What DuckDB finds, in batches of Arrow."""
+    """Yield the result of a DuckDB query in Arrow batches."""
     found = connection.cursor().sql(query)
     read = found.to_arrow_reader if hasattr(found, "to_arrow_reader") else found.fetch_arrow_reader
     yield from read(rows)
 
 
 def _of_database(url: str, table: str) -> Source:
+    """Open a table of a database through Ibis."""
     ibis = extra("ibis")
     path = url.partition("://")[2].partition("?")[0]
     if url.startswith("duckdb://") and path and not path.startswith((":memory:", "md:")) and not Path(path).exists():
@@ -237,17 +258,17 @@ def _of_database(url: str, table: str) -> Source:
     try:
         plain = url.startswith("duckdb://") and "?" not in url and Path(path).is_file()
         connection = _read_only(path) if plain else ibis.connect(url)
-    except Exception as raised:  # what a driver says may quote a password: only its kind is told
+    except Exception as raised:  # a driver's message may quote a password, so only its class is shown
         failed = raised
     if failed is not None:
         refuse_connection(failed)
     with contextlib.suppress(Exception):
-        connection.raw_sql("SET arrow_large_buffer_size = true")  # DuckDB's way to hold more than 2 GiB of texts
+        connection.raw_sql("SET arrow_large_buffer_size = true")  # lets DuckDB return more than 2 GiB of text
     try:
         found = connection.table(table)
     except ibis.common.exceptions.TableNotFound:
         missing = True
-    except Exception as raised:  # no row was read: that it failed, and how it is called, is public
+    except Exception as raised:  # no row was read, so the class of the failure is public
         failed = raised
     if missing:
         refuse_table(table)
@@ -258,7 +279,7 @@ def _of_database(url: str, table: str) -> Source:
 
 
 def _read_only(path: str) -> Any:
-    """DuckDB's file, locked against writing; a process that has it open to write gets a further connection of that kind."""
+    """Connect to a DuckDB file read-only, or, if this process has it open for writing, with a further connection."""
     ibis = extra("ibis")
     with contextlib.suppress(Exception):
         return ibis.duckdb.connect(path, read_only=True)
@@ -266,9 +287,9 @@ def _read_only(path: str) -> Any:
 
 
 def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
-    """With the enumerations and checks that DuckDB's catalogue has of the table."""
+    """Add the enumerations and checks that DuckDB's catalogue has for the table."""
     types = source.types
-    with contextlib.suppress(Exception):  # a view has no statement, and older versions other names
+    with contextlib.suppress(Exception):  # a view has no statement, and older versions use other names
         asked = connection.con.cursor()
         columns = asked.execute("SELECT column_name, data_type FROM duckdb_columns() WHERE table_name = ?", [table])
         listed = {name: schema.of_enumeration(kind) for name, kind in columns.fetchall()}
@@ -280,7 +301,7 @@ def _with_catalogue(source: Source, connection: Any, table: str) -> Source:
 
 
 def _of_sqlite(url: str, table: str) -> Source:
-    """Through Python's own module, for any row of SQLite may hold any type and any bytes."""
+    """Open a SQLite table through Python's own module, because any row of SQLite may hold any type and any bytes."""
     path = url.removeprefix("sqlite://").partition("?")[0]
     if not Path(path).is_file():
         raise InvalidInput(f"The database file must exist. Found nothing at {path!r}. Check the URL.")
@@ -293,7 +314,8 @@ def _of_sqlite(url: str, table: str) -> Source:
         failed = raised
     if failed is not None:
         raise DataUnavailable(
-            f"The database must be a file of SQLite. Found that it does not open as one ({type(failed).__name__}). Check the URL."
+            f"The database must be a file of SQLite. Found that it does not open as one ({type(failed).__name__}). "
+            "Check the URL."
         )
     if not rows:
         refuse_table(table)
@@ -310,7 +332,7 @@ def _of_sqlite(url: str, table: str) -> Source:
 
 
 def _of_sqlite_query(table: Any) -> Source:
-    """A table of Ibis over SQLite, without the types that Ibis would hold its rows to."""
+    """Open an Ibis table on SQLite, without the types to which Ibis would convert its rows."""
     names, engine = list(table.columns), table.get_backend()
     _require_answer(lambda: list(_fetched(engine.con, str(engine.compile(table.limit(0))))))
 
@@ -326,6 +348,7 @@ def _of_sqlite_query(table: Any) -> Source:
 
 
 def _fetched(connection: sqlite3.Connection, query: str) -> Iterator[list[Any]]:
+    """Yield the columns of a query's result in batches."""
     cursor = connection.execute(query)
     while some := cursor.fetchmany(ROWS_OF_AN_ENGINE):
         yield [list(column) for column in zip(*some, strict=True)]

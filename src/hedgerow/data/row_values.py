@@ -1,12 +1,15 @@
-"""What a function says of each of a few rows, as a whole number of steps: one rule, whatever the function does.
+"""The values that a function gives to a few rows, as whole numbers of steps, by one rule for every function.
 
-The value of a row is a number from 0 to 1, to the nearest multiple of 2^-20. Below 0 is 0, above 1 is 1; what is no number (NaN,
-a text, None, an array of another shape) is 0, and so is a row on which the function raises. It depends on that row alone and not on
-which others were drawn: the function is called for each row by itself. A function declared ``vectorised`` is called with
-whole columns, and where that raises or gives another shape, with columns of one row; who declares it vouches that this is the
-same. Nothing the function says on its way (warnings) is heard. Ctrl-C alone goes through.
+The value of a row is a number from 0 to 1, rounded to the nearest multiple of 2^-20. A number below 0 counts as 0, and
+one above 1 as 1. A result that is no number (NaN, a text, None, an array of another shape) counts as 0, and so does a
+row on which the function raises. The value depends on that row alone, and not on the other rows that were drawn,
+because the function is called for each row by itself.
 
-Values are whole numbers of steps, so that their sums are exact and one row moves a sum by at most 2^20 steps.
+A function declared ``vectorised`` is called with whole columns. If that raises or returns another shape, it is called
+with columns of one row. Whoever declares a function ``vectorised`` guarantees that both give the same values. Warnings
+of the function are suppressed. Only Ctrl-C passes through.
+
+Values are whole numbers of steps, so that their sums are exact and one row changes a sum by at most 2^20 steps.
 """
 
 from __future__ import annotations
@@ -24,15 +27,15 @@ from hedgerow.questions.linear import Linear
 from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
 
-STEPS = 2**20  # of a value of 1
-MOST_SAMPLED = 2**30  # rows: sums of their steps are below 2^53
+STEPS = 2**20  # the number of steps in a value of 1
+MOST_SAMPLED = 2**30  # the largest number of sampled rows, so that sums of their steps stay below 2^53
 
 Valued = Callable[[Integers], Integers]
-"""From the numbers of rows to their values in steps."""
+"""A function from row numbers to the rows' values in steps."""
 
 
 def statistic_values(rows: Rows, asked: RowStatistic) -> Valued:
-    """The function of a statistic on these rows."""
+    """Return the function that evaluates a statistic on these rows."""
     rows.require(asked.attributes)
 
     def valued(indices: Integers) -> Integers:
@@ -45,7 +48,7 @@ def statistic_values(rows: Rows, asked: RowStatistic) -> Valued:
 
 
 def linear_values(rows: Rows, universe: Universe, asked: Linear) -> Valued:
-    """An expression on these rows: the weight of the cells that their values have, as everywhere else."""
+    """Return the function that evaluates an expression on these rows: the weight of the cells of their values."""
     rows.require_cells(universe)
     steps = np.rint(np.clip(asked.table, 0.0, 1.0) * STEPS).astype(np.int64)
 
@@ -57,11 +60,13 @@ def linear_values(rows: Rows, universe: Universe, asked: Linear) -> Valued:
 
 
 def _one_by_one(function: Callable[..., Any], columns: list[Any]) -> Integers:
+    """Call the function for each row."""
     plain = [column.tolist() for column in columns]
     return np.fromiter((_value(function, row) for row in zip(*plain, strict=True)), np.int64, len(plain[0]))
 
 
 def _value(function: Callable[..., Any], row: tuple[Any, ...]) -> int:
+    """Return the value of one row in steps."""
     try:
         given = function(*row)
         if isinstance(given, bool | np.bool_):
@@ -75,6 +80,7 @@ def _value(function: Callable[..., Any], row: tuple[Any, ...]) -> int:
 
 
 def _vectorised(function: Callable[..., Any], columns: list[Any]) -> Integers:
+    """Call the function with whole columns, or, if that fails, with columns of one row."""
     found = _block(function, columns)
     if found is not None:
         return found
@@ -84,7 +90,7 @@ def _vectorised(function: Callable[..., Any], columns: list[Any]) -> Integers:
 
 
 def _block(function: Callable[..., Any], columns: list[Any]) -> Integers | None:
-    """The values of all rows at once; None where there are not as many numbers."""
+    """Return the values of all rows from one call, or None if the result is not one number per row."""
     try:
         given = np.asarray(function(*(column.copy() for column in columns)))
         if given.shape != columns[0].shape or given.dtype.kind not in "biuf":

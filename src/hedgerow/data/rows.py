@@ -1,18 +1,22 @@
-"""Rows at random without a scan: the raw values of a table, mapped into memory from files that its owner alone can read.
+"""Read random rows of a table without a scan.
 
-A store is built once from any source that ``readers`` know, batch by batch. Which type a column has is declared, never found out
-from its values, so that the form of one row's value does not depend on another row: ``float`` (the number of each value, NaN
-where it has none), ``bool`` (whether a flag is true) or ``str`` (its text, "" where it is missing), by the rule of ``coding``.
+The raw values are mapped into memory from files that only their owner can read.
 
-    columns.json    the declaration, the number of rows, what the source was, and a checksum of every file
+
+A store is built once, batch by batch, from any source that ``readers`` can open. The type of a column is declared and
+never inferred from its values, so that the form of one row's value does not depend on another row. The type is
+``float`` (the number of each value, NaN if it has none), ``bool`` (True if a flag is true) or ``str`` (the text, "" if
+it is missing), by the rule of ``coding``.
+
+    columns.json    the declaration, the number of rows, the identity of the source, and a checksum of every file
     numbers.f64     numbers and flags, row by row, so that a row is one place in memory
-    cells.i64       the cells of a universe, row by row, where one is given: a raw value does not always say its cell (a word of a
-                    flag's own, a value that is missing or no number)
+    cells.i64       the cells of a universe, row by row, if one is given: a raw value does not always determine its cell
+                    (for example a word that a flag declares, or a value that is missing or no number)
     <i>.ends, <i>.utf8    the texts of column i, one after the other, and where each ends
 
-Files have mode 0600 in a folder of mode 0700. A store in a folder is used again where its declaration, its source's path, size
-and time of change, and all checksums are the same; else it is built again beside it and takes its place. What can only be
-read (a frame, a server's table) has no such time, and is read every time.
+Files have mode 0600, in a folder of mode 0700. A store in a folder is used again if its declaration, its source's path,
+size and time of change, and all checksums are the same. Otherwise a new store is built beside it and takes its place.
+Sources without a time of change (a frame, a server's table) are read every time.
 """
 
 from __future__ import annotations
@@ -45,13 +49,13 @@ from hedgerow.questions.universe import Universe
 Kind = type[float] | type[bool] | type[str]
 Columns = Mapping[str, Kind]
 KINDS: dict[str, Kind] = {"float": float, "bool": bool, "str": str}
-FORM = 2  # of the files
+FORM = 2  # the version of the files' format
 MANIFEST, NUMBERS, CELLS = "columns.json", "numbers.f64", "cells.i64"
-BLOCK = 1 << 22  # bytes read at a time to check a file
+BLOCK = 1 << 22  # bytes read at a time when a file is checked
 
 
 def columns_of(universe: Universe) -> Columns:
-    """What a universe says of its attributes' raw values: numbers, flags, and texts for categories."""
+    """Return the raw types of a universe's attributes: numbers, flags, and texts for categories."""
     kinds: dict[str, Kind] = {}
     for name in universe.names:
         attribute = universe[name]
@@ -62,7 +66,10 @@ def columns_of(universe: Universe) -> Columns:
 
 
 class Rows:
-    """The raw values of a table, any row at once. Everything it returns is secret. Made by ``stored`` or ``in_memory``."""
+    """The raw values of a table, with access to any row. Everything it returns is secret.
+
+    ``stored`` and ``in_memory`` make such objects.
+    """
 
     def __init__(
         self,
@@ -79,7 +86,7 @@ class Rows:
         self._places = {name: i for i, name in enumerate(_numeric(columns))}
 
     def require(self, names: Names) -> None:
-        """Refuse a column that was not declared: a public fact."""
+        """Refuse a column that was not declared, which is a public fact."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise InvalidInput(
@@ -88,7 +95,7 @@ class Rows:
             )
 
     def take(self, indices: Integers, names: Names) -> list[NDArray[Any]]:
-        """The values of these rows, a column a name."""
+        """Return the values of these rows, one array per name."""
         self.require(names)
         numbers = self._numbers[indices] if any(name in self._places for name in names) else None
         found: list[NDArray[Any]] = []
@@ -102,21 +109,23 @@ class Rows:
         return found
 
     def require_cells(self, universe: Universe) -> None:
-        """Refuse a universe whose cells were not kept: a public fact."""
+        """Refuse a universe whose cells were not stored, which is a public fact."""
         if self._coded != universe:
             raise InvalidInput(
-                "The rows must be stored with the session's universe, so that expressions mean what they mean of the table. Found "
-                "none, or another. Give it, as in stored(source, columns, coded=universe), or ask a function."
+                "The rows must be stored with the session's universe, so that expressions have the same meaning as for "
+                "the table. Found none, or another. Give it, as in stored(source, columns, coded=universe), or ask a "
+                "function."
             )
 
     def cells(self, indices: Integers, universe: Universe, names: Names) -> list[Integers]:
-        """The cells of these rows, as the table has them."""
+        """Return the cells of these rows, as the table has them."""
         self.require_cells(universe)
         assert self._cells is not None
         found = self._cells[indices]
         return [found[:, universe.index(name)] for name in names]
 
     def _taken_texts(self, name: str, indices: Integers) -> NDArray[Any]:
+        """Return the texts of these rows."""
         ends, content = self._texts[name]
         found = np.empty(indices.size, dtype=object)
         for k, (start, end) in enumerate(zip(ends[indices].tolist(), ends[indices + 1].tolist(), strict=True)):
@@ -131,7 +140,7 @@ class Rows:
 
 
 def in_memory(columns: Mapping[str, Any], coded: Universe | None = None) -> Rows:
-    """Rows from arrays: numbers as they are, flags from arrays of truths, anything else as texts. For simulations."""
+    """Return rows from arrays, for simulations: numbers as they are, flags from boolean arrays, all else as texts."""
     arrays = {name: np.asarray(values) for name, values in columns.items()}
     kinds: dict[str, Kind] = {
         n: {"b": bool, "i": float, "u": float, "f": float}.get(a.dtype.kind, str) for n, a in arrays.items()
@@ -149,7 +158,7 @@ def in_memory(columns: Mapping[str, Any], coded: Universe | None = None) -> Rows
 
 
 def _coded(cells: Sequence[Integers], rows: int) -> Integers:
-    """A line a row, a column an attribute."""
+    """Return cells as an array with one line per row and one column per attribute."""
     return np.ascontiguousarray(np.column_stack([np.zeros((rows, 0), np.int64), *cells]).astype(np.int64))
 
 
@@ -163,12 +172,13 @@ def stored(
     csv: Csv | None = None,
     progress: bool = False,
 ) -> Rows:
-    """The store of a source's columns in a folder: the one that is there if it still fits, else a new one.
+    """Return the store of a source's columns in a folder: the existing one if it still fits, otherwise a new one.
 
-    ``coded``: a universe whose cells are kept too, so that its expressions can be asked. Without a folder: in files without a name, which are gone when the rows are, or the process, however it ends.
+    With ``coded``, the cells of that universe are stored too, so that its expressions can be asked. Without a folder,
+    the rows are in files without a name, which disappear with the object or with the process, however it ends.
     """
     declared = _declared(columns)
-    if os.name != "posix":  # elsewhere a mode hides nothing, and a file that is mapped cannot be removed
+    if os.name != "posix":  # elsewhere a file mode hides nothing, and a mapped file cannot be removed
         raise InvalidInput(
             f"Rows must be stored on a system with POSIX file modes. Found {os.name!r}. Run it on Linux or macOS."
         )
@@ -176,7 +186,7 @@ def stored(
         place = Path(tempfile.mkdtemp(prefix="hedgerow-rows-"))
         try:
             return without_messages(lambda: _build(source, declared, coded, place, None, table, csv, progress))
-        finally:  # what is mapped stays mapped, and goes with its process however that ends
+        finally:  # mapped files stay mapped, and disappear with their process, however it ends
             shutil.rmtree(place, ignore_errors=True)
     place = Path(folder)
     identity = _identity(source, table, csv)
@@ -190,6 +200,7 @@ def stored(
 
 
 def _declared(columns: Columns) -> dict[str, Kind]:
+    """Refuse a declaration of columns that is not a mapping from names to float, bool or str."""
     if not columns or not all(type(name) is str and kind in KINDS.values() for name, kind in columns.items()):
         raise InvalidInput(
             "columns must give a name's type: float, bool or str. Found something else. For example {'age': float}."
@@ -198,11 +209,12 @@ def _declared(columns: Columns) -> dict[str, Kind]:
 
 
 def _numeric(columns: Columns) -> list[str]:
+    """Return the names of the columns of numbers and flags."""
     return [name for name, kind in columns.items() if kind is not str]
 
 
 def _identity(source: Any, table: str | None, csv: Csv | None) -> dict[str, Any] | None:
-    """What a file is known by; None for what is no file."""
+    """Return the facts by which a file is recognized, or None if the source is no file."""
     path = source
     if isinstance(source, str) and "://" in source:
         scheme, _, rest = source.partition("://")
@@ -211,7 +223,7 @@ def _identity(source: Any, table: str | None, csv: Csv | None) -> dict[str, Any]
         return None
     beside = [
         Path(f"{path}{end}") for end in ("-wal", ".wal")
-    ]  # where SQLite and DuckDB keep what is not yet in the file
+    ]  # where SQLite and DuckDB keep changes that are not yet in the file
     about = [os.stat(file) for file in (Path(path), *(log for log in beside if log.is_file()))]
     return {
         "path": str(Path(path).resolve()), "size": [each.st_size for each in about],
@@ -220,10 +232,11 @@ def _identity(source: Any, table: str | None, csv: Csv | None) -> dict[str, Any]
 
 
 def _require_private(folder: Path) -> None:
+    """Refuse a folder that others can open, or that contains other files."""
     about = folder.lstat()
     if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
         raise InvalidInput(
-            f"The folder of rows must be a folder that its owner alone can open. Found {str(folder)!r} otherwise. "
+            f"The folder of rows must be a folder that only its owner can open. Found {str(folder)!r} otherwise. "
             "Run chmod 700 on it, or name a new one."
         )
     if any(folder.iterdir()) and not (folder / MANIFEST).is_file():
@@ -235,7 +248,7 @@ def _require_private(folder: Path) -> None:
 def _reopened(
     folder: Path, columns: dict[str, Kind], coded: Universe | None, identity: dict[str, Any] | None
 ) -> Rows | None:
-    """The store that is there, if it is of these columns of this source and nothing in it has changed."""
+    """Return the existing store if it has these columns of this source and is unchanged, and otherwise None."""
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
         found = [manifest[key] for key in ("form", "source", "columns", "coded")]
@@ -252,7 +265,7 @@ def _names(columns: Columns) -> list[list[str]]:
 
 
 def _declaration(universe: Universe | None) -> str | None:
-    """What a universe declares, in a few letters."""
+    """Return a hash of a universe's declaration."""
     if universe is None:
         return None
     declared = repr([(name, universe[name]) for name in universe.names])
@@ -260,6 +273,7 @@ def _declaration(universe: Universe | None) -> str | None:
 
 
 def _checksum(path: Path) -> str:
+    """Return the SHA-256 hash of a file."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK):
@@ -268,6 +282,7 @@ def _checksum(path: Path) -> str:
 
 
 def _mapped(folder: Path, columns: dict[str, Kind], coded: Universe | None, rows: int) -> Rows:
+    """Map a store into memory."""
     width = len(_numeric(columns))
     numbers = _map(folder / NUMBERS, np.float64).reshape(rows, width) if width else np.zeros((rows, 0))
     texts = {
@@ -280,7 +295,7 @@ def _mapped(folder: Path, columns: dict[str, Kind], coded: Universe | None, rows
 
 
 def _map(path: Path, kind: Any) -> NDArray[Any]:
-    """A file as an array. Plain arrays, for every slice of a ``memmap`` would cost microseconds more."""
+    """Map a file as a plain array, because every slice of a ``memmap`` would cost microseconds more."""
     return np.asarray(np.memmap(path, kind, "r")) if path.stat().st_size else np.zeros(0, kind)
 
 
@@ -294,7 +309,7 @@ def _built(
     csv: Csv | None,
     progress: bool,
 ) -> Rows:
-    """Beside the folder, then in its place: whoever has the old one mapped keeps it."""
+    """Build a store beside the folder, and then put it in its place. Whoever has the old one mapped keeps it."""
     made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
         _build(source, columns, coded, made, identity, table, csv, progress)
@@ -320,12 +335,14 @@ def _build(
     csv: Csv | None,
     progress: bool,
 ) -> Rows:
+    """Write a store into an empty folder."""
     found = opened(source, table, csv)
     names = list(dict.fromkeys([*columns, *(coded.names if coded is not None else ())]))
     positions = found.positions(names)
     coders = {} if coded is None else {name: Coder(coded[name]) for name in coded.names}
     usual = Coder(Flag())
-    flags = {name: coder for name, coder in coders.items() if isinstance(coder.attribute, Flag)}  # with their own words
+    # Flags of the universe are read with the words that they declare.
+    flags = {name: coder for name, coder in coders.items() if isinstance(coder.attribute, Flag)}
     numeric = _numeric(columns)
     texts = [i for i, kind in enumerate(columns.values()) if kind is str]
     count = 0
@@ -338,7 +355,8 @@ def _build(
         for batch in found.batches(positions):
             size = len(batch[0])
             table_of_numbers = np.empty((size, len(numeric)))
-            for i, (kind, column) in enumerate(zip(columns.values(), batch, strict=False)):  # more are for the cells
+            # The columns after these are needed only for cells.
+            for i, (kind, column) in enumerate(zip(columns.values(), batch, strict=False)):
                 if kind is str:
                     each, content = _text_bytes(texts_of(column))
                     ends = lengths[i] + np.cumsum(each)
@@ -367,6 +385,7 @@ def _build(
 
 
 def _file_names(numeric: Sequence[str], texts: Sequence[int], coded: Universe | None) -> Iterator[str]:
+    """Yield the names of the files of a store."""
     if coded is not None:
         yield CELLS
     if numeric:
@@ -377,7 +396,7 @@ def _file_names(numeric: Sequence[str], texts: Sequence[int], coded: Universe | 
 
 
 def _text_bytes(texts: Any) -> tuple[Integers, Any]:
-    """The length of every text of an Arrow array of bytes, and all of them one after the other."""
+    """Return the length of every text of an Arrow array of bytes, and all texts joined."""
     if len(texts) == 0:
         return np.zeros(0, np.int64), b""
     _, offsets, content = texts.buffers()
@@ -387,7 +406,7 @@ def _text_bytes(texts: Any) -> tuple[Integers, Any]:
 
 
 class _File:
-    """A new file that its owner alone can read, and its checksum."""
+    """A new file that only its owner can read, with its checksum."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._digest = path, hashlib.sha256()
@@ -397,6 +416,7 @@ class _File:
         return self
 
     def write(self, data: Any) -> None:
+        """Write bytes or an array, and add them to the checksum."""
         some = (
             memoryview(np.ascontiguousarray(data).data).cast("B") if isinstance(data, np.ndarray) else memoryview(data)
         )
@@ -406,6 +426,7 @@ class _File:
                 some = some[self._file.write(some) :]
 
     def sealed(self) -> str:
+        """Return the checksum of all that was written."""
         return self._digest.hexdigest()
 
     def __exit__(self, *raised: object) -> None:

@@ -1,9 +1,10 @@
-"""What the type of a column says, whatever its rows hold: a public fact, known before any is read.
+"""The public facts that a column's type states, known before any row is read.
 
-Types are those of a database's table, and of frames and Parquet files that the owner calls public (``readers.Typed``). CSV files and
-SQLite have none, for any row may hold anything; nor have frames and files otherwise, for whoever wrote them may have inferred
-types from rows, so that one row decided them, and neither have pandas' own, which it changes by itself (docs/reading.md). A
-declaration that no value of its column's type can match is a slip, and refused by name.
+Public types are those of a database table, and those of frames and Parquet files that the owner calls public
+(``readers.Typed``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
+none, because whoever wrote them may have inferred the types from rows, so that one row decided them. pandas' own dtypes
+have none, because pandas changes them by itself (docs/reading.md). A declaration that no value of its column's type can
+match is a mistake, and is refused by name.
 """
 
 from __future__ import annotations
@@ -23,8 +24,10 @@ Kind = Literal["whole", "number", "truth", "date", "time", "text"]
 
 @dataclass(frozen=True)
 class Column:
-    """What is public of a column. ``labels``: of a type that lists its values (an enumeration). ``low``, ``high``: ends that the
-    source holds its numbers to.
+    """The public facts about a column.
+
+    ``kind`` is the kind of its values. ``labels`` are the values that its type lists (an enumeration). ``low`` and
+    ``high`` are limits that the source enforces on its numbers. None means that nothing is known.
     """
 
     kind: Kind | None = None
@@ -34,11 +37,11 @@ class Column:
 
 
 NOTHING = Column()
-NUMBERS = {"decimal", "double", "float", "smallint", "int", "bigint"}  # sqlglot's names of types
+NUMBERS = {"decimal", "double", "float", "smallint", "int", "bigint"}  # sqlglot's names of numeric types
 
 
 def of_arrow(kind: Any) -> Column:
-    """Of a type of Arrow."""
+    """Return what an Arrow type states."""
     import pyarrow as pa
 
     types = pa.types
@@ -59,7 +62,10 @@ def of_arrow(kind: Any) -> Column:
 
 
 def of_pandas(dtype: Any) -> Column:
-    """Of a dtype of pandas that was asked for. Those of NumPy, and "str", pandas infers from all rows: one could change them."""
+    """Return what a pandas dtype states, if somebody asked for that dtype.
+
+    NumPy dtypes and "str" state nothing, because pandas infers them from all rows, so that one row could change them.
+    """
     name = type(dtype).__name__
     if name == "ArrowDtype":
         return of_arrow(dtype.pyarrow_dtype)
@@ -73,6 +79,7 @@ def of_pandas(dtype: Any) -> Column:
 
 
 def of_polars(dtype: Any) -> Column:
+    """Return what a polars dtype states."""
     name = type(dtype).__name__ if not isinstance(dtype, type) else dtype.__name__
     if name == "Enum":
         return Column("text", labels=tuple(dtype.categories))
@@ -86,9 +93,11 @@ def of_polars(dtype: Any) -> Column:
 
 
 def of_ibis(kind: Any) -> Column:
+    """Return what an Ibis type states."""
     tests: tuple[tuple[str, Kind], ...] = (
         ("is_boolean", "truth"), ("is_integer", "whole"), ("is_floating", "number"), ("is_decimal", "number"),
-        ("is_date", "date"), ("is_timestamp", "date"), ("is_time", "time"), ("is_interval", "time"), ("is_string", "text"),
+        ("is_date", "date"), ("is_timestamp", "date"), ("is_time", "time"), ("is_interval", "time"),
+        ("is_string", "text"),
     )  # fmt: skip
     return Column(next((found for test, found in tests if getattr(kind, test)()), None))
 
@@ -106,9 +115,9 @@ def require_match(names: Sequence[str], attributes: Sequence[Attribute], columns
 
 
 def mismatch(attribute: Attribute, kind: Kind | None) -> tuple[str, str] | None:
-    """What the attribute must be and is not, for a column of this kind; None where some value may match."""
+    """Return what the attribute must be and what it is, if no value of this kind can match it, and otherwise None."""
     declared = type(attribute).__name__
-    if kind is None or kind == "text":  # a text may spell anything
+    if kind is None or kind == "text":  # a text can spell anything
         return None
     numeric = kind in ("whole", "number")
     if isinstance(attribute, Integers | Range) and kind in ("date", "time"):
@@ -143,14 +152,17 @@ def mismatch(attribute: Attribute, kind: Kind | None) -> tuple[str, str] | None:
 
 
 def of_statement(statement: str, dialect: str) -> dict[str, Column]:
-    """What the checks of a CREATE TABLE statement say of single columns: lists of values, and ends. Others are passed over."""
+    """Return what the checks of a CREATE TABLE statement say about single columns: lists of values, and limits.
+
+    Other checks are ignored.
+    """
     try:
         import sqlglot
         from sqlglot import expressions as sql
 
         parsed = sqlglot.parse_one(statement, read=dialect)
         checks = [check.this.unnest() for check in parsed.find_all(sql.CheckColumnConstraint)]
-    except Exception:  # a dialect of its own: nothing is known then
+    except Exception:  # a dialect that cannot be parsed, so nothing is known
         return {}
     found: dict[str, Column] = {}
     for check in checks:
@@ -162,7 +174,7 @@ def of_statement(statement: str, dialect: str) -> dict[str, Column]:
 
 
 def _conjuncts(check: Any) -> list[Any]:
-    """What must hold together, parentheses aside."""
+    """Return the parts of a condition that are joined by AND, without parentheses."""
     from sqlglot import expressions as sql
 
     check = check.unnest()
@@ -170,6 +182,7 @@ def _conjuncts(check: Any) -> list[Any]:
 
 
 def _condition(condition: Any) -> tuple[str | None, Column]:
+    """Return the column that a simple condition is about, or None, and what the condition says about it."""
     from sqlglot import expressions as sql
 
     named = _bare(condition.this)
@@ -192,7 +205,7 @@ def _condition(condition: Any) -> tuple[str | None, Column]:
 
 
 def _listed(condition: Any) -> list[Any] | None:
-    """The values of ``IN (…)``, and of ``= ANY (ARRAY[…])``, as which PostgreSQL keeps it."""
+    """Return the values of ``IN (…)``, or of ``= ANY (ARRAY[…])``, which is how PostgreSQL stores it, or else None."""
     from sqlglot import expressions as sql
 
     if isinstance(condition, sql.In):
@@ -204,7 +217,7 @@ def _listed(condition: Any) -> list[Any] | None:
 
 
 def _bare(expression: Any) -> Any:
-    """Without parentheses and without the casts that PostgreSQL writes around what it was given."""
+    """Remove parentheses, and the casts that PostgreSQL adds to a condition."""
     from sqlglot import expressions as sql
 
     while isinstance(expression, sql.Cast | sql.Paren):
@@ -213,6 +226,7 @@ def _bare(expression: Any) -> Any:
 
 
 def _literal(expression: Any) -> Any:
+    """Return the text or number of a literal, or None for any other expression."""
     from sqlglot import expressions as sql
 
     cast = [str(each.to.this.value).lower() for each in expression.find_all(sql.Cast)]
@@ -228,7 +242,7 @@ def _literal(expression: Any) -> Any:
 
 
 def _both(one: Column, other: Column) -> Column:
-    """What two statements about a column say together."""
+    """Combine two sets of facts about a column."""
     return Column(
         one.kind or other.kind,
         one.labels or other.labels,
@@ -238,14 +252,14 @@ def _both(one: Column, other: Column) -> Column:
 
 
 def with_statement(names: Sequence[str], columns: Sequence[Column], statement: str, dialect: str) -> list[Column]:
-    """Columns with what the statement that made their table says of them."""
+    """Add what the CREATE TABLE statement says to the columns."""
     known = of_statement(statement, dialect)
     padded = list(columns) or [NOTHING] * len(names)
     return [_both(column, known.get(name, NOTHING)) for name, column in zip(names, padded, strict=True)]
 
 
 def of_enumeration(data_type: str) -> tuple[str, ...] | None:
-    """The values of DuckDB's type ``ENUM('a', 'b')``."""
+    """Return the values of a DuckDB type ``ENUM('a', 'b')``, or None for another type."""
     if not data_type.startswith("ENUM("):
         return None
     return tuple(each.replace("''", "'") for each in re.findall(r"'((?:[^']|'')*)'", data_type))

@@ -1,6 +1,6 @@
 """The sensitive table as mechanisms see it: counts over the cells of a few attributes, and nothing else.
 
-To count somewhere else, add a ``DataSource`` here beside ``histogram`` and ``table``; tests/data/test_sources.py is what it must pass.
+To count elsewhere, add a ``DataSource`` beside ``histogram`` and ``table``. It must pass tests/data/test_sources.py.
 """
 
 from __future__ import annotations
@@ -20,17 +20,22 @@ from hedgerow.errors import TooLarge
 from hedgerow.questions.attributes import WholeLabels
 from hedgerow.questions.universe import Universe
 
-LARGEST_MARGINAL = 50_000_000  # cells of one table of counts
-COUNTED_CELLS = 50_000_000  # cells of all tables that are counted at once
-CACHED_CELLS = 16_000_000  # cells of all cached tables together
-SUMMED = 1 << 21  # cells of a table from which smaller ones are summed: faster than another scan of many rows
-MOST_COMPARED = 100_000  # pairs of sets of attributes
-FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")  # of attributes
-MOST_ROWS = 2**50  # of any table: all exact arithmetic on counts is proved up to here
+LARGEST_MARGINAL = 50_000_000  # the most cells of one table of counts
+COUNTED_CELLS = 50_000_000  # the most cells of all tables that are counted at once
+CACHED_CELLS = 16_000_000  # the most cells of all cached tables together
+# Sum a smaller table from one of at most this many cells, which is faster than another scan of many rows.
+SUMMED = 1 << 21
+MOST_COMPARED = 100_000  # compare at most this many pairs of attribute sets when looking for larger tables
+# Fields that every fingerprint includes.
+FIRST_FIELDS = ("labels", "values", "other", "ordered", "low", "high", "edges")
+MOST_ROWS = 2**50  # the most rows of a table: exact arithmetic on counts is proved up to here
 
 
 class DataSource(ABC):
-    """Counts of a sensitive table by cell. Everything it returns is secret until noise is added. Threads may share it."""
+    """Counts of a sensitive table by cell.
+
+    Everything it returns is secret until noise is added. Threads may share it.
+    """
 
     def __init__(self, universe: Universe) -> None:
         self.universe = universe
@@ -39,7 +44,7 @@ class DataSource(ABC):
         self._caching = threading.Lock()
 
     def __copy__(self) -> Self:
-        return self  # and so are all that look at it: the table is one
+        return self  # copies of objects that use the table share the one table
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return self
@@ -54,17 +59,20 @@ class DataSource(ABC):
 
     @property
     def rows(self) -> int:
-        """n: public under replace-one adjacency, secret under add/remove."""
+        """n, the number of rows: public under replace-one adjacency, secret under add/remove."""
         return int(self.marginal(()))
 
     def marginal(self, attributes: Iterable[str]) -> Counts:
-        """How many records fall in each cell of the attributes (axes in universe order). Cached, and read-only."""
+        """Return the number of records in each cell of the attributes, with axes in universe order.
+
+        The array is cached and read-only.
+        """
         return self.marginals([attributes])[0]
 
     def marginals(self, sets: Iterable[Iterable[str]]) -> list[Counts]:
-        """The marginals of many sets of attributes, in their order: those that are not known yet in one scan.
+        """Return the marginals of many sets of attributes, in their order. Unknown ones are counted in one scan.
 
-        One that is part of another is summed from it, which gives the same whole numbers.
+        A marginal that is part of another is summed from it, which gives the same whole numbers.
         """
         asked = [self.universe.order(attributes) for attributes in sets]
         with self._caching:
@@ -75,12 +83,12 @@ class DataSource(ABC):
         return [known[names] for names in asked]
 
     def _find(self, wanted: Sequence[Names], known: dict[Names, Counts]) -> None:
-        """Add these to the known ones, and to the cache."""
+        """Count these sets, and add them to ``known`` and to the cache."""
         self._require_room(wanted)
         larger = self._larger({*known, *wanted}, wanted)
         scanned = [names for names in wanted if names not in larger]
         known.update(zip(scanned, self._count_all(scanned) if scanned else [], strict=True))
-        for names in sorted(larger, key=len, reverse=True):  # what is summed from may have been summed itself
+        for names in sorted(larger, key=len, reverse=True):  # a table that is summed from may itself have been summed
             known[names] = np.asarray(known[larger[names]].sum(axis=_beside(larger[names], names)))
         with self._caching:
             for names in wanted:
@@ -88,9 +96,9 @@ class DataSource(ABC):
                 self._keep(names, known[names])
 
     def _larger(self, tables: Collection[Names], wanted: Sequence[Names]) -> dict[Names, Names]:
-        """Of each set that is part of one of the tables, and not too large to be summed, the smallest such.
+        """Return, for each wanted set that is part of one of the tables, the smallest such table that is quick to sum.
 
-        Of very many sets it is not looked for: going through all pairs of them would take longer than the scan.
+        Returns nothing if there are very many sets, because comparing all pairs would take longer than the scan.
         """
         if len(tables) * len(wanted) > MOST_COMPARED:
             return {}
@@ -105,6 +113,7 @@ class DataSource(ABC):
         return found
 
     def _require_room(self, wanted: Sequence[Names]) -> None:
+        """Refuse tables that are too large, alone or together."""
         cells = {names: self.universe.cells(names) for names in wanted}
         for names, size in cells.items():
             if size > LARGEST_MARGINAL:
@@ -119,24 +128,24 @@ class DataSource(ABC):
             )
 
     def _keep(self, names: Names, counts: Counts) -> None:
-        """Into the cache, from which the oldest leave."""
-        before = self._cache.pop(names, None)  # another thread may have counted it too
+        """Add a table to the cache, and drop the oldest tables if the cache is full."""
+        before = self._cache.pop(names, None)  # another thread may have counted the same table
         self._cached_cells += counts.size - (0 if before is None else before.size)
         self._cache[names] = counts
-        most = _memory.at_most(8 * _memory.ARRAY, CACHED_CELLS)  # an eighth of the limit
+        most = _memory.at_most(8 * _memory.ARRAY, CACHED_CELLS)  # an eighth of the memory limit
         while self._cached_cells > most:
             self._cached_cells -= self._cache.pop(next(iter(self._cache))).size
 
     def forget(self) -> None:
-        """Drop what is cached: it is counted again when it is asked for."""
+        """Drop the cache. Its tables are counted again when they are needed."""
         with self._caching:
             self._cache, self._cached_cells = {}, 0
 
     def fingerprint(self) -> str:
-        """What two tables share if and only if they hold the same records, however often each, under one universe.
+        """Return a hash that two tables share if and only if they have the same records under the same universe.
 
-        In any order, for an engine may give rows in any, and no mechanism sees it. As secret as the table: who has it can
-        check a guess of all rows.
+        The order of the rows does not matter, because an engine may deliver them in any order and no mechanism sees it.
+        The hash is as secret as the table: whoever has it can check a guess of all rows.
         """
         digest = hashlib.sha256(_declaration(self.universe))
         for records in self._distinct():
@@ -145,27 +154,30 @@ class DataSource(ABC):
 
     @abstractmethod
     def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> DataSource:
-        """The same rows under a universe with fewer values: of each attribute in ``groups``, the group of every value."""
+        """Return the same rows under a universe with fewer values.
+
+        ``groups`` has, for each attribute that changes, the group of every value.
+        """
 
     @abstractmethod
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
-        """A new array for each set. They are distinct and fit in memory."""
+        """Return a new array of counts for each set. The sets are distinct and their tables fit in memory."""
 
     @abstractmethod
     def _distinct(self) -> Iterator[Integers]:
-        """Each record that occurs once, with how often in the last column: in the order of the cells, some at a time."""
+        """Yield each distinct record, with its count in the last column, in the order of the cells, some at a time."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.universe!r})"
 
 
 def _beside(names: Names, kept: Names) -> tuple[int, ...]:
-    """The axes of a table that are summed away."""
+    """Return the axes of a table that are summed out."""
     return tuple(i for i, name in enumerate(names) if name not in kept)
 
 
 def _declaration(universe: Universe) -> bytes:
-    """Everything that a universe declares."""
+    """Return everything that a universe declares, as bytes."""
     declared = []
     for name in universe.names:
         attribute = universe[name]
@@ -175,13 +187,13 @@ def _declaration(universe: Universe) -> bytes:
             else (field.name, repr(getattr(attribute, field.name)))
             for field in dataclasses.fields(attribute)
             if field.name in FIRST_FIELDS or getattr(attribute, field.name) != field.default
-        ]  # what was added later shows only where it is used, so that older fingerprints stay what they were
+        ]  # newer fields appear only where they are used, so that older fingerprints remain valid
         declared.append((str(name), type(attribute).__name__, fields))
     return repr(declared).encode()
 
 
 def _plain(value: Any) -> Any:
-    """Of Python's own classes, so that equal values are written alike."""
+    """Convert a value to Python's own classes, so that equal values are written alike."""
     if isinstance(value, tuple | WholeLabels):
         return [_plain(each) for each in value]
     return value.tolist() if isinstance(value, np.ndarray | np.generic) else value

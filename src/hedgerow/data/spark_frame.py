@@ -1,7 +1,7 @@
-"""A frame of Spark: its columns, and what of them a worker is handed.
+"""A Spark frame: its columns, and the form in which workers receive them.
 
-Numbers, truths, texts and bytes come as they are; every other type by its text, into which Spark casts any value (a time in the
-session's time zone). Types that have no text are refused by name, before any row is read.
+Numbers, booleans, texts and bytes come as they are. Every other type comes as its text, to which Spark casts any value
+(a time in the session's time zone). Types without a text are refused by name, before any row is read.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ KINDS: dict[str, schema.Kind] = {
     "decimal": "number", "boolean": "truth", "date": "date", "timestamp": "date", "timestamp_ntz": "date",
     "time": "time", "string": "text", "char": "text", "varchar": "text",
 }  # fmt: skip
-AS_THEY_ARE = ("byte", "short", "integer", "long", "float", "double", "boolean", "string", "binary")
-BY_TEXT = (
+AS_THEY_ARE = ("byte", "short", "integer", "long", "float", "double", "boolean", "string", "binary")  # sent unchanged
+BY_TEXT = (  # cast to text
     "decimal", "date", "timestamp", "timestamp_ntz", "time", "char", "varchar", "void", "array", "map", "struct",
     "day-time interval", "daytimeinterval", "year-month interval", "yearmonthinterval", "interval",
 )  # fmt: skip
 
 
 def spark_frame(source: Any) -> Any:
-    """The frame of Spark that a source is, or that is behind a table of Ibis; None for other sources."""
+    """Return the Spark frame that a source is, or that is behind an Ibis table, or None for other sources."""
     families = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
     if "pyspark" in families and hasattr(source, "mapInArrow"):
         return source
     if "ibis" in families and hasattr(source, "to_pyarrow_batches"):
-        with contextlib.suppress(Exception):  # what has no backend, or a dead one, is told where it is opened
+        with contextlib.suppress(Exception):  # a missing or dead backend is reported where the source is opened
             engine = source.get_backend()
             return engine.raw_sql(str(engine.compile(source))) if engine.name == "pyspark" else None
     return None
 
 
 def of_spark(frame: Any) -> Source:
-    """Its rows come to this process some at a time, a partition after the other."""
+    """Return a Spark frame as a source. Its rows come to this process in batches, one partition after the other."""
     names = [field.name for field in frame.schema.fields]
 
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
@@ -55,14 +55,15 @@ def of_spark(frame: Any) -> Source:
 
 
 def selected(frame: Any, positions: Sequence[int]) -> Any:
-    """The columns at these positions, called c0, c1 and so on."""
+    """Select the columns at these positions, and name them c0, c1 and so on."""
     kinds = _kinds(frame)
     strange = sorted({kinds[i] for i in positions if kinds[i] not in (*AS_THEY_ARE, *BY_TEXT)})
     if strange:
         raise InvalidInput(
-            f"A declared column must have a type with a text. Found {strange[0]!r}. Convert it, or take it out of the universe."
+            f"A declared column must have a type with a text. Found {strange[0]!r}. Convert it, or take it out of the "
+            "universe."
         )
-    numbered = frame.toDF(*(f"c{i}" for i in range(len(kinds))))  # by place, for names may hold anything
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(kinds))))  # by position, because names may contain anything
     columns = [numbered[f"c{i}"] for i in positions]
     return numbered.select(
         *(
@@ -73,25 +74,29 @@ def selected(frame: Any, positions: Sequence[int]) -> Any:
 
 
 def new_folder(owner: object, session: Any) -> str:
-    """For a copy that is written once: below Spark's checkpoint folder; where all workers are on this machine, a temporary one that
-    its owner alone can open, and which goes with the object.
+    """Return a new folder for a copy that is written once.
+
+    It is below Spark's checkpoint folder if there is one. Otherwise all workers must be on this machine, and it is a
+    temporary folder that only the current user can open, which is removed with ``owner``.
     """
     shared = session.conf.get("spark.checkpoint.dir", None)
     if shared:
         return f"{shared.rstrip('/')}/hedgerow-{uuid.uuid4().hex}"
     if not str(session.conf.get("spark.master", "")).startswith("local"):
         raise InvalidInput(
-            "Spark must have a folder for the coded copy that all workers reach. Found none. Set spark.checkpoint.dir, to a "
-            "folder that only the owner of the table may read."
+            "Spark must have a folder for the coded copy that all workers reach. Found none. Set spark.checkpoint.dir, "
+            "to a folder that only the owner of the table may read."
         )
     return f"file://{folder_of(owner)}/coded"
 
 
 def _kinds(frame: Any) -> list[str]:
+    """Return Spark's names of the columns' types."""
     return [field.dataType.typeName() for field in frame.schema.fields]
 
 
 def _packed(batches: Iterable[Any]) -> Iterator[Any]:
+    """Serialize each batch of rows into one binary value."""
     import pyarrow as pa
 
     for batch in batches:

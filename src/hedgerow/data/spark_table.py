@@ -1,9 +1,9 @@
-"""A table on a Spark cluster: coded and counted where it lives; counts alone come back.
+"""A table on a Spark cluster, coded and counted where it lives. Only counts come back.
 
-The workers run the same ``coding`` on every row as everybody else, so hedgerow must be installed there. The cells are written once, as a
-Parquet folder on storage that all workers reach, and every count is of that copy: a worker that dies is replaced and reads it
-again, a source that changes meanwhile changes nothing, and a new Spark session goes on where the old one ended. This process holds
-counts, whose size the universe fixes, and no row.
+The workers run the same ``coding`` on every row as all other sources, so hedgerow must be installed there. The cells
+are written once, as a Parquet folder on storage that all workers reach, and every count is of that copy. A worker that
+dies is replaced and reads the copy again, a source that changes meanwhile changes nothing, and a new Spark session
+continues where the old one ended. This process holds counts, whose size the universe determines, and no row.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from hedgerow.data.table import composed, merged_records, opened_before_rows
 from hedgerow.data.withheld import without_messages
 from hedgerow.questions.universe import Universe
 
-AT_ONCE = 1 << 16  # distinct records that come back together
-TYPES = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}  # Spark's, which all have a sign
+AT_ONCE = 1 << 16  # the number of distinct records that come back together
+TYPES = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}  # Spark's integers are all signed
 
 
 class SparkTable(DataSource):
-    """A frame of Spark, coded into a copy on the cluster's storage, where it is counted."""
+    """A Spark frame, coded into a copy on the cluster's storage and counted there."""
 
     def __init__(self, frame: Any, universe: Universe, unit: Unit | None = None) -> None:
-        """``unit``: of whom at most so many rows are kept (``contributions``)."""
+        """Code a frame. With ``unit``, keep at most so many rows of each person (see ``contributions``)."""
         super().__init__(universe)
         self._groups: dict[str, Integers] = {}
         self._whole: SparkTable | None = None
@@ -56,25 +56,26 @@ class SparkTable(DataSource):
         without_messages(lambda: coded.write.parquet(self._folder))
 
     def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> SparkTable:
-        """A view: the copy is kept once, and the workers group as they count."""
+        """Return a view: the copy is stored once, and the workers group values as they count."""
         view = SparkTable.__new__(SparkTable)
         DataSource.__init__(view, universe)
         view._spark, view._folder, view._whole = (
             self._spark,
             self._folder,
             self,
-        )  # whose folder stays as long as it does
+        )  # keeps the owner of the folder alive, and with it the folder
         view._kinds, view._schema, view._groups = self._kinds, self._schema, composed(self._groups, groups)
         return view
 
     def _coded(self) -> Any:
-        """The copy, by the session that is active now: the one that wrote it may be gone."""
+        """Read the copy with the session that is active now. The session that wrote the copy may have ended."""
         from pyspark.sql import SparkSession
 
         self._spark = SparkSession.getActiveSession() or self._spark
         return self._spark.read.schema(self._schema).parquet(self._folder)
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
+        """Count all sets on the workers, in one scan of the copy."""
         used = self.universe.order(name for names in sets for name in names) or self.universe.names[:1]
         columns = [f"c{self.universe.index(name)}" for name in used]
         axes = [[used.index(name) for name in names] for names in sets]
@@ -96,6 +97,7 @@ class SparkTable(DataSource):
         ]
 
     def fingerprint(self) -> str:
+        """Return the fingerprint of the table, and hide engine errors."""
         return without_messages(super().fingerprint)
 
     def _distinct(self) -> Iterator[Integers]:
@@ -103,6 +105,7 @@ class SparkTable(DataSource):
         yield from each if not self._groups else merged_records(self.universe, self._groups, each)
 
     def _distinct_values(self) -> Iterator[Integers]:
+        """Yield the distinct records before values are grouped."""
         columns = [f"c{i}" for i in range(len(self._kinds))]
         some: list[Any] = []
         for row in self._coded().groupBy(*columns).count().orderBy(*columns).toLocalIterator():
@@ -118,12 +121,14 @@ def _signed(size: int) -> np.dtype[Any]:
     return next(kind for kind in map(np.dtype, TYPES) if size - 1 <= np.iinfo(kind).max)
 
 
-# What follows runs on the workers.
+# The functions below run on the workers.
 
 
 def _coding(
     universe: Universe, kinds: Sequence[np.dtype[Any]], unit: Unit | None
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """Return a function that codes batches of rows into cells."""
+
     def code(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa
 
@@ -141,7 +146,10 @@ def _coding(
 def _counting(
     axes: Sequence[Sequence[int]], shapes: Sequence[tuple[int, ...]], groups: Sequence[Integers | None]
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """Counts of a partition's rows: places in the flattened tables, one after the other, and how many rows are there."""
+    """Return a function that counts the rows of a partition.
+
+    Its result has the places in the flattened tables, one table after the other, and the number of rows at each place.
+    """
 
     def count(batches: Iterable[Any]) -> Iterator[Any]:
         import pyarrow as pa

@@ -1,9 +1,10 @@
-"""The sensitive table, of which mechanisms see only counts over the cells of a few attributes.
+"""The sensitive table in an embedded engine. Mechanisms see only counts over the cells of a few attributes.
 
-A table is read once, when it is opened, batch by batch; each row is coded into its cells by itself (``coding``), and
-the cells alone are kept: a snapshot, so that the whole budget is about one dataset. Where the universe has few cells, or there are many
-more rows than cells, the counts of all cells are kept instead, which say as much in less. Whether a table can be opened
-depends on public facts: no value is refused. What an engine raises is replaced by a message that quotes no row.
+A table is read once, when it is opened, batch by batch. Each row is coded into its cells by itself (``coding``), and
+only the cells are kept. They are a snapshot, so that the whole budget is about one dataset. If the universe has few
+cells, or if there are many more rows than cells, the counts of all cells are kept instead, which are smaller and say
+the same. Only public facts decide whether a table can be opened: no value is refused. Errors of an engine are replaced
+by a message that quotes no row.
 """
 
 from __future__ import annotations
@@ -31,15 +32,16 @@ from hedgerow.data.withheld import without_messages as without_messages
 from hedgerow.errors import DataUnavailable, HedgerowError
 from hedgerow.questions.universe import Universe
 
-MEMORY = "1GiB"  # of the engine: a table of more cells is partly on disk
-FOLDED_AT_ONCE = 1 << 17  # cells of a universe so small that rows are never kept, and no engine is started
-MOST_FOLDED = 1 << 21  # cells of a universe of which all are counted while rows are read
-FEWEST_FOLDED = 1 << 20  # rows, and no fewer than cells: rows are quicker to count than so many cells to sum
+MEMORY = "1GiB"  # the engine's memory: a table with more cells is partly on disk
+FOLDED_AT_ONCE = 1 << 17  # a universe of at most this many cells keeps counts from the start, and no engine is started
+MOST_FOLDED = 1 << 21  # a universe of at most this many cells can switch from rows to counts while rows are read
+# It switches after this many rows, and after as many rows as cells: fewer rows are faster to count than cells to sum.
+FEWEST_FOLDED = 1 << 20
 COLUMN_TYPES = {"uint8": "UTINYINT", "uint16": "USMALLINT", "uint32": "UINTEGER", "uint64": "UBIGINT"}
 
 
 class Table(DataSource):
-    """A table from a file, a frame or a database: each row coded into its cells, and only the cells kept, by DuckDB."""
+    """A table from a file, a frame or a database. Each row is coded into its cells, and DuckDB keeps only the cells."""
 
     def __init__(
         self,
@@ -50,29 +52,29 @@ class Table(DataSource):
         csv: Csv | None = None,
         unit: Unit | None = None,
     ) -> None:
-        """``unit``: of whom at most so many rows are kept (``contributions``)."""
+        """Read a table. With ``unit``, keep at most so many rows of each person (see ``contributions``)."""
         super().__init__(universe)
         beside = folder_of(self)
         self._groups: dict[str, Integers] = {}
         self._whole: Table | None = None
-        self._engine: Any  # None where nothing but counts was ever kept
-        self._folded: Histogram | None  # in place of rows
+        self._engine: Any  # None if only counts were ever kept
+        self._folded: Histogram | None  # counts that replace the rows
         self._engine, self._folded = without_messages(
             lambda: _kept(coded_batches(source, universe, table=table, csv=csv, unit=unit), universe, unit, beside)
         )
 
     def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> Table:
-        """A view: the rows are kept once, and grouped as they are counted."""
+        """Return a view: the rows are stored once, and values are grouped as they are counted."""
         view = Table.__new__(Table)
         DataSource.__init__(view, universe)
-        view._engine, view._whole = self._engine, self  # whose folder stays as long as it does
+        view._engine, view._whole = self._engine, self  # keeps the owner of the folder alive, and with it the folder
         view._groups, view._folded = composed(self._groups, groups), None
         if self._folded is not None:
             view._groups, view._folded = {}, self._folded.merged(universe, groups)
         return view
 
     def _count_all(self, sets: Sequence[Names]) -> list[Counts]:
-        """In one scan, by a kernel over the cells (``counting``); or summed, where all cells are counted."""
+        """Count all sets in one scan of the cells (see ``counting``), or sum them if all cells are counted already."""
         if self._folded is not None:
             return self._folded._count_all(sets)
         found = ManyTables(self.universe, sets)
@@ -87,6 +89,8 @@ class Table(DataSource):
         return found.tables()
 
     def fingerprint(self) -> str:
+        """Return the fingerprint of the table, and hide engine errors."""
+
         def of_all() -> str:
             if self._engine is None:
                 return super(Table, self).fingerprint()
@@ -96,6 +100,7 @@ class Table(DataSource):
         return without_messages(of_all)
 
     def _distinct(self) -> Iterator[Integers]:
+        """Yield the distinct records with their counts."""
         if self._folded is not None:
             yield from self._folded._distinct()
             return
@@ -113,14 +118,14 @@ class Table(DataSource):
 
 
 def composed(first: Mapping[str, Integers], then: Mapping[str, Integers]) -> dict[str, Integers]:
-    """The groups of values that were grouped before."""
+    """Return the groups that result from grouping values twice."""
     return {**first, **{name: group[first[name]] if name in first else group for name, group in then.items()}}
 
 
 def merged_records(
     universe: Universe, groups: Mapping[str, Integers], batches: Iterable[Integers]
 ) -> Iterator[Integers]:
-    """Distinct records and how often, of those of the values before they were grouped."""
+    """Yield distinct records with their counts after grouping, given those before grouping."""
     records = np.concatenate([np.zeros((0, len(universe.names) + 1), np.int64), *batches])
     for i, name in enumerate(universe.names):
         if name in groups:
@@ -134,7 +139,10 @@ def merged_records(
 def coded_batches(
     source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, unit: Unit | None = None
 ) -> Iterator[list[Any]]:
-    """The cells of a source's rows, an array an attribute, some rows at a time: each row by itself, in order. Last, whose it is."""
+    """Yield the cells of a source's rows in batches: one array per attribute, and with ``unit`` a last one of persons.
+
+    Each row is coded by itself, in order.
+    """
     found = opened_before_rows(source, table, csv)
     positions = found.positions(universe.names)
     wanted = positions if unit is None else found.positions(list(dict.fromkeys([*universe.names, unit.column])))
@@ -149,7 +157,7 @@ def coded_batches(
 
 
 def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Source:
-    """The source, opened. What fails here fails before any row is read, so how the failure is called may be told."""
+    """Open a source. A failure here comes before any row is read, so its class may be shown."""
     refusal: Exception | None = None
     try:
         return opened(source, table, csv)
@@ -157,8 +165,8 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
         raise
     except BaseException as failed:
         refusal = DataUnavailable(
-            f"The source must open before its rows are read. Found that it does not ({type(failed).__name__}): it is no "
-            "file, table or connection of its kind any more. Check the file's format, or connect again."
+            f"The source must open before its rows are read. Found that it does not ({type(failed).__name__}): it is "
+            "no longer a file, table or connection of its kind. Check the file's format, or connect again."
         )
     raise refusal
 
@@ -166,9 +174,10 @@ def opened_before_rows(source: Any, table: str | None, csv: Csv | None) -> Sourc
 def _kept(
     batches: Iterator[list[Any]], universe: Universe, unit: Unit | None, beside: str
 ) -> tuple[Any, Histogram | None]:
-    """An embedded engine that holds the cells, of each person's rows those that stay; what MEMORY does not hold, in a folder.
+    """Return an embedded engine with the cells of the kept rows, and the counts of all cells if they replace the rows.
 
-    Once there are many more rows than cells, counts of all cells in its place.
+    Cells that do not fit into MEMORY are in the folder ``beside``. Once there are many more rows than cells, the counts
+    of all cells take the place of the rows.
     """
     if unit is None and universe.size <= FOLDED_AT_ONCE:
         counted = ManyTables(universe, [universe.names])
@@ -180,7 +189,7 @@ def _kept(
     import pyarrow as pa
 
     engine = duckdb.connect()
-    with contextlib.suppress(Exception):  # some notebooks refuse the setting
+    with contextlib.suppress(Exception):  # some notebooks refuse this setting
         engine.execute("SET enable_progress_bar = false")
     engine.execute(f"SET memory_limit = '{MEMORY}'")
     engine.execute("SET temp_directory = '" + beside.replace("'", "''") + "'")
@@ -214,7 +223,10 @@ def _kept(
 
 @contextlib.contextmanager
 def _with_all_memory(engine: Any) -> Iterator[None]:
-    """For what sorts and groups all rows: within less, whether it succeeds could depend on how many are distinct."""
+    """Lift the memory limit for work that sorts and groups all rows.
+
+    Under the limit, success could depend on the number of distinct records, which is private.
+    """
     engine.execute("RESET memory_limit")
     try:
         yield

@@ -1,7 +1,7 @@
-"""How often each value of a column occurs: what a universe is drafted from. As secret as the table.
+"""Count how often each value of a column occurs, for drafting a universe. The counts are as secret as the table.
 
-A row counts once in a column: as missing, or under its value's text, blanks around it aside (``coding`` says what the text
-is). So replacing a row moves one count down and one up, and adding one moves one.
+A row counts once in a column: as missing, or under the text of its value, without the blanks around it (``coding``
+defines the text). So replacing a row lowers one count and raises one, and adding a row raises one.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ Counted = tuple[NDArray[np.float64], NDArray[np.int64]]
 
 @dataclass
 class Tally:
-    """Of one column."""
+    """The counts of one column: ``texts`` by value, and ``missing``."""
 
     texts: Counter[str] = field(default_factory=Counter)
     missing: int = 0
 
     def count(self, value: Any, times: int) -> None:
+        """Count a value that occurs ``times`` times."""
         text = meaning(value)[0]
         text = None if text is None else text.strip(BLANKS)
         if text:
@@ -40,16 +41,16 @@ class Tally:
 
     @functools.cached_property
     def numbers(self) -> Counted:
-        """The numbers there are, in order, and how many rows have each."""
+        """The numbers that occur, in order, and the number of rows of each."""
         return _sorted((number_of(text), times) for text, times in self.texts.items())
 
     @functools.cached_property
     def days(self) -> Counted:
-        """The dates there are, in days since 1970-01-01."""
+        """The dates that occur, in days since 1970-01-01, and the number of rows of each."""
         return _sorted((date_in(text), times) for text, times in self.texts.items())
 
     def kinds(self) -> NDArray[np.int64]:
-        """How many rows are missing, whole numbers, other numbers, dates and texts."""
+        """Return how many rows are missing, whole numbers, other numbers, dates and texts, in this order."""
         found = np.zeros(5, np.int64)
         found[0] = self.missing
         for text, times in self.texts.items():
@@ -62,11 +63,13 @@ class Tally:
 
 
 def _sorted(found: Iterable[tuple[int | float | None, int]]) -> Counted:
+    """Return numbers in order, with their counts."""
     pairs = sorted((_held(number), times) for number, times in found if number is not None)
     return np.array([number for number, _ in pairs], float), np.array([times for _, times in pairs], np.int64)
 
 
 def _held(number: int | float) -> float:
+    """Return a number as a float, with infinity for a number that is too large."""
     try:
         return float(number)
     except OverflowError:
@@ -74,7 +77,7 @@ def _held(number: int | float) -> float:
 
 
 def tallied(source: Source, positions: Sequence[int]) -> list[Tally]:
-    """Of the columns at these positions, read once."""
+    """Return the counts of the columns at these positions, read once."""
     tallies = [Tally() for _ in positions]
     for batch in source.batches(positions):
         for tally, column in zip(tallies, batch, strict=True):
@@ -84,7 +87,7 @@ def tallied(source: Source, positions: Sequence[int]) -> list[Tally]:
 
 
 def counted(column: Any) -> Iterable[tuple[Any, int]]:
-    """Values and how often they come, as far as equal ones of a type are told quickly; the rest one by one."""
+    """Return values with their counts. Values of plain types are grouped, and the others come one by one."""
     import pyarrow as pa
 
     family = type(column).__module__.split(".")[0]
@@ -110,8 +113,9 @@ def counted(column: Any) -> Iterable[tuple[Any, int]]:
 
 
 def _of_arrow(array: Any) -> Iterable[Any]:
+    """Yield the values of an Arrow array as Python objects."""
     for scalar in array:
         try:
             yield scalar.as_py()
-        except Exception:  # what Python cannot hold (a year 300,000) is a text that no label has
+        except Exception:  # a value that Python cannot hold (a year 300,000) gets a text that no label has
             yield "\0"

@@ -1,4 +1,4 @@
-"""What must not be heard of: the messages of engines that read rows, and folders that hold them."""
+"""Hide engine errors, which may quote rows, and make private folders for files that contain rows."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ Result = TypeVar("Result")
 
 
 def folder_of(owner: object) -> str:
-    """A new folder that its owner alone can open, gone with the object; a fork that ends takes nothing away."""
+    """Make a folder that only the current user can open, and remove it when ``owner`` is collected.
+
+    A forked process that ends does not remove the folder.
+    """
     made, here = tempfile.mkdtemp(prefix="hedgerow-cells-"), os.getpid()
     weakref.finalize(owner, lambda: shutil.rmtree(made, ignore_errors=True) if os.getpid() == here else None)
     return made
 
 
 def without_messages(work: Callable[[], Result]) -> Result:
-    """What the work returns. Whatever an engine says about its failure is dropped whole, for it may quote a row.
+    """Run the work and return its result. If it fails, drop the engine's message, which may quote a row.
 
     The refusal is raised after the failure was handled, so that it does not carry the failure as its context.
     """

@@ -1,8 +1,12 @@
-"""A universe for a table that has no codebook: from what is public for free, and from the data for a stated price.
+"""Draft a universe for a table that has no codebook: from public facts for free, and from the data for a stated price.
 
-``draft`` puts it together, ``from_schema`` without any row, ``public`` finds what a schema says. What is drawn is in ``selection`` (which values of a column
-are common), ``numbers`` (where numbers and dates lie, and cuts between them) and ``kinds`` (what a column without a type
-holds). docs/proofs/drafting.md says what it costs and why.
+- ``draft``: puts the universe together. ``from_schema`` does so without reading any row.
+- ``public``: what a codebook and a schema say about a column.
+- ``selection``: the common values of a column.
+- ``numbers``: the range of numbers and dates, and cuts between them.
+- ``kinds``: the kind of values in a column without a type.
+
+docs/proofs/drafting.md states the costs and proves them.
 """
 
 from hedgerow.drafting.draft import draft, from_schema

@@ -1,4 +1,4 @@
-"""What a column holds that has no type, or may have missing values: five noisy counts."""
+"""Find the kind of values in a column that has no type or may have missing values, by five noisy counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Held = Literal["whole", "number", "date", "text"]
 
 
 def held(tally: Tally, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str) -> tuple[Held, bool]:
-    """What most values are, and whether some are missing."""
+    """Return the kind of most values, and True if some are missing."""
     receipt = ledger.charge(event, why=why)
     missing, whole, fractions, dates, texts = noise.add(tally.kinds(), receipt).tolist()
     seen = level(event, 5)

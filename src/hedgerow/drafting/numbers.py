@@ -1,11 +1,12 @@
-"""Where the numbers of a column lie, and cuts between them.
+"""Find the range of a column's numbers, and cuts between them.
 
-Papers: McSherry & Talwar "Mechanism design via differential privacy"; Smith "Privacy-preserving statistical estimation with
-optimal convergence rates" (quantiles by the exponential mechanism); Karwa & Vadhan "Finite sample differentially private
-confidence intervals" (bounds from a noisy histogram).
+Papers: McSherry & Talwar "Mechanism design via differential privacy"; Smith "Privacy-preserving statistical estimation
+with optimal convergence rates" (quantiles by the exponential mechanism); Karwa & Vadhan "Finite sample differentially
+private confidence intervals" (bounds from a noisy histogram).
 
-Bounds come from noisy counts of the signed powers of two, and closer ones from noisy counts between cuts. A cut is chosen among public candidates c by how near
-#{x < c} is to a number of rows: a whole number that one row moves by at most the sensitivity of the event.
+Bounds come from noisy counts of signed powers of two, and closer bounds from noisy counts between cuts. A cut is chosen
+among public candidates c by how near #{x < c} is to a wanted number of rows. This score is a whole number, which one
+row changes by at most the sensitivity of the event.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 
-LEAST, MOST = -16, 63  # exponents: smaller numbers count as the least, larger ones as the most
-CELLS = 2 * (MOST - LEAST + 1) + 1  # negative powers from the largest on, zero, positive powers
-ZERO = CELLS // 2
-FAILURE = 0.01  # how often noise alone is taken for rows
+LEAST, MOST = -16, 63  # exponents of two: smaller numbers count as the least, larger ones as the most
+CELLS = 2 * (MOST - LEAST + 1) + 1  # in order: negative powers from the largest down, zero, positive powers
+ZERO = CELLS // 2  # the cell of zero
+FAILURE = 0.01  # the probability that noise alone is taken for rows
 
 
 def powers_of_two(numbers: Counted) -> NDArray[np.int64]:
-    """How many rows have a number of each sign and each power of two."""
+    """Return how many rows have a number of each sign and power of two."""
     values, times = numbers
     counts = np.zeros(CELLS, np.int64)
     with np.errstate(all="ignore"):
@@ -39,7 +40,7 @@ def powers_of_two(numbers: Counted) -> NDArray[np.int64]:
 
 
 def level(event: Laplace | Gaussian, cells: int) -> float:
-    """What the noise of no cell exceeds, but with probability ``FAILURE``."""
+    """Return a level that the noise exceeds in some cell with probability at most ``FAILURE``."""
     if isinstance(event, Laplace):
         return event.scale * math.log(cells / FAILURE)
     return event.sigma * math.sqrt(2 * math.log(cells / FAILURE))
@@ -48,7 +49,7 @@ def level(event: Laplace | Gaussian, cells: int) -> float:
 def bounds(
     numbers: Counted, event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str
 ) -> tuple[float, float] | None:
-    """Powers of two, or zero, between which the numbers lie; None where there are too few to say."""
+    """Return powers of two, or zero, between which the numbers lie, or None if there are too few numbers to say."""
     receipt = ledger.charge(event, why=why)
     noisy = noise.add(powers_of_two(numbers), receipt)
     there = occupied(noisy, event)
@@ -56,7 +57,7 @@ def bounds(
 
 
 def occupied(noisy: NDArray[np.float64], event: Laplace | Gaussian) -> tuple[int, int] | None:
-    """The first and the last cell that hold more than noise, by themselves or with all cells beyond them."""
+    """Return the first and the last cell that contain more than noise, alone or together with all cells beyond them."""
     seen = level(event, 4 * noisy.size)
     if not (noisy > seen).any():
         return None
@@ -64,6 +65,7 @@ def occupied(noisy: NDArray[np.float64], event: Laplace | Gaussian) -> tuple[int
 
 
 def _first(noisy: NDArray[np.float64], seen: float) -> int:
+    """Return the first cell that contains more than noise, alone or together with all cells before it."""
     together = np.cumsum(noisy) > seen * np.sqrt(np.arange(1, noisy.size + 1))
     return int(np.flatnonzero((noisy > seen) | together)[0])
 
@@ -71,7 +73,7 @@ def _first(noisy: NDArray[np.float64], seen: float) -> int:
 def ends(
     numbers: Counted, cuts: NDArray[np.float64], event: Laplace | Gaussian, ledger: Ledger, noise: Noise, why: str
 ) -> tuple[int, int] | None:
-    """Two of the cuts, by number, between which nearly all numbers lie; None where there are too few to say."""
+    """Return the indices of two cuts between which nearly all numbers lie, or None if there are too few to say."""
     receipt = ledger.charge(event, why=why)
     noisy = noise.add(np.diff(below(numbers, cuts)), receipt)
     there = occupied(noisy, event)
@@ -79,37 +81,44 @@ def ends(
 
 
 def _end(cell: int, *, upper: bool) -> float:
-    """The lower or the upper end of a cell's numbers."""
+    """Return the lower or the upper end of the numbers in a cell."""
     if cell == ZERO:
         return 0.0
     exponent = abs(cell - ZERO) - 1 + LEAST
-    away = upper == (cell > ZERO)  # the end that is farther from zero
+    away = upper == (cell > ZERO)  # True for the end that is farther from zero
     return math.copysign(math.ldexp(1.0, exponent + away), cell - ZERO)
 
 
 def below(numbers: Counted, cuts: NDArray[np.float64]) -> NDArray[np.int64]:
-    """How many rows have a number below each cut."""
+    """Return how many rows have a number below each cut."""
     values, times = numbers
     return np.concatenate([[0], np.cumsum(times)])[np.searchsorted(values, cuts, side="left")].astype(np.int64)
 
 
 def quantile_sensitivity(budget: Budget, part: int, parts: int) -> float:
-    """Of parts·#{x < c} − part·#{x}: a row that comes moves it by parts − part or part, one that crosses the cut by parts."""
+    """Return the sensitivity of parts·#{x < c} − part·#{x}.
+
+    A row that is added or removed changes it by parts − part or by part. A row that crosses the cut changes it by
+    parts.
+    """
     return float(parts if budget.neighbours == "replace" else max(part, parts - part))
 
 
 def quantile_cut(
-    numbers: Counted, cuts: NDArray[np.float64], part: int, parts: int, event: Exponential, ledger: Ledger, noise: Noise,
-    why: str,
+    numbers: Counted, cuts: NDArray[np.float64], part: int, parts: int, event: Exponential, ledger: Ledger,
+    noise: Noise, why: str,
 ) -> int:  # fmt: skip
-    """The candidate with about part/parts of the numbers below it, by a score in whole numbers."""
+    """Choose the candidate with about part/parts of the numbers below it, and return its index.
+
+    The score is a whole number.
+    """
     receipt = ledger.charge(event, why=why)
     scores = -np.abs(parts * below(numbers, cuts) - part * int(numbers[1].sum()))
     return noise.choose(scores, receipt)
 
 
 def candidates(low: float, high: float, whole: bool, most: int) -> NDArray[np.float64]:
-    """Public cuts, evenly from low to above high, at whole numbers where these are wanted."""
+    """Return public cuts, evenly from low to above high, at whole numbers if ``whole``."""
     if whole:
         step = max(1, math.ceil((high - low + 1) / most))
         return np.arange(math.floor(low), math.floor(high) + step + 1, step).astype(float)

@@ -1,4 +1,4 @@
-"""What a codebook and a schema say of a column: free, for it is public whatever the rows hold."""
+"""Draft attributes from a codebook and a schema, which is free, because both are public whatever the rows contain."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.questions.universe import Universe
 
-MOST_INTEGERS = 64  # whole numbers that have a cell each; more of them are put into bins
+MOST_INTEGERS = 64  # up to this many whole numbers get one cell each; more are put into bins
 
 
 def from_codebook(name: str, given: Any) -> Attribute:
-    """An attribute; its table as in a file; a size; a list of values; or a pair of ends."""
+    """Return an attribute from an entry of a codebook.
+
+    The entry is an attribute, its record as in a file, a size, a list of values, or a pair of ends.
+    """
     if isinstance(given, Attribute):
         return given
     if isinstance(given, Mapping | int):
@@ -24,12 +27,13 @@ def from_codebook(name: str, given: Any) -> Attribute:
     if isinstance(given, tuple) and len(given) == 2 and all(isinstance(end, int | float) for end in given):
         return between(given[0], given[1], all(isinstance(end, int) for end in given), 16, missing=True)
     raise InvalidInput(
-        f"The codebook of {name!r} must be an attribute, a list of values or a pair of ends. Found {given!r}. Correct it."
+        f"The codebook of {name!r} must be an attribute, a list of values or a pair of ends. Found {given!r}. Correct "
+        "it."
     )
 
 
 def from_column(column: Column, dictionary: tuple[Any, ...] | None, bins: int) -> Attribute | None:
-    """From an enumeration, a check, a type of two values, or a dictionary that the owner calls public."""
+    """Return an attribute from an enumeration, a check, a boolean type or a public dictionary, or None without any."""
     if column.labels:
         return Categories(column.labels, missing=True)
     if column.kind == "truth":
@@ -45,7 +49,7 @@ def from_column(column: Column, dictionary: tuple[Any, ...] | None, bins: int) -
 
 
 def between(low: float, high: float, whole: bool, bins: int, *, missing: bool) -> Attribute:
-    """Numbers from low to high."""
+    """Return an attribute for numbers from low to high: one cell per whole number if there are few, otherwise bins."""
     if whole and high - low < MOST_INTEGERS:
         return Integers(int(low), int(high), missing=missing)
     return Range(low, high if high > low else low + 1, bins, whole=whole, missing=missing)

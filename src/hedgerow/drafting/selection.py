@@ -1,10 +1,12 @@
-"""Which values of a column are common enough to be told: stability-based partition selection.
+"""Select the values of a column that are common enough to be released: stability-based partition selection.
 
 Papers: Korolova, Kenthapadi, Mishra & Ntoulas "Releasing search queries and clicks privately"; Bun, Nissim & Stemmer
-"Simultaneous private learning of multiple concepts" (stability); Swanberg, Desfontaines & Haney "DP-SIPS" (Gaussian noise).
+"Simultaneous private learning of multiple concepts" (stability); Swanberg, Desfontaines & Haney "DP-SIPS" (Gaussian
+noise).
 
-Every value that occurs gets noise on its count, and is told if that reaches a threshold T. A value that one row alone has
-would tell of that row: it is told with probability P[1 + Z ≥ T], the event's δ (docs/proofs/drafting.md).
+Every value that occurs gets noise on its count, and is released if the noisy count reaches a threshold T. A value that
+only one row has would reveal that row. It is released with probability P[1 + Z ≥ T], which is the event's δ
+(docs/proofs/drafting.md).
 """
 
 from __future__ import annotations
@@ -24,10 +26,11 @@ Kept = tuple[tuple[str | None, float], ...]
 
 
 def thresholded(amount: Amount, delta: float) -> ThresholdedCounts:
-    """Counts with all the noise that the amount allows, and the least threshold whose tail is at most δ."""
+    """Return the event of least noise that the amount pays for, with the least threshold whose tail is at most δ."""
     if not 0 < delta < 0.5:
         raise InvalidInput(
-            f"delta must be above 0 and below 0.5 to tell values. Found {delta!r}. Give a budget with a delta, or a codebook."
+            f"delta must be above 0 and below 0.5 to release values. Found {delta!r}. Give a budget with a delta, or a "
+            "codebook."
         )
     noise = amount.gaussian(amount.budget.marginal_l2())
     low, high = 1, 2 + math.ceil(noise.sigma * math.sqrt(2 * math.log(1 / delta)) + 2 * noise.sigma)
@@ -43,8 +46,12 @@ def thresholded(amount: Amount, delta: float) -> ThresholdedCounts:
 
 
 def common_values(tally: Tally, event: ThresholdedCounts, ledger: Ledger, noise: Noise, why: str) -> Kept:
-    """The values whose noisy count reaches the threshold, None for the missing ones, with these counts, largest first."""
-    receipt = ledger.charge(event, why=why, keep=False)  # how many values there are is not told
+    """Return the values whose noisy count reaches the threshold, with these counts, largest first.
+
+    The value None stands for missing values.
+    """
+    # The number of values is private, so the draws are not recorded.
+    receipt = ledger.charge(event, why=why, keep=False)
     occurring: list[tuple[str | None, int]] = sorted(tally.texts.items()) + [(None, tally.missing)] * bool(
         tally.missing
     )

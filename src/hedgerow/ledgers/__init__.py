@@ -1,8 +1,14 @@
-"""Ledgers that outlive their process: on SQLite and PostgreSQL, append-only, and checked line by line.
+"""Durable ledgers on SQLite and PostgreSQL, append-only and checked line by line.
 
-``chain`` is what a line is and how each fixes all before it; ``store`` keeps lines, and ``sqlite`` and ``postgres`` say where and
-under which locks; ``durable`` is the ledger itself, ``notes`` its answers, ``binding`` the table and the declaration that it
-belongs to. ``hr.open(…, ledger="sqlite:///people.ledger")`` makes one, or takes it up again; ``read`` looks at one without a table.
+- ``chain``: a line of a ledger, and the hash by which each line fixes all lines before it.
+- ``store``: the lines in a database. ``sqlite`` and ``postgres`` add their connections and locks, ``urls`` finds the
+  store of a URL.
+- ``durable``: the ledger itself. ``replay`` turns lines into entries, ``notes`` stores answers.
+- ``binding``: the table and the declared options that a ledger belongs to.
+- ``reading`` and ``views``: look at a ledger without its table.
+
+``hr.open(…, ledger="sqlite:///people.ledger")`` makes such a ledger or resumes it. ``read`` opens one to look at,
+without a table.
 """
 
 from __future__ import annotations

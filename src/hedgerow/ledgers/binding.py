@@ -1,13 +1,15 @@
-"""What a ledger belongs to: one table, one declaration, one version of the package.
+"""Bind a ledger to one table, one declaration and one version of the package.
 
-The table is recognised by a keyed fingerprint, HMAC-SHA-256 of its content. Without the key it says nothing; with the key, who knows
-all rows but one could try out the last. So the key is never in the ledger, and never beside it: it is the owner's,
+The table is recognized by a keyed fingerprint: HMAC-SHA-256 of its content. Without the key the fingerprint says
+nothing. With the key, somebody who knows all rows but one could test guesses of the last row. So the key belongs to the
+owner. It is never stored in the ledger or beside it, but
 
-    in the environment   HEDGEROW_LEDGER_KEY, at least 64 hexadecimal digits, as services get their secrets
-    or in a file         of mode 0600, ``key_file()``: ~/.config/hedgerow/ledger.key unless HEDGEROW_LEDGER_KEY_FILE names another;
-                         it is made with the first ledger, and serves them all
+    in the environment HEDGEROW_LEDGER_KEY, at least 64 hexadecimal digits, as services get their secrets or in a file
+    of mode 0600, ``key_file()``: ~/.config/hedgerow/ledger.key unless HEDGEROW_LEDGER_KEY_FILE names
+                         another; it is made with the first ledger and serves all ledgers
 
-Each ledger has a name of its own in its fingerprint, so that two ledgers do not tell whether their tables are one.
+Each ledger has a random name that enters its fingerprint, so that two ledgers do not reveal whether their tables are
+the same.
 """
 
 from __future__ import annotations
@@ -26,32 +28,38 @@ from hedgerow.privacy.noise import secret
 from hedgerow.questions.wire import dumps
 
 KEY, KEY_FILE = "HEDGEROW_LEDGER_KEY", "HEDGEROW_LEDGER_KEY_FILE"
-LEAST = 32  # bytes of a key
+LEAST = 32  # the least number of bytes of a key
 
 
 @dataclass(frozen=True)
 class Binding:
-    """``fingerprint``: of the table, as secret as the table. ``options``: how the session is opened, by name, as public texts."""
+    """The table and the declaration that a ledger belongs to.
+
+    ``fingerprint`` returns the fingerprint of the table, which is as secret as the table. ``options`` are the options
+    with which the session is opened, by name, as public texts.
+    """
 
     fingerprint: Callable[[], str] = field(repr=False)
     options: Mapping[str, str]
 
 
 def declared(**options: Any) -> dict[str, str]:
-    """Options as texts to compare: by their form where they have one, else as Python shows them."""
+    """Return options as texts that can be compared: serialized if possible, otherwise as Python shows them."""
     return {name: _text(value) for name, value in options.items()}
 
 
 def _text(value: Any) -> str:
+    """Serialize one option."""
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_text, value)) + "]"
     try:
         return dumps(value)
-    except InvalidInput:  # a loss of one's own
+    except InvalidInput:  # for example a loss that the caller wrote
         return repr(value)
 
 
 def version_now() -> str:
+    """Return the installed version of the package, or "unknown"."""
     try:
         return version("hedgerow")
     except PackageNotFoundError:
@@ -59,7 +67,7 @@ def version_now() -> str:
 
 
 def key_file() -> Path:
-    """Where the owner's key is."""
+    """Return the path of the owner's key."""
     named = os.environ.get(KEY_FILE)
     if named:
         return Path(named)
@@ -67,82 +75,96 @@ def key_file() -> Path:
 
 
 def bound_record(binding: Binding) -> dict[str, str]:
-    """What a new ledger writes down of its table: its own name, which key it is, and the fingerprint under both."""
+    """Return a new ledger's record of its table: a random name, an identifier of the key, and the fingerprint."""
     name, key = secret(16).hex(), _key(make=True)
     return {"name": name, "key": _which(key), "table": _fingerprint(key, name, binding.fingerprint())}
 
 
 def require_same(record: Mapping[str, Any], options: Mapping[str, str], wrote: str, binding: Binding) -> None:
-    """Refuse another declaration, version, key or table: in this order, the last from the table itself.
+    """Refuse another declaration, version, key or table than the ledger's, in this order.
 
-    That the table is another is one bit about it, told to who opens it: the owner, who has the table.
+    Only the last check reads the table.
+
+    Revealing that the table is another one reveals one bit about it, to the person who opens it: the owner, who has the
+    table.
     """
     differing = [name for name in {**options, **binding.options} if options.get(name) != binding.options.get(name)]
     if differing:
         name = differing[0]
         raise InvalidInput(
-            f"A ledger must be taken up as it was opened. Found another {name}: {_shown(binding.options.get(name))}, where it was "
-            f"{_shown(options.get(name))}. Open it as before; another declaration needs a new ledger, with a budget to be added to this one's."
+            f"A ledger must be resumed as it was opened. Found another {name}: {_shown(binding.options.get(name))}, "
+            f"where it was {_shown(options.get(name))}. Open it as before; another declaration needs a new ledger, "
+            "whose budget adds to this one's."
         )
     if wrote != version_now():
         raise InvalidInput(
-            f"A ledger must be taken up by the version that wrote it, for answers to stay the same. Found hedgerow {version_now()}, where "
-            f"it was {wrote}. Install that version, or say hedgerow.ledgers.read(url).accept_version(): what was spent stays spent."
+            "A ledger must be resumed by the version that wrote it, so that answers stay the same. Found hedgerow "
+            f"{version_now()}, where it was {wrote}. Install that version, or call "
+            "hedgerow.ledgers.read(url).accept_version(): what was spent stays spent."
         )
     key = _key(make=False)
     if not hmac.compare_digest(str(record.get("key")), _which(key)):
         raise InvalidInput(
-            f"The key must be the one that the ledger was made with. Found another. Put the owner's key into {KEY} or {key_file()}."
+            f"The key must be the one that the ledger was made with. Found another. Put the owner's key into {KEY} or "
+            f"{key_file()}."
         )
     found = _fingerprint(key, str(record.get("name")), binding.fingerprint())
     if not hmac.compare_digest(str(record.get("table")), found):
         raise InvalidInput(
-            "A ledger must be taken up on the table that it was opened on. Found another. Open that table; a table that has changed "
-            "needs a new ledger, with a budget to be added to this one's."
+            "A ledger must be resumed on the table that it was opened on. Found another. Open that table; a table that "
+            "has changed needs a new ledger, whose budget adds to this one's."
         )
 
 
 def require_other(record: Mapping[str, Any], binding: Binding) -> None:
-    """Refuse rows that another block has: a person in two blocks loses the sum of what both promise.
+    """Refuse the table of another block, because a person in two blocks would lose the sum of what both blocks promise.
 
-    It is told to who appends, the owner, who has both tables; and it finds whole tables only.
+    The refusal is shown to the person who appends the block: the owner, who has both tables. It recognizes whole tables
+    only.
     """
     found = _fingerprint(_key(make=False), str(record.get("name")), binding.fingerprint())
     if hmac.compare_digest(str(record.get("table")), found):
         raise InvalidInput(
-            "The rows of a block must not be those of another. Found a table that a block of the ledger has already. Append new rows "
-            "alone; to ask again about these, go on with their block."
+            "The rows of a block must not be those of another. Found a table that is already a block of the ledger. "
+            "Append new rows only; to ask more about these rows, continue with their block."
         )
 
 
 def _shown(text: str | None) -> str:
+    """Shorten the text of an option for a message."""
     return "nothing" if text is None else text if len(text) <= 60 else text[:60] + "…"
 
 
 def _which(key: bytes) -> str:
+    """Return a public identifier of a key."""
     return hmac.digest(key, b"which key", "sha256").hex()[:16]
 
 
 def _fingerprint(key: bytes, name: str, content: str) -> str:
+    """Return the fingerprint of a table's content under a key and a ledger's name."""
     return hmac.digest(key, f"table {name} {content}".encode(), "sha256").hex()
 
 
 def _key(make: bool) -> bytes:
+    """Return the owner's key. If there is none, make one or refuse."""
     given, path = os.environ.get(KEY), key_file()
     if given:
         return _read(given, KEY)
     if not path.exists():
         if not make:
             raise InvalidInput(
-                f"The key of the ledger must be there. Found none. Put the owner's key into {KEY} or {path}."
+                f"The key of the ledger must exist. Found none. Put the owner's key into {KEY} or {path}."
             )
         _make(path)
     if os.name == "posix" and path.stat().st_mode & 0o077:
-        raise InvalidInput(f"The key file must be its owner's alone. Found that others may use {path}. chmod 600 it.")
+        raise InvalidInput(
+            f"Only its owner must be able to use the key file. Found that others may use {path}. chmod 600 it."
+        )
     return _read(path.read_text(), str(path))
 
 
 def _read(text: str, where: str) -> bytes:
+    """Parse a key, and refuse one that is too short."""
     try:
         key = bytes.fromhex(text.strip())
     except ValueError:
@@ -156,7 +178,7 @@ def _read(text: str, where: str) -> bytes:
 
 
 def _make(path: Path) -> None:
-    """Whole or not at all, and by one process only."""
+    """Make a key file, whole or not at all, and by one process only."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     partly = path.with_name(f"{path.name}.{secret(8).hex()}")
     file = os.open(partly, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
@@ -167,11 +189,12 @@ def _make(path: Path) -> None:
         os.close(file)
     try:
         os.link(partly, path)
-    except FileExistsError:  # another process was first, and its key is the one
+    except FileExistsError:  # another process was first, and its key is used
         pass
     finally:
         partly.unlink()
 
 
 def digest(text: str) -> str:
+    """Return the SHA-256 hash of a text."""
     return hashlib.sha256(text.encode()).hexdigest()

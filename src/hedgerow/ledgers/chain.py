@@ -1,9 +1,9 @@
-"""A line of a ledger, and the chain: each line's hash fixes what it says and all lines before it.
+"""The lines of a ledger and their hash chain: each line's hash fixes its content and all lines before it.
 
     hash_k = SHA-256([hash_{k−1}, k, time, who, kind, body] as JSON),   hash_0 = 00…0
 
-So no line can be changed, removed, put elsewhere or added in between without breaking every hash after it. Lines cut off at the end
-leave a shorter chain that is whole: only a ``Head`` that was noted elsewhere tells.
+So no line can be changed, removed, moved or inserted without breaking every hash after it. If lines are cut off at the
+end, the shorter chain is still valid. Only a ``Head`` that was noted elsewhere reveals such a cut.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NOTHING = "0" * 64  # the hash before the first line
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The last line of a chain: its number and its hash, which together fix all of it."""
+    """The last line of a chain: its number, hash and time. The number and the hash together fix the whole chain."""
 
     number: int = 0
     hash: str = NOTHING
@@ -31,7 +31,7 @@ class Head:
 
     @classmethod
     def of(cls, text: str) -> Head:
-        """As ``str`` wrote it."""
+        """Read a head from the text that ``str`` wrote. The time is not part of that text."""
         number, _, digest = text.partition(":")
         if not (number.isascii() and number.isdigit() and len(digest) == 64 and set(digest) <= set("0123456789abcdef")):
             raise InvalidInput(f"A head must be its number and its hash. Found {text[:80]!r}. Give str(ledger.head).")
@@ -40,7 +40,11 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """``time``: microseconds since 1970, UTC. ``who``: on whose behalf. ``body``: JSON, of the form that ``kind`` has."""
+    """One line of a ledger.
+
+    ``time`` is in microseconds since 1970, UTC. ``who`` is the analyst on whose behalf the line was written. ``body``
+    is JSON, in the form that belongs to ``kind``.
+    """
 
     number: int
     time: int
@@ -51,10 +55,12 @@ class Line:
 
     @property
     def head(self) -> Head:
+        """The head of a chain that ends with this line."""
         return Head(self.number, self.hash, self.time)
 
 
 def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
+    """Return the line that follows a head, with its hash."""
     number = before.number + 1
     return Line(number, time, who, kind, body, _hash(before.hash, number, time, who, kind, body))
 
@@ -64,13 +70,13 @@ def _hash(before: str, *said: int | str) -> str:
 
 
 def checked(lines: Iterable[Line], before: Head) -> Iterator[Line]:
-    """The lines, each as it comes after the one before; LedgerBroken at the first that does not."""
+    """Yield the lines, and raise LedgerBroken at the first that does not follow from the one before it."""
     for line in lines:
         said = (line.time, line.who, line.kind, line.body)
         if line.number != before.number + 1 or line.hash != _hash(before.hash, line.number, *said):
             raise LedgerBroken(
-                f"Line {before.number + 1} of the ledger must follow from those before it. Found another: it was changed, "
-                "removed or moved. Restore the ledger from a copy, and look for who can write to it."
+                f"Line {before.number + 1} of the ledger must follow from those before it. Found another: it was "
+                "changed, removed or moved. Restore the ledger from a copy, and find out who can write to it."
             )
         if line.time < before.time:
             raise LedgerBroken(

@@ -1,17 +1,19 @@
-"""The durable ledger: every charge is on the disk before its receipt is given, every release before it is seen.
+"""The durable ledger: every charge is on the disk before its receipt is issued, and every release before it is seen.
 
-    charge   a line, committed; from here on it is spent, whatever happens
+    charge   one line, committed; from here on it is spent, whatever happens
     draw     from the receipt
-    record   a line with what came out, committed; only then does the draw return
-    answer   a line, committed before a question that paid is answered
+    record   one line with the released value, committed; only then does the draw return
+    answer   one line, committed before the answer to a question that paid is given
 
-An answer that nothing was paid for is a function of the entries before it. It is written with the next charge, which is the first
-thing that could change it, or when very many have come together; until then the same question would be answered the same again, so
-that a crash loses nothing. An answer that holds a comparison with a guard's open round could not be had again: it is written before it
-is given, those of one ``ask_all`` together, though not waited for until it is on the disk.
+An answer that cost nothing is a function of the entries before it. It is written together with the next charge, which
+is the first event that could change it, or when very many answers are waiting. Until then the same question would be
+answered in the same way, so a crash loses nothing. An answer that rests on a comparison with a guard's open round
+cannot be worked out again. It is written before it is given, the answers of one ``ask_all`` together, but without
+waiting for the disk.
 
-Other processes. A question takes its turn with its first charge, and finds out whether others have charged since: if so, what
-theirs taught is learned and the question asked again (``following``). Their sums are in the filter before any charge.
+Other processes. A question takes its turn with its first charge. It then finds out whether other processes have charged
+since. If so, the engine learns what their entries taught, and the question is asked again (``following``). The charges
+of other processes are in the filter's sums before any charge.
 """
 
 from __future__ import annotations
@@ -43,20 +45,20 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-TOGETHER = 50_000  # free answers that wait for the next charge, at most
-CELLS = 1_000_000  # that these have in all, at most
-EVERY = 200  # charges between two snapshots
-CLOCK = 10_000_000  # microseconds by which clocks may differ
-TRIALS = 1000  # at writing a line after the last: each fails only where another process wrote one meanwhile
-EVERYBODY = ""  # on whose behalf a session is opened: what is learned then serves all
+TOGETHER = 50_000  # at most this many free answers wait in memory for the next charge
+CELLS = 1_000_000  # at most this many numbers do the waiting answers have in all
+EVERY = 200  # take a snapshot after this many charges
+CLOCK = 10_000_000  # microseconds by which the clock may be behind the ledger's last line
+TRIALS = 1000  # attempts to append a line; an attempt fails only if another process wrote a line meanwhile
+EVERYBODY = ""  # the analyst on whose behalf a session is opened: what is learned then serves everybody
 
 
 class Behind(Exception):
-    """Others have charged since whoever answers last looked: it must learn of that first."""
+    """Raised when other processes have charged since the engine last looked, so that it must learn from them first."""
 
 
 class Durable(Ledger):
-    """A ledger in a ``Store``. One that has lines is taken up: with the sums, entries, answers and caps that it had."""
+    """A ledger in a ``Store``. A store that has lines is resumed, with its sums, entries, answers and caps."""
 
     def __init__(
         self,
@@ -69,8 +71,12 @@ class Durable(Ledger):
         who: str = EVERYBODY,
         block: tuple[str, int] | None = None,
     ) -> None:
-        """``earlier``: entries that a new ledger begins with. ``block``: the name and place of one that is appended to the store's first."""
-        super().__init__(budget, slack)  # refuses, before anything is written, what is no budget
+        """Make or resume a ledger.
+
+        ``earlier`` are entries with which a new ledger begins. ``block`` is the name and place of a block that is
+        appended to the store's first one.
+        """
+        super().__init__(budget, slack)  # refuses a wrong budget before anything is written
         self._store, self._who = store, _name("who", who)
         self._is_open, self._block = binding is None, 0
         store.create()
@@ -78,13 +84,13 @@ class Durable(Ledger):
             store.make_room()
             if block is not None:
                 self._block = self._placed(*block, budget, binding)
-            elif store.head() == Head():  # a file that was cut short may have a line 0
+            elif store.head() == Head():  # a truncated file may have a line 0
                 self._begin(budget, slack, earlier, binding)
             self._require_account(budget, slack, binding)
             self._take_up(budget, slack)
 
     def _placed(self, name: str, place: int, budget: Budget, binding: Binding | None) -> int:
-        """The block's number, which is its place. A new one is written down, once: whoever appends it again finds it."""
+        """Return the number of a block, which is its place. Write a new block down once; a known one is found again."""
         assert binding is not None
         lines = list(self._store.lines(kinds=(replay.BLOCK,)))
         names = [str(json.loads(line.body)["block"]) for line in lines]
@@ -92,7 +98,8 @@ class Durable(Ledger):
         if place > len(names) + 1 or (due or name) != name or name in names[: place - 1]:
             raise InvalidInput(
                 f"Blocks must be appended once, in the order of the ledger. Found {name!r}, where "
-                f"{'a new one' if due is None else repr(due)} is next. Append those that it has, and then new ones."
+                f"{'a new one' if due is None else repr(due)} is next. Append the blocks that the ledger has, and then "
+                "new ones."
             )
         if due is None:
             for earlier in range(place):
@@ -102,6 +109,7 @@ class Durable(Ledger):
         return place
 
     def of_block(self, name: str, place: int, budget: Budget, binding: Callable[[], Any]) -> Durable:
+        """Make or resume the ledger of an appended block in the same store, under the same lock."""
         with self.exclusively():
             made = Durable(self._store, budget, binding=binding(), who=self._who, block=(name, place))
             made.share_turn(self)
@@ -110,15 +118,16 @@ class Durable(Ledger):
 
     @property
     def blocks(self) -> Sequence[str]:  # type: ignore[override]
+        """The names of the appended blocks, in order."""
         return tuple(self._blocks)
 
     def _of(self, line: Line) -> str:
-        """The kind of a line of this block, or of all; nothing of another's."""
+        """Return the kind of a line that concerns this block, or an empty text for a line of another block."""
         kind, block = replay.kind_and_block(line.kind)
         return kind if block == self._block or kind in (replay.CAP, replay.BLOCK) else ""
 
     def _take_up(self, budget: Budget, slack: float) -> None:
-        """All there is in the store, from its last snapshot on."""
+        """Read everything in the store, starting from its last snapshot."""
         loaded = _Loaded(self._store, budget, self._block)
         super().__init__(budget, slack, loaded.entries, standing=loaded.standing, book=loaded.book)
         self._book, self._changed, self._state = loaded.book, loaded.changed, loaded.state
@@ -137,6 +146,7 @@ class Durable(Ledger):
     # Opening
 
     def _begin(self, budget: Budget, slack: float, earlier: Sequence[Entry], binding: Binding | None) -> None:
+        """Write the first lines of a new ledger: its account, and the earlier entries."""
         said = [self._account(budget, slack, binding)]
         kinds = [replay.ACCOUNT]
         for entry in earlier:
@@ -150,6 +160,7 @@ class Durable(Ledger):
         )
 
     def _account(self, budget: Budget, slack: float, binding: Binding | None, **more: str) -> str:
+        """Return the body of an account line."""
         return replay.body(
             account=inner(Account(budget, slack)),
             table=None if binding is None else bound_record(binding),
@@ -159,7 +170,7 @@ class Durable(Ledger):
         )
 
     def _require_account(self, budget: Budget, slack: float, binding: Binding | None) -> None:
-        """Refuse another account, declaration, version or table than the ledger was made for."""
+        """Refuse another account, declaration, version or table than the ledger's own."""
         record, wrote = account_of(self._store, self._block)
         account = thing("account", record["account"], Account)
         if account.budget != budget:
@@ -169,20 +180,25 @@ class Durable(Ledger):
             )
         if account.slack != slack:
             raise InvalidInput(
-                f"slack must be that of the ledger. Found {slack!r}, where it was {account.slack!r}. Pass what it was opened with."
+                f"slack must be that of the ledger. Found {slack!r}, where it was {account.slack!r}. Pass what it was "
+                "opened with."
             )
         if (binding is None) != (record["table"] is None):
             raise InvalidInput(
-                "A ledger must be taken up as it was made: with a table, or without. Found the other. Use hr.open for a table's, and "
-                "hedgerow.ledgers.opened for one without."
+                "A ledger must be resumed as it was made: with a table, or without. Found the other. Use hr.open for a "
+                "ledger with a table, and hedgerow.ledgers.opened for one without."
             )
         if binding is not None:
             require_same(record["table"], record["options"], wrote, binding)
 
     @contextlib.contextmanager
     def opening(self) -> Iterator[None]:
+        """Hold the turn while a session is opened, and take a snapshot at the end.
+
+        No other process opens or charges meanwhile.
+        """
         with self._store.turn():
-            if self._store.head().number != self._head.number:  # another was first
+            if self._store.head().number != self._head.number:  # another process has written since
                 self._take_up(self.budget, self.set_aside)
             with self.exclusively():
                 yield
@@ -191,28 +207,32 @@ class Durable(Ledger):
                     self._keep_state()
 
     def rest(self) -> tuple[Entry, ...]:
+        """End the opening and return the entries that the engine has yet to learn from."""
         return (*self._changed, *super().rest())
 
     def remembered(self) -> Any | None:
-        """What ``state`` gave when the last snapshot was taken. ``rest`` are then the entries since."""
+        """Return the engine's state in the last snapshot, or None. ``rest`` then returns the entries since."""
         return self._state
 
     keeps_state = True
 
     def remember(self, state: Callable[[], Any]) -> None:
+        """Register the function that returns the engine's state for snapshots."""
         self._state_now, self._state = state, None
 
     @property
     def who(self) -> str:
-        """On whose behalf is charged now. What a session is opened with serves everybody."""
+        """The analyst on whose behalf charges are made now. While a session is being opened, this is everybody."""
         return self._who if self._is_open else EVERYBODY
 
     # Questions and charges
 
     @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bill]:
+        """Open the bill of one question. The turn, if the question took it, ends with the question."""
         with super().asking(question) as bill:
-            if self._has_compared and not self._is_at_once:  # what could not be written is not repeated either
+            # An answer whose write failed must be written before it can be repeated.
+            if self._has_compared and not self._is_at_once:
                 self.flush(durable=False)
             self._questions.append(bill)
             try:
@@ -221,7 +241,7 @@ class Durable(Ledger):
                 self._questions.pop()
                 if not self._questions and self._has_turn:
                     self._has_turn = False
-                    with contextlib.suppress(LedgerUnavailable):  # a snapshot can wait, and the answer is written
+                    with contextlib.suppress(LedgerUnavailable):  # the answer is written, and a snapshot can wait
                         if self._charges >= self._kept_at + EVERY:
                             self._keep_state()
                     self._store.end_turn()
@@ -229,6 +249,7 @@ class Durable(Ledger):
     def charge(
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
     ) -> Receipt:
+        """Charge the events within the turn, after counting what other processes charged."""
         with self.exclusively(), self._at_turn():
             self._learn_first()
             self._is_charging = True
@@ -238,20 +259,26 @@ class Durable(Ledger):
                 self._is_charging = False
 
     def look(self) -> None:
+        """Take the turn and read the charges of other processes now."""
         with self.exclusively(), self._at_turn():
             self._learn_first()
 
     def _learn_first(self) -> None:
+        """Catch up, and raise Behind if the engine should learn from new entries before it goes on."""
         self._catch_up()
         if self._news and self._can_learn:
             raise Behind(self)
 
     def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], T]) -> T:
+        """Return ``ask()``.
+
+        If other processes have charged, ``learn`` from their entries and ask again within a turn.
+        """
         self._can_learn = True
         try:
             return ask()
         except Behind as behind:
-            if behind.args[0] is not self:  # another block's, whose own ``following`` is around this one
+            if behind.args[0] is not self:  # raised by another block, whose own ``following`` surrounds this one
                 raise
         finally:
             self._can_learn = False
@@ -264,7 +291,7 @@ class Durable(Ledger):
 
     @contextlib.contextmanager
     def _at_turn(self) -> Iterator[None]:
-        """For this charge; in a question, from here to its end."""
+        """Hold the turn for this charge. Within a question, keep it until the question ends."""
         if self._questions and not self._has_turn:
             self._store.take_turn()
             self._has_turn = True
@@ -272,25 +299,29 @@ class Durable(Ledger):
             yield
 
     def refresh(self) -> None:
-        """Count what other processes have charged; what that taught is learned with the next charge."""
+        """Count what other processes have charged. The engine learns from their entries with the next charge."""
         with self.exclusively():
             self._catch_up()
 
     def _require_whole(self) -> None:
+        """Refuse to go on after a failed write."""
         if self._is_broken:
             raise LedgerUnavailable(
-                "A session must be opened again after its ledger failed in mid-write. Found one that was not. Open it again: what was "
-                "charged stays spent."
+                "A session must be opened again after its ledger failed in mid-write. Found one that was not. Open it "
+                "again: what was charged stays spent."
             )
 
     def _catch_up(self) -> None:
+        """Read the lines that other processes have written since the last look."""
         self._require_whole()
         head = self._store.head()
         if head.number < self._head.number or (head.number == self._head.number and head.hash != self._head.hash):
-            self._is_broken = True  # what was charged since the copy is known here, and to nobody who opens it
+            # Charges since the copy was made are known here, but not to sessions that open the copy.
+            self._is_broken = True
             raise LedgerUnavailable(
-                f"A ledger must have the lines that were written to it. Found that it ends otherwise: line {self._head.number} is missing "
-                "or another, as after a copy was restored. Nothing was released. Bring back the ledger that this session wrote to."
+                f"A ledger must have the lines that were written to it. Found another end: line {self._head.number} is "
+                "missing or differs, as after a copy was restored. Nothing was released. Bring back the ledger that "
+                "this session wrote to."
             )
         if head.number == self._head.number:
             return
@@ -299,7 +330,7 @@ class Durable(Ledger):
             self._head = line.head
 
     def _heard(self, line: Line) -> None:
-        """What another process wrote, or another block's ledger."""
+        """Apply a line that another process, or the ledger of another block, has written."""
         kind = self._of(line)
         if kind == replay.CHARGE:
             entry = replay.read_charge(line, self._charges)
@@ -325,12 +356,14 @@ class Durable(Ledger):
         self._follow(entry)
 
     def _follow(self, entry: Entry) -> None:
+        """Keep track of the entries whose values are not all recorded."""
         if entry.is_complete:
             self._incomplete.pop(entry.number, None)
         else:
             self._incomplete[entry.number] = entry
 
     def _keep(self, entry: Entry) -> None:
+        """Write a charge or its newly released value to the store."""
         is_new = entry.number == self._charges
         try:
             if is_new:
@@ -338,7 +371,7 @@ class Durable(Ledger):
             else:
                 self._write(replay.RELEASE, replay.written_release(entry))
         except BaseException:
-            self._is_broken = True  # whether it was written is not known here: whoever opens the ledger again will see
+            self._is_broken = True  # it is unknown whether the line was written; the next opening will see
             raise
         self._follow(entry)
         if is_new:
@@ -346,7 +379,10 @@ class Durable(Ledger):
             self._by[self.who] = self._by.get(self.who, Fraction(0)) + _of_a_cap(self.budget, entry)
 
     def _write(self, kind: str, body: str, *, alone: bool = False, snapshot: str | None = None) -> None:
-        """One more line, and before it the answers that were given so far. ``alone``: refused where another charge came between."""
+        """Append one line, and before it the answers that wait to be written.
+
+        With ``alone`` the line is refused if another process has charged since the last look.
+        """
         for _ in range(TRIALS):
             own = kind if kind == replay.CAP else replay.of_block(kind, self._block)
             said = [(now(), self.who, own, body)]
@@ -362,16 +398,17 @@ class Durable(Ledger):
                 if alone and self._charges != before:
                     break
         raise LedgerUnavailable(
-            "Only whoever has the turn must charge. Found a charge of another process meanwhile, so the turn was lost. Nothing was "
-            "released. Open the session again."
+            "Only the session that has the turn must charge. Found a charge of another process meanwhile, so the turn "
+            "was lost. Nothing was released. Open the session again."
         )
 
     def _require_clock(self) -> None:
+        """Refuse to charge while the clock is far behind the ledger's last line."""
         behind = self._head.time - now()
         if behind > CLOCK:
             raise LedgerUnavailable(
-                f"The clock must not go back. Found it {behind / 1e6:.0f} s before the ledger's last line. Nothing was released. Set the "
-                "clock, and ask again."
+                f"The clock must not go back. Found it {behind / 1e6:.0f} s before the ledger's last line. Nothing was "
+                "released. Set the clock, and ask again."
             )
 
     # Answers
@@ -381,6 +418,10 @@ class Durable(Ledger):
         return replay.of_block(replay.ANSWERS, self._block)
 
     def note(self, question: Any, answer: Any) -> None:
+        """Store an answer.
+
+        An answer that was paid for, or that rests on a guard's comparison, is written at once. Others wait.
+        """
         with self.exclusively():
             self._fresh.append((question, answer))
             self._fresh_cells += np.size(answer.value)
@@ -390,27 +431,29 @@ class Durable(Ledger):
                 self.flush(durable=paid)
 
     def compared(self) -> None:
+        """Note that the next answer cannot be worked out again, so that it is written before it is given."""
         self._has_compared = True
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
+        """Collect the answers of one ``ask_all``, and write them together before any of them is given."""
         with self.exclusively():
             self._is_at_once = True
             try:
                 yield
             finally:
                 self._is_at_once = False
-                if self._has_compared:  # before any of them is given
+                if self._has_compared:  # write before any of the answers is given
                     self.flush(durable=False)
 
     def flush(self, *, durable: bool = True) -> None:
-        """Write the answers that were given and not written yet."""
+        """Write the answers that wait. Unless ``durable``, do not wait for the disk."""
         with self.exclusively():
             if not self._fresh:
                 return
             if self._has_compared:
                 self._require_whole()
-            if self._is_broken:  # they can be had again
+            if self._is_broken:  # these answers can be worked out again
                 return
             said = (now(), self.who, self._answers_kind, notes.written(self._fresh))
             quick = None if durable else self._store.append_quickly(said, self._head)
@@ -420,10 +463,12 @@ class Durable(Ledger):
                 self._head = head
 
     def _are_written(self) -> None:
+        """Forget the waiting answers once they are written."""
         self._fresh.clear()
         self._fresh_cells, self._has_compared = 0, False
 
     def recall(self, question: Any) -> Any | None:
+        """Return the stored answer to a question, or None. It is read from its line when it is first needed."""
         name = notes.name_of(question) if self._known and not self.has_other_sessions else None
         number = self._known.get(name or "")
         if number is None:
@@ -435,7 +480,7 @@ class Durable(Ledger):
         return None if note is None else notes.estimate_in(note)
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
-        """All there are, of every process."""
+        """Return every answer of every process, in order."""
         universe = universe_of(self._store)
         lines = self._store.lines(kinds=(self._answers_kind,))
         found = (
@@ -445,19 +490,19 @@ class Durable(Ledger):
         )
         return (*found, *self._fresh)
 
-    # Shares of the budget
+    # Caps: the shares of the budget that analysts and projects may spend
 
     def cap(self, who: str, epsilon: float) -> None:
-        """The most that ``who`` may spend of the budget, as an ε at the budget's δ. It may be set again.
+        """Set the largest part of the budget that ``who`` may spend, as an ε at the budget's δ. A cap can be set again.
 
-        Where there are several blocks it holds in each: nobody is in two of them.
-        A session of ``who="heart/ana"`` is under the cap of the project ``"heart"``, which all of its analysts share, and under its own.
+        A cap holds in each block separately, because nobody is in two blocks. A session of ``who="heart/ana"`` is under
+        the cap of the project ``"heart"``, which all analysts of the project share, and under its own cap.
         """
         amount = dataclasses.replace(self.budget, epsilon=epsilon).total
         if amount > self.budget.total or not _name("who", who):
             raise InvalidInput(
-                f"A cap must be of somebody, and at most the budget's epsilon = {self.budget.epsilon:g}. Found {epsilon:g} for {who!r}. "
-                "Give less."
+                f"A cap must have a name, and be at most the budget's epsilon = {self.budget.epsilon:g}. Found "
+                f"{epsilon:g} for {who!r}. Give less."
             )
         with self.exclusively(), self._store.turn():
             self._catch_up()
@@ -466,14 +511,18 @@ class Durable(Ledger):
 
     @property
     def remaining(self) -> float:
-        """What is left, of the whole and of the cap of whom the session is for."""
+        """The amount left: the least of what is left of the budget and of the caps that the session is under."""
         return min(super().remaining, self._left())
 
     def _left(self) -> float:
+        """Return what is left of the tightest cap, or infinity without a cap."""
         return min((float(max(Fraction(0), cap - spent)) for _, cap, spent in self._capped()), default=float("inf"))
 
     def _capped(self) -> list[tuple[str, Fraction, Fraction]]:
-        """Whose caps the session is under, what each is and what of it is spent: a project's holds for all of its analysts."""
+        """Return each cap that the session is under: its name, its amount, and how much of it is spent.
+
+        The cap of a project holds for all of its analysts together.
+        """
         parts = self.who.split("/")
         found = []
         for name in ("/".join(parts[: i + 1]) for i in range(len(parts))):
@@ -483,44 +532,56 @@ class Durable(Ledger):
         return found
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
-        if self._is_charging:  # anew: what is met again was written when it was
+        """Return the cost of the events, or refuse them, also by the caps."""
+        if self._is_charging:  # a new charge; a replayed charge is already written, and ``affords`` writes nothing
             self._require_clock()
         cost = super()._admitted(planned, costs)
         more = sum(map(Fraction, costs), Fraction(0))
         for name, cap, spent in self._capped():
-            # Its price is of the whole budget, and a cap is an ε by itself
+            # The price of planned noise is for the whole budget, while a cap is an ε by itself.
             if any(isinstance(event, Planned) for event in planned):
                 raise BudgetExceeded(
-                    f"Planned noise must be charged on everybody's behalf. Found it under the cap of {name!r}. Charge the noise as it is."
+                    f"Planned noise must be charged on everybody's behalf. Found it under the cap of {name!r}. Charge "
+                    "the noise as it is."
                 )
             if spent + more > cap * (1 + FIT):
                 raise BudgetExceeded(
-                    f"cost must be at most {self.budget.currency} = {max(0.0, float(cap - spent)):.4g} (what is left of {name!r}'s "
-                    f"{float(cap):.4g}). Found {cost:.4g}. Ask for a looser error, or have the cap raised."
+                    f"cost must be at most {self.budget.currency} = {max(0.0, float(cap - spent)):.4g} (what is left "
+                    f"of {name!r}'s {float(cap):.4g}). Found {cost:.4g}. Ask for a looser error, or have the cap "
+                    "raised."
                 )
         return cost
 
     def spending(self, days: float | None = None) -> pd.DataFrame:
-        """Who charged how much on which day (UTC), in the budget's currency; of the last ``days`` only, if given."""
+        """Return how much each analyst charged on each day (UTC), in the budget's currency.
+
+        ``days`` limits the table to the last so many days.
+        """
         return views.spending(self._store, self.budget, days, self._block)
 
     # Checks
 
     @property
     def head(self) -> Head:
-        """The last line, which fixes all before it. Noted elsewhere, it tells whether lines were cut off since."""
+        """The last line, which fixes all lines before it.
+
+        Noted elsewhere, it later reveals whether lines were cut off.
+        """
         return self._store.head()
 
     def verify(self, head: Head | str | None = None) -> Head:
-        """Check every line, and that those up to ``head`` are still there; the head. LedgerBroken otherwise."""
+        """Check every line, and check that the lines up to ``head`` are still there.
+
+        Returns the current head. Raises LedgerBroken if a check fails.
+        """
         return views.verified(self._store, head)
 
     def export(self) -> Iterator[str]:
-        """Every line as JSON, with its hash."""
+        """Yield every line as JSON, with its hash."""
         return views.exported(self._store)
 
     def _keep_state(self) -> None:
-        """A snapshot: what was spent and what the engine knows, so that neither is worked out from all entries again."""
+        """Take a snapshot of the spending and the engine's state, so that neither must be rebuilt from all entries."""
         if self._state_now is None or self._news or self._is_broken:
             return
         state = self._state_now()
@@ -551,20 +612,24 @@ class Durable(Ledger):
         self._kept_at = self._charges
 
     def close(self) -> None:
-        """Write what was not written yet, and let go of the database."""
+        """Flush and close the ledger."""
         with self.exclusively():
             self.flush()
             self._store.close()
 
 
 def _of_a_cap(budget: Budget, entry: Entry) -> Fraction:
-    """What an entry takes of a cap, which is an ε by itself: of planned noise, whose price is of the whole budget, all its ρ."""
+    """Return how much an entry takes of a cap.
+
+    A cap is an ε by itself. The price of planned noise is for the whole budget, so under a cap planned noise counts
+    with its full ρ.
+    """
     costs = (e.continuous_rho if isinstance(e, Planned) else budget.cost(e) for e in entry.events)
     return sum(map(Fraction, costs), Fraction(0))
 
 
 class _Loaded:
-    """What a ledger was when it was left: from its last snapshot, and all lines since."""
+    """The content of a stored ledger, from its last snapshot and all lines since."""
 
     def __init__(self, store: Store, budget: Budget, block: int = 0) -> None:
         def own(kind: str) -> str:
@@ -577,8 +642,8 @@ class _Loaded:
         appended = list(store.lines(kinds=(replay.BLOCK,)))
         self.blocks = [str(json.loads(line.body)["block"]) for line in appended]
         if block:
-            self.head = appended[block - 1].head  # nothing before it is about this block
-        if record is not None and record["version"] == version_now():  # another may know things otherwise
+            self.head = appended[block - 1].head  # no line before this one concerns the block
+        if record is not None and record["version"] == version_now():  # another version may store the state differently
             self.head, self.state, older = head, record["state"], record["entries"]
             counts = {thing("event", event, Event): count for event, count in record["counts"]}
             planned = Fraction(record.get("planned", "0"))
@@ -620,7 +685,7 @@ class _Loaded:
         self.entries = [entry for number, entry in sorted(since.items()) if number >= older]
         self.head = lines[-1].head if lines else self.head
         early = [] if upto == 0 else store.lines(kinds=(own(replay.ANSWERS), replay.CAP), upto=upto)
-        self.known: dict[str, int] = {}  # the line of each answer, which is read when it is asked for
+        self.known: dict[str, int] = {}  # the line of each answer, which is read when it is needed
         self.caps: dict[str, float] = {}
         for line in (*early, *lines):
             if line.kind == own(replay.ANSWERS):
@@ -630,37 +695,43 @@ class _Loaded:
 
 
 def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
-    """The last snapshot of this kind, if it is the one whose hash is in the chain, at its place; nothing where there is none."""
+    """Return the last snapshot of this kind and the head of its line, or nothing if there is none.
+
+    The snapshot must be at its place, and its hash must be the one in the chain.
+    """
     found: tuple[Head, dict[str, Any] | None] = Head(), None
     for number, kind in store.snapshots():
         if replay.kind_and_block(kind)[0] == replay.SNAPSHOT and kind != own:
-            continue  # another block's
+            continue  # the snapshot of another block
         text = store.snapshot(number)
         near = list(store.lines(after=max(0, number - 2), upto=number))
         *_, line = [None] if len(near) < 2 else [near[0], *checked(near[1:], near[0].head)]
         if line is None or line.kind != own or json.loads(line.body)["sha256"] != digest(text):
             raise LedgerBroken(
-                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy; without "
-                "its snapshots it is read from its first line."
+                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
+                "ledger from a copy; without its snapshots it is read from its first line."
             )
         found = line.head, json.loads(text)
     return found
 
 
 def now() -> int:
-    """Microseconds since 1970, UTC."""
+    """Return the time in microseconds since 1970, UTC."""
     return time.time_ns() // 1000
 
 
 def cap_in(line: Line, budget: Budget) -> dict[str, float]:
-    """Who may spend how much of such a budget: the cap is an ε, and a block's budget its own."""
+    """Return the name and amount of the cap in a line.
+
+    The cap is an ε, and each block converts it by its own budget.
+    """
     record = json.loads(line.body)
     capped = dataclasses.replace(budget, epsilon=min(float(record["epsilon"]), budget.epsilon))
     return {str(record["who"]): capped.total}
 
 
 def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:
-    """The first line, or that of a block that was appended, and the version that the owner has accepted last."""
+    """Return the account record of the ledger or of an appended block, and the version that the owner accepted last."""
     line = next(iter(store.lines(upto=1)), None)
     if line is None or line.kind != replay.ACCOUNT:
         raise LedgerBroken(
@@ -672,18 +743,21 @@ def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:
     record = json.loads(line.body)
     if record["v"] != replay.FORMAT:
         raise InvalidInput(
-            f"The format of a ledger must be {replay.FORMAT}. Found {record['v']!r}. Read it with the version that wrote it."
+            f"The format of a ledger must be {replay.FORMAT}. Found {record['v']!r}. Read it with the version that "
+            "wrote it."
         )
     accepted = [json.loads(line.body)["version"] for line in store.lines(kinds=(replay.ACCEPTED,), after=line.number)]
     return record, str((accepted or [record["version"]])[-1])
 
 
 def universe_of(store: Store) -> Universe | None:
+    """Return the universe that the ledger's session declared, or None for a ledger without a table."""
     options = account_of(store)[0]["options"]
     return None if options is None else loads(options["universe"], Universe)
 
 
 def _name(role: str, text: str) -> str:
+    """Refuse a name that is not a short printable text."""
     if not isinstance(text, str) or len(text) > 200 or not text.isprintable():
         raise InvalidInput(
             f"{role} must be a name of up to 200 printable characters. Found another. Give a short text."
@@ -694,9 +768,34 @@ def _name(role: str, text: str) -> str:
 def opened(
     url: str, budget: Budget, *, slack: float = 0.0, who: str = EVERYBODY, binding: Binding | None = None
 ) -> Durable:
-    """The ledger at a URL, made or taken up. ``hr.open(…, ledger=url)`` is this, bound to its table.
+    """Make or resume the ledger at a URL.
 
-    Without a table, for fits of ``hr.erm``, what was charged before is spent, and every charge is a new one.
+    ``hr.open(…, ledger=url)`` calls this with a binding to its table. Without a binding, for fits of ``hr.erm``,
+    earlier charges count as spent and every charge is a new one.
+
+    Parameters
+    ----------
+    url : str
+        The URL, such as ``sqlite:///people.ledger`` or ``postgresql://user@host/database``.
+    budget : Budget
+        The budget. It must be the ledger's own if the ledger exists.
+    slack : float
+        The part of δ reserved for events that have a δ of their own.
+    who : str
+        The analyst on whose behalf charges are made.
+    binding : Binding, optional
+        The table and the options that the ledger belongs to.
+
+    Returns
+    -------
+    Durable
+
+    Raises
+    ------
+    InvalidInput
+        If the ledger was made with another budget, slack, table, option or version.
+    LedgerUnavailable
+        If the database cannot be read or written.
     """
     ledger = Durable(store_at(url), budget, slack, who=who, binding=binding)
     if binding is None:

@@ -1,6 +1,7 @@
-"""Answers that were given, as the lines of a ledger have them, and the names by which they are found again.
+"""Store answers in lines of a ledger, and find them again by name.
 
-A question is named by a hash of its meaning, so that a ledger of 10⁵ answers need not read their questions to know a repeat.
+The name of a question is a hash of its meaning. A ledger of 10⁵ answers therefore recognizes a repeated question
+without reading the stored questions.
 """
 
 from __future__ import annotations
@@ -30,12 +31,15 @@ _NAMES = re.compile('"name":"([0-9a-f]{32})","question":')
 
 
 def name_of(bound: Bound[Any] | OfBlocks) -> str | None:
-    """The same for the same question, in any process; None for one that has no form, and is answered anew."""
+    """Return a name that is the same for the same question in every process.
+
+    Returns None for a question that cannot be serialized. Such a question is answered anew each time.
+    """
     if isinstance(bound, OfBlocks):
         of_one = name_of(bound.question)
         return None if of_one is None else _digest(json.dumps([*bound.blocks, of_one]))
     if isinstance(bound, Linear):
-        meaning = repr(bound.key)  # names, truths and bytes
+        meaning = repr(bound.key)  # names, booleans and bytes, which every process shows alike
     else:
         asked = question_of(bound)
         if asked is None:
@@ -49,18 +53,19 @@ def _digest(meaning: str) -> str:
 
 
 def written(notes: Iterable[tuple[Bound[Any] | OfBlocks, Estimate]]) -> str:
-    """The body of a line with these answers."""
+    """Return the body of a line that stores these answers."""
     return '{"answers":[' + ",".join(filter(None, (_written(*note) for note in notes))) + '],"v":1}'
 
 
 def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
+    """Return the JSON of one answer, or an empty text if its question cannot be serialized."""
     asked_of = bound.question if isinstance(bound, OfBlocks) else bound
     name, found = name_of(bound), question_of(asked_of)
     if name is None or found is None:
         return ""
     question, resolution = found
     if isinstance(question, Linear) and question.is_count and question.vectors and type(estimate.value) is float:
-        asked = _count(question)  # most are, and they must cost next to nothing
+        asked = _count(question)  # most questions are counts, and storing them must cost next to nothing
     else:
         asked = json.dumps(inner(question), separators=(",", ":"))
     at = "" if resolution == "values" else f',"resolution":"{resolution}"'
@@ -69,7 +74,7 @@ def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
 
 
 def _estimate(estimate: Estimate) -> str:
-    """As ``inner`` writes it."""
+    """Write an estimate exactly as ``inner`` would, but faster where it is a plain number."""
     value, error, typical = estimate.value, estimate.error, estimate.typical
     plain = all(v is None or (type(v) is float and isfinite(v)) for v in (error, typical))
     if (
@@ -86,12 +91,12 @@ def _estimate(estimate: Estimate) -> str:
 
 
 def _count(query: Linear) -> str:
-    """As ``inner`` writes it."""
+    """Write a count exactly as ``inner`` would, but faster."""
     vectors = ",".join([_mask(v.tobytes()) for v in query.vectors or ()])
     return f'{{"kind":"bound","attributes":{_attributes(query.attributes)},"vectors":[{vectors}],"table":null}}'
 
 
-@lru_cache(maxsize=4096)  # the same few come again and again
+@lru_cache(maxsize=4096)  # the same few masks come again and again
 def _mask(truths: bytes) -> str:
     packed = base64.b64encode(np.packbits(np.frombuffer(truths, bool)).tobytes()).decode()
     return f'{{"kind":"array","dtype":"bool","shape":[{len(truths)}],"data":"{packed}"}}'
@@ -103,21 +108,26 @@ def _attributes(names: Names) -> str:
 
 
 def names_in(body: str) -> list[str]:
-    """By which the answers of a line are found, without reading them. Inside a text there is a backslash before a quote."""
+    """Return the names of the answers in a line, without parsing them.
+
+    The pattern cannot match inside a text, where every quote has a backslash before it.
+    """
     return _NAMES.findall(body)
 
 
 def notes_in(body: str) -> list[Note]:
-    """The answers of a line, unread; by their ``name``."""
+    """Return the answers in a line as JSON records, each with its ``name``."""
     found: list[Note] = json.loads(body)["answers"]
     return found
 
 
 def estimate_in(note: Note) -> Estimate:
+    """Return the estimate in a stored answer."""
     return thing("estimate", note["estimate"], Estimate)
 
 
 def answer_in(note: Note, universe: Universe) -> tuple[Bound[Any] | OfBlocks, Estimate]:
+    """Return the question and the estimate in a stored answer."""
     question: Linear | Query = thing("question", note["question"], (Linear, Query))
     bound = bound_question(question, universe, note.get("resolution", "values"))
     return OfBlocks(tuple(note["blocks"]), bound) if "blocks" in note else bound, estimate_in(note)

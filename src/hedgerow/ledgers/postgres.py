@@ -1,4 +1,7 @@
-"""A ledger in a PostgreSQL database: the tables ``hedgerow_lines`` and ``hedgerow_snapshots`` of the schema that is searched first."""
+"""A ledger in a PostgreSQL database: the tables ``hedgerow_lines`` and ``hedgerow_snapshots``.
+
+The tables are in the first schema of the connection's search path.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,14 @@ if TYPE_CHECKING:
     import psycopg
 
 LOCK = f"{0x68656467}, 'hedgerow_lines'::regclass::oid::integer"
-"""The name of the advisory lock: "hedg", and the table's."""
+"""The two numbers of the advisory lock: "hedg" in ASCII, and the table's identifier."""
 
 
 class Postgres(Store):
-    """A turn is an advisory lock of a connection of its own; an append locks the table against other writers."""
+    """A store in PostgreSQL.
+
+    A turn is an advisory lock, held by a connection of its own. An append locks the table against other writers.
+    """
 
     name = "PostgreSQL"
     mark = "%s"
@@ -33,21 +39,26 @@ class Postgres(Store):
         self._quick: psycopg.Connection[Any] | None = None
 
     def _read_place(self, place: str) -> dict[str, Any]:
-        """The parts of a URL. What PostgreSQL says of one that it cannot read, or takes for a host or a port, may hold a piece of a password."""
+        """Return the parts of a URL, or refuse it.
+
+        PostgreSQL's own error for an unreadable URL, or for a wrong host or port, may quote a piece of a password. So
+        such a URL is refused here.
+        """
         user = place.partition("://")[2].partition("?")[0].rpartition("@")[0]
         found: dict[str, Any] = {"port": "?"}
         with contextlib.suppress(*self.errors):
             found = self._driver.conninfo.conninfo_to_dict(place)
         if "@" in user or "/" in user or str(found.get("port", "")).strip("0123456789,"):
             raise InvalidInput(
-                "ledger must be a URL that PostgreSQL can read. Found one that it cannot. Write what is neither a letter nor a digit in a "
-                "name or password by its code, such as %40 for @ and %25 for %."
+                "ledger must be a URL that PostgreSQL can read. Found one that it cannot. In a name or password, write "
+                "each character that is neither a letter nor a digit by its code, such as %40 for @ and %25 for %."
             )
         return (
             {"connect_timeout": 10} | found | {"client_encoding": "utf8"}
-        )  # or texts of some databases would be bytes
+        )  # without it, texts of some databases would arrive as bytes
 
     def _connect(self, autocommit: bool = False) -> psycopg.Connection[Any]:
+        """Return a new connection."""
         found: psycopg.Connection[Any] = self._driver.connect(autocommit=autocommit, **self._place)
         return found
 
@@ -55,22 +66,24 @@ class Postgres(Store):
         return bool(connection.closed)
 
     def make_room(self) -> None:
-        """The server's log has its size already."""
+        """Do nothing: the server's log has its full size already."""
 
     def _prepare_making(self, connection: psycopg.Connection[Any]) -> None:
         connection.execute(f"SELECT pg_advisory_xact_lock({0x68656467})")
 
     def _prepare_write(self, connection: psycopg.Connection[Any], durable: bool) -> None:
+        """Begin a transaction that locks the table against other writers."""
         connection.execute(
             f"SET LOCAL synchronous_commit = {'on' if durable else 'off'}; SET LOCAL lock_timeout = '{self._limit}';"
-            "LOCK TABLE hedgerow_lines IN EXCLUSIVE MODE"  # reading goes on
+            "LOCK TABLE hedgerow_lines IN EXCLUSIVE MODE"  # which still permits reading
         )
 
     @property
     def _limit(self) -> str:
-        return f"{max(1, int(1000 * self.wait))}ms"  # 0 would be for ever
+        return f"{max(1, int(1000 * self.wait))}ms"  # 0 would mean to wait for ever
 
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
+        """Insert the row if the last line has this number, without waiting for the disk."""
         try:
             if self._quick is None or self._quick.closed:
                 self._quick = self.track(self._connect(autocommit=True))
@@ -81,6 +94,7 @@ class Postgres(Store):
             return False
 
     def _take_turn(self) -> None:
+        """Take the advisory lock, on a new connection if the old one was lost."""
         for is_last in (False, True):
             try:
                 if self._turning is None:
@@ -93,14 +107,15 @@ class Postgres(Store):
                 self._forget_turn()
                 if isinstance(error, self._driver.errors.LockNotAvailable):
                     raise TimeoutError from None
-                if is_last or not lost:  # else it was lost since the last turn
+                if is_last or not lost:  # a connection that was lost since the last turn is worth a second attempt
                     raise
 
     def _end_turn(self) -> None:
+        """Release the advisory lock."""
         assert self._turning is not None
         try:
             self._turning.execute(f"SELECT pg_advisory_unlock({LOCK})")
-        except self.errors:  # a connection that is lost has lost its locks
+        except self.errors:  # a lost connection has already lost its locks
             self._forget_turn()
 
     def _forget_turn(self) -> None:
@@ -109,5 +124,6 @@ class Postgres(Store):
             self._turning = None
 
     def close(self) -> None:
+        """Close every connection, including those of turns and quick appends."""
         super().close()
         self._turning = self._quick = None

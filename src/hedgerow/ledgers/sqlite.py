@@ -1,8 +1,10 @@
-"""A ledger in one file. Beside it SQLite keeps its log, ``…-wal``, and this module the lock of turns, ``…-turn``.
+"""A ledger in one SQLite file.
 
-An append waits for the log to be on the disk. Where the log grows with it the file system must write down the file's new size as well,
-which takes several times as long as the line: so the log is given its size beforehand (``make_room``), and is written over from its
-start whenever its content is in the file.
+Beside it are SQLite's log, ``…-wal``, and the file by which processes take turns, ``…-turn``.
+
+An append waits until the log is on the disk. Where the log grows with an append, the file system must also write the
+new size of the log file, which takes several times as long as the line itself. So the log gets its full size in advance
+(``make_room``). Once its content has moved into the file, the log is overwritten from its start.
 """
 
 from __future__ import annotations
@@ -15,16 +17,19 @@ from pathlib import Path
 from hedgerow.errors import InvalidInput, LedgerUnavailable
 from hedgerow.ledgers.store import INSERT, LAST, Store, waited
 
-PAGE = 4096  # bytes
-LOG = 256  # pages after which the log's content is moved into the file
+PAGE = 4096  # bytes of a page
+LOG = 256  # after this many pages, the content of the log moves into the file
 
 
 class Sqlite(Store):
-    """WAL: readers never wait. ``synchronous = FULL``: a commit ends when it is on the disk."""
+    """A store in one SQLite file.
+
+    In WAL mode readers never wait. With ``synchronous = FULL`` a commit returns when it is on the disk.
+    """
 
     name = "SQLite"
     mark = "?"
-    number = "INTEGER"  # of 64 bits, and then no index beside the table
+    number = "INTEGER"  # has 64 bits, and as a primary key needs no index beside the table
     there = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'hedgerow_lines'"
     errors = (sqlite3.Error,)
 
@@ -32,12 +37,15 @@ class Sqlite(Store):
         super().__init__(wait)
         if not database or database == ":memory:" or database.startswith("file:"):
             raise InvalidInput(
-                "A durable ledger must be a file. Found none in its URL. Give 'sqlite:///people.ledger', or leave ledger out."
+                "A durable ledger must be a file. Found none in its URL. Give 'sqlite:///people.ledger', or leave "
+                "ledger out."
             )
-        self._path = Path(database).resolve()  # wherever the process goes; a link's turns are those of its file
+        # The absolute path stays valid if the working directory changes, and a link shares the turns of its file.
+        self._path = Path(database).resolve()
         if not self._path.parent.is_dir():
             raise InvalidInput(
-                f"The folder of a ledger must be there. Found none at {str(self._path.parent)!r}. Make it, or choose another."
+                f"The folder of a ledger must exist. Found none at {str(self._path.parent)!r}. Make it, or choose "
+                "another."
             )
         self._file: tuple[int, int] | None = None
         self._turning: sqlite3.Connection | None = None
@@ -45,8 +53,9 @@ class Sqlite(Store):
         self._quick: sqlite3.Connection | None = None
 
     def _connect(self) -> sqlite3.Connection:
+        """Return a new connection whose commits wait for the disk."""
         connection = _connected(self._path, self.wait)
-        # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it changes nothing
+        # fullfsync: on macOS a plain fsync does not wait for the disk; elsewhere it has no effect
         for pragma in ("journal_mode = WAL", "synchronous = FULL", "fullfsync = ON", f"wal_autocheckpoint = {LOG}"):
             connection.execute(f"PRAGMA {pragma}")
         return connection
@@ -55,27 +64,32 @@ class Sqlite(Store):
         return False
 
     def exists(self) -> bool:
-        if not self._path.exists():  # to connect would make the file
+        """Return True if the file exists and has the ledger's tables."""
+        if not self._path.exists():  # connecting would make the file
             return False
         self._require_file()
         return super().exists()
 
     def make_room(self) -> None:
-        """A transaction of the log's size that is not committed: the log keeps its size, and the file has nothing of it."""
+        """Give the log its full size by a large transaction that is rolled back.
+
+        The log keeps its size, and nothing of the transaction reaches the file.
+        """
         log = Path(f"{self._path}-wal")
         if log.exists() and log.stat().st_size >= PAGE * LOG:
             return
-        if shutil.disk_usage(self._path.parent).free < 100 * PAGE * LOG:  # what room there is is for lines
+        if shutil.disk_usage(self._path.parent).free < 100 * PAGE * LOG:  # leave scarce space to lines
             return
         room: sqlite3.Connection | None = None
         try:
             room = _connected(self._path, self.wait)
-            room.execute("PRAGMA cache_size = 10")  # what does not fit is written to the log at once
+            # Pages that do not fit into the cache are written to the log at once.
+            room.execute("PRAGMA cache_size = 10")
             room.execute("BEGIN IMMEDIATE")
             room.execute("CREATE TABLE hedgerow_room (body BLOB)")
             room.execute("INSERT INTO hedgerow_room VALUES (zeroblob(?))", (PAGE * (LOG + 20),))
             room.execute("ROLLBACK")
-        except sqlite3.Error:  # slower without, and no worse: whatever is wrong shows with the first line
+        except sqlite3.Error:  # appends are only slower without room, and a real fault shows with the first line
             pass
         finally:
             if room is not None:
@@ -85,12 +99,14 @@ class Sqlite(Store):
         connection.execute("BEGIN IMMEDIATE")
 
     def _prepare_write(self, connection: sqlite3.Connection, durable: bool) -> None:
+        """Begin a transaction that holds the write lock."""
         self._require_file()
-        # NORMAL leaves the log to the operating system, which a killed process does not take with it
+        # NORMAL leaves the log to the operating system, so that a commit survives the process but not a power cut
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         connection.execute("BEGIN IMMEDIATE")
 
     def _insert_after(self, row: tuple[int | str, ...], number: int) -> bool:
+        """Insert the row if the last line has this number, without waiting for the disk."""
         try:
             if self._quick is None:
                 self._quick = self.track(_connected(self._path, self.wait))
@@ -102,17 +118,17 @@ class Sqlite(Store):
             return False
 
     def _take_turn(self) -> None:
-        """A transaction on a file of its own, held for as long as the turn: commits of the ledger do not end it."""
+        """Begin a transaction on a file of its own, so that commits to the ledger do not end the turn."""
         turn = Path(f"{self._path}-turn")
         self._require_file()
         for _ in waited(self.wait):
             try:
                 if self._turning is None or self._turns is None or self._turns != _file_at(turn):
-                    self._forget_turn()  # whoever removed the file left others to make a new one
+                    self._forget_turn()  # the turn file was removed, and other processes now use a new one
                     self._turning = self.track(_connected(turn, 0))
                     self._turning.execute("PRAGMA synchronous = OFF")
                     self._turns = _file_at(turn)
-                    if turn.stat().st_size == 0:  # or every transaction would begin with making the file
+                    if turn.stat().st_size == 0:  # otherwise every transaction would first have to make the file
                         self._turning.execute("PRAGMA user_version = 1")
                 self._turning.execute("BEGIN EXCLUSIVE")
                 return
@@ -121,18 +137,22 @@ class Sqlite(Store):
                     raise
 
     def _require_file(self) -> None:
-        """Refuse to go on where the path has become another file's: SQLite would write to the one that nobody finds any more."""
+        """Refuse to go on if the path now leads to another file.
+
+        SQLite would write to the old file, which nobody finds any more.
+        """
         found = _file_at(self._path)
         if self._file is None and found is not None and self._path.stat().st_nlink > 1:
             raise LedgerUnavailable(
-                f"The file of a ledger must have one name, for SQLite's log has it too. Found a second one of {str(self._path)!r}. Nothing "
-                "was released. Remove the other name, or make a copy of it."
+                "The file of a ledger must have one name, because SQLite's log is named after it. Found a second name "
+                f"of {str(self._path)!r}. Nothing was released. Remove the other name, or make a copy of it."
             )
         self._file = self._file or found
         if found != self._file:
             raise LedgerUnavailable(
-                f"The file of a ledger must stay where it is while sessions are open. Found {'another' if found else 'none'} at "
-                f"{str(self._path)!r}. Nothing was released. Bring back the file that this session wrote to, and open the session again."
+                "The file of a ledger must stay where it is while sessions are open. Found "
+                f"{'another' if found else 'none'} at {str(self._path)!r}. Nothing was released. Bring back the file "
+                "that this session wrote to, and open the session again."
             )
 
     def _forget_turn(self) -> None:
@@ -145,17 +165,18 @@ class Sqlite(Store):
         self._turning.execute("ROLLBACK")
 
     def close(self) -> None:
+        """Close every connection, including those of turns and quick appends."""
         super().close()
         self._turning = self._turns = self._quick = None
 
 
 def _connected(path: Path, wait: float) -> sqlite3.Connection:
-    """Return a connection that begins transactions when told to, and waits for locks for so many seconds."""
+    """Return a connection without implicit transactions, which waits for locks for ``wait`` seconds."""
     return sqlite3.connect(path, timeout=wait, isolation_level=None, check_same_thread=False)
 
 
 def _file_at(path: Path) -> tuple[int, int] | None:
-    """Return the identity of a file, whatever it is called; None where there is none."""
+    """Return the identity of a file, independent of its name, or None if there is no file."""
     try:
         found = os.stat(path)
     except OSError:

@@ -1,4 +1,4 @@
-"""The store at a URL."""
+"""Find the store of a ledger's URL."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ from hedgerow.ledgers.postgres import Postgres
 from hedgerow.ledgers.sqlite import Sqlite
 from hedgerow.ledgers.store import Store
 
-WAIT = 30.0  # seconds for a lock, unless the URL says ?timeout=
+WAIT = 30.0  # seconds to wait for a lock, unless the URL has ?timeout=
 
 
 def store_at(text: str) -> Store:
-    """Return the store at a URL: ``sqlite:///path``, ``sqlite:////absolute/path`` or ``postgresql://user@host/database``.
+    """Return the store at a URL.
 
-    ``?timeout=`` is how many seconds to wait for a lock. All other options of a PostgreSQL URL go to its driver.
+    The URL is ``sqlite:///path``, ``sqlite:////absolute/path`` or ``postgresql://user@host/database``.
+
+    ``?timeout=`` is the number of seconds to wait for a lock. All other options of a PostgreSQL URL go to its driver.
     """
     scheme, found, rest = text.partition("://")
     backend = scheme.partition("+")[0]
@@ -34,14 +36,18 @@ def store_at(text: str) -> Store:
 
 
 def _refused(text: str) -> InvalidInput:
-    scheme, found, _ = text.partition("://")  # the rest may hold a password, and so may a text that is no URL
+    """Return the error for a URL that no store can read."""
+    # Show only the scheme: the rest, or a text that is no URL, may hold a password.
+    scheme, found, _ = text.partition("://")
     said = repr(scheme) if found and len(scheme) <= 20 and scheme.replace("+", "").isalnum() else "another text"
     return InvalidInput(
-        f"ledger must be a URL of SQLite or PostgreSQL. Found {said}. Give 'sqlite:///people.ledger' or 'postgresql://…'."
+        f"ledger must be a URL of SQLite or PostgreSQL. Found {said}. Give 'sqlite:///people.ledger' or "
+        "'postgresql://…'."
     )
 
 
 def _seconds(text: Any) -> float:
+    """Parse the timeout."""
     try:
         wait = float(text)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""A ledger looked at: checked, exported, and summed up. Nothing here waits for a writer."""
+"""Check, export and summarize a ledger. Nothing here waits for a writer."""
 
 from __future__ import annotations
 
@@ -21,17 +21,21 @@ if TYPE_CHECKING:
 
 
 def without_releases(entry: Entry) -> Entry:
-    """As it was when it was charged."""
+    """Return an entry as it was when it was charged."""
     return replace(entry, released=(), private=True)
 
 
 def releases_of(entry: Entry) -> list[Entry]:
-    """The entry after each of its releases."""
+    """Return the entry as it was after each of its releases."""
     return [replace(entry, released=entry.released[: i + 1]) for i in range(len(entry.released))]
 
 
 def verified(store: Store, head: Head | str | None = None) -> Head:
-    """Every line follows from those before it, entries are in order, and the snapshot is that of its line."""
+    """Check the whole ledger and return its head.
+
+    Every line must follow from those before it, charges must be in order, every snapshot must have the hash in its
+    line, and the line of ``head`` must still be there. Raises LedgerBroken otherwise.
+    """
     wanted = Head.of(head) if isinstance(head, str) else head
     last, snapshots, charges = Head(), {}, dict[int, int]()
     seen = wanted is None or wanted.number == 0
@@ -48,17 +52,19 @@ def verified(store: Store, head: Head | str | None = None) -> Head:
     for number, _ in store.snapshots():
         if snapshots.get(number) != digest(store.snapshot(number)):
             raise LedgerBroken(
-                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the ledger from a copy."
+                f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
+                "ledger from a copy."
             )
     if not seen:
         raise LedgerBroken(
-            f"The ledger must still have line {wanted.number if wanted else 0} as it was. Found {last.number} lines, without it: lines were cut "
-            "off, or it is another ledger. Restore it from a copy."
+            f"The ledger must still have line {wanted.number if wanted else 0} as it was. Found {last.number} lines, "
+            "without it: lines were cut off, or this is another ledger. Restore it from a copy."
         )
     return last
 
 
 def _is_charge(line: Line, number: int) -> int:
+    """Return 1 if the line is the charge of this number, and raise LedgerBroken otherwise."""
     if json.loads(line.body).get("number") != number:
         raise LedgerBroken(
             f"Line {line.number} of the ledger must be charge {number}. Found another. Restore it from a copy."
@@ -67,17 +73,22 @@ def _is_charge(line: Line, number: int) -> int:
 
 
 def exported(store: Store) -> Iterator[str]:
+    """Yield every line as JSON, with its hash."""
     for line in store.lines():
         record: dict[str, Any] = {name: getattr(line, name) for name in Line.__slots__}
         yield json.dumps(record, sort_keys=True, separators=(",", ":"))
 
 
 def imported(lines: Iterator[str]) -> Iterator[Line]:
-    """Lines that were exported, checked."""
+    """Yield exported lines again, checked."""
     return checked((Line(**json.loads(line)) for line in lines), Head())
 
 
 def spending(store: Store, budget: Budget, days: float | None, block: int = 0) -> pd.DataFrame:
+    """Return the sum of the charges of each analyst and day (UTC).
+
+    The sums are in the budget's currency, and also given as a share of the budget.
+    """
     import pandas as pd
 
     since = None if days is None else datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=days)

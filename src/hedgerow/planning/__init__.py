@@ -1,7 +1,8 @@
-"""Before anything is spent: which mechanism, how many rows, what error. Nothing here sees a sensitive table.
+"""Plan before anything is spent: the mechanism, the number of rows, the error. Nothing here sees a sensitive table.
 
-``theorems`` has what each mechanism promises, both ways; ``simulation`` tries the practical profile on made-up or public rows;
-``plan`` ranks them.
+- ``theorems``: the guarantee of each mechanism, as rows for an error and as an error for rows.
+- ``simulation``: a trial of the practical profile on synthetic or public rows.
+- ``plan``: ranks the mechanisms.
 """
 
 from hedgerow.planning.plan import Option, Plan, plan

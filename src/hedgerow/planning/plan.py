@@ -1,4 +1,4 @@
-"""``hr.plan``: the mechanisms ranked for a stated workload, by what they promise and by trying the practical profile."""
+"""Rank the mechanisms for a stated workload, by their guarantees and by a trial of the practical profile."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ from hedgerow.questions.workloads import Workload
 
 @dataclass(frozen=True)
 class Option:
-    """A mechanism. ``error``: all answers are within it, with 1 − β, at the stated rows; None where nothing is promised.
+    """One mechanism in a plan.
 
-    ``rows``: how many promise the stated accuracy; None where that is not known. ``typical``: the mean error of a simulation.
+    - ``how``: the way to use it. ``by``: the theorem or simulation that the numbers come from.
+    - ``error``: all answers are within it, with probability 1 − β, at the stated rows. None if nothing is promised.
+    - ``rows``: the number of rows that promises the stated accuracy. None if it is not known.
+    - ``typical``: the mean error in a simulation.
     """
 
     mechanism: str
@@ -39,7 +42,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Plan:
-    """Made by ``hr.plan``: the options, the best first."""
+    """The options that ``hr.plan`` found, the best first, with the facts that they rest on."""
 
     options: tuple[Option, ...]
     epsilon: float
@@ -50,43 +53,55 @@ class Plan:
     rows: int | None
     accuracy: float | None
     population: str | None
-    """What follows for the population that the rows are drawn from, where n is given."""
+    """What follows for the population from which the rows are drawn, if the number of rows is given."""
 
     @property
     def best(self) -> Option:
+        """The best option."""
         return self.options[0]
 
     @property
     def sentence(self) -> str:
-        """What to do, in words."""
+        """The recommendation, as one sentence."""
         best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
         kind = "questions may depend on answers" if best.adaptive else "questions must be known in advance"
         if self.rows is not None:
             if best.error is None:
-                return f"Nothing is promised for {asked} with {self.rows:,} rows. Spend more, ask less, or use coarser columns."
+                return (
+                    f"Nothing is promised for {asked} with {self.rows:,} rows. Spend more, ask less, or use coarser "
+                    "columns."
+                )
             does = "promises" if best.typical is None else "promised, in a simulation,"
             promise = (
                 f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how}) {does} ± {best.error:.3g} of each"
             )
             return f"{promise}, of all together with {1 - self.beta:.0%}; {kind}."
         if best.rows is None:
-            return f"No number of rows that was looked at promises ± {self.accuracy:g} for {asked}. Spend more, or ask for less."
-        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) needs about {best.rows:,.0f} rows; {kind}."
+            return (
+                f"No number of rows that was looked at promises ± {self.accuracy:g} for {asked}. Spend more, or ask "
+                "for less."
+            )
+        return (
+            f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) needs about {best.rows:,.0f} "
+            f"rows; {kind}."
+        )
 
     @property
     def json(self) -> str:
+        """The plan as JSON."""
         record = {**asdict(self), "sentence": self.sentence}
         return json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
 
     @property
     def columns(self) -> tuple[str, ...]:
+        """The headings of the table of options."""
         held = ("every answer within",) if self.rows is not None else ()
         needed = (f"rows for ± {self.accuracy:g}",) if self.accuracy is not None else ()
         return ("mechanism", *held, "typically", *needed, "adaptive", "by")
 
     @property
     def lines(self) -> list[tuple[str, ...]]:
-        """The options as texts, under ``columns``."""
+        """The options as rows of text, under ``columns``."""
         found = []
         for o in self.options:
             held = (_shown(o.error),) if self.rows is not None else ()
@@ -120,17 +135,51 @@ def plan(
     simulate: bool = True,
     progress: bool | None = None,
 ) -> Plan:
-    """Which mechanism for k linear questions: the error at n ``rows``, and the rows that an ``accuracy`` takes. Free: no table is read.
+    """Rank the mechanisms for k linear questions: by the error at n rows, and by the rows that an accuracy needs.
 
-    Errors are fractions of the rows, and hold for all ``queries`` together with 1 − ``beta``. The textbook's come from theorems. The
-    practical profile's are those of a simulation, on uniform independent columns or on rows drawn from ``public``, a pandas frame that is
-    nobody's secret: its bars are guarantees for that session, and an example for yours. ``workload`` is what is asked there.
+    A plan is free, because no table is read. Errors are fractions of the rows, and hold for all questions together. The
+    errors of the textbook mechanisms come from theorems. Those of the practical profile come from a simulation, on
+    uniform independent columns or on rows drawn from ``public``. Its bars are guarantees for that session, and an
+    example for yours.
+
+    Parameters
+    ----------
+    universe : Universe
+        The universe of the table.
+    budget : Budget
+        The privacy budget.
+    rows : int, optional
+        The number of rows, to find the error. Give ``rows``, ``accuracy`` or both.
+    accuracy : float, optional
+        The wanted error, between 0 and 1, to find the rows that it needs.
+    queries : int
+        The number of questions.
+    beta : float
+        The probability that some answer is farther off than promised.
+    workload : Workload or list of Query, optional
+        The questions that the simulation asks.
+    public : pandas.DataFrame, optional
+        Rows that are nobody's secret, for the simulation.
+    simulate : bool
+        False to leave out the simulation.
+    progress : bool, optional
+        True to show progress. By default it is shown where somebody can see it.
+
+    Returns
+    -------
+    Plan
+
+    Raises
+    ------
+    InvalidInput
+        If neither ``rows`` nor ``accuracy`` is given, or if a parameter is outside its range.
     """
     if not isinstance(universe, Universe) or not isinstance(budget, Budget):
         raise InvalidInput("A plan must have universe= and budget=. Found something else. Declare them as for hr.open.")
     if rows is None and accuracy is None:
         raise InvalidInput(
-            "A plan must be for rows= or for an accuracy=. Found neither. Say how many rows there are, or what error is wanted."
+            "A plan must be for rows= or for an accuracy=. Found neither. Say how many rows there are, or what error "
+            "is wanted."
         )
     n = None if rows is None else whole("rows", rows)
     wanted = None if accuracy is None else number(accuracy)
@@ -145,8 +194,8 @@ def plan(
         workload = list(workload)
         if any(isinstance(query, Minimize) or not isinstance(query, Query) for query in workload):
             raise InvalidInput(
-                "The workload of a plan must be counts, tables or means. Found something else. For convex questions see hr.erm and "
-                "docs/erm.md."
+                "The workload of a plan must be counts, tables or means. Found something else. For convex questions "
+                "see hr.erm and docs/erm.md."
             )
     options = [_promised(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
     if simulate:
@@ -158,6 +207,7 @@ def plan(
 
 
 def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
+    """Return the option of a mechanism with a theorem."""
     error = None if rows is None else _useful(mechanism.error(rows))
     needed = None if accuracy is None else mechanism.rows(accuracy)
     finite = None if needed is None or math.isinf(needed) else math.ceil(needed)
@@ -165,6 +215,7 @@ def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Optio
 
 
 def _tried(universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any) -> Option:
+    """Return the option of the practical profile, by simulation."""
     error = needed = typical = None
     on = "uniform columns" if about["public"] is None else "public rows"
     by = f"simulation on {on}"
@@ -183,7 +234,7 @@ def _tried(universe: Universe, budget: Budget, rows: int | None, accuracy: float
 
 
 def _useful(error: float | None) -> float | None:
-    """A fraction is never off by more than 1."""
+    """Return the error, or None if it is 1 or more, because a fraction is never off by more than 1."""
     return error if error is not None and error < 1 else None
 
 

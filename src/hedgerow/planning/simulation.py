@@ -1,7 +1,8 @@
-"""The practical profile, tried: no theorem says what it reaches, so it is run on rows that are made up or public.
+"""Try the practical profile on synthetic or public rows, because no theorem says what error it reaches.
 
-Without public rows every column is uniform and independent of the others. That is where the hypothesis starts, so only noise shows: a real
-table, of which there is more to learn, is answered less well. Public rows that resemble it say more.
+Without public rows, every column is uniform and independent of the others. That is where the hypothesis starts, so only
+the noise shows. A real table, about which there is more to learn, is answered less well. Public rows that resemble the
+real table say more.
 """
 
 from __future__ import annotations
@@ -25,16 +26,20 @@ from hedgerow.questions.counts import Query, marginal
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload
 
-DENSE = 1 << 16  # cells of a universe whose table is drawn as counts, so that any number of rows costs the same
-MOST = 200_000  # rows that are drawn one by one, at most
-ASKED = 40  # questions of the workload that are asked, at most
-SEED = 0  # the rows are public, so the noise may be repeatable
+# In a universe of at most this many cells, rows are drawn as counts, so that their number costs nothing.
+DENSE = 1 << 16
+MOST = 200_000  # the largest number of rows that are drawn one by one
+ASKED = 40  # the largest number of the workload's questions that are asked
+SEED = 0  # the noise may be repeatable, because the rows are public
 
 
 @dataclass(frozen=True)
 class Simulated:
-    """``error``: the widest guaranteed bar, which holds for all questions together; None where one has none. ``typical``, ``largest``:
-    how far the answers were off."""
+    """The errors of a simulated session.
+
+    ``error`` is the widest guaranteed bar, which holds for all questions together, or None if some answer has no bar.
+    ``typical`` and ``largest`` are the mean and the largest distance of the answers from the truth.
+    """
 
     rows: int
     error: float | None
@@ -43,15 +48,17 @@ class Simulated:
 
 
 def simulated(
-    universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float, workload: Any = None, public: Any = None
+    universe: Universe, budget: Budget, rows: int, *, queries: int, beta: float,
+    workload: Any = None, public: Any = None,
 ) -> Simulated:  # fmt: skip
-    """One session on public rows."""
+    """Run one session on public rows, and return its errors."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)
         warnings.simplefilter("ignore", PublicWarning)
         data = drawn(universe, rows, public)
         session = open_session(
-            data, universe=universe, budget=budget, workload=workload, queries=queries, beta=beta, seed=SEED, progress=False
+            data, universe=universe, budget=budget, workload=workload, queries=queries, beta=beta, seed=SEED,
+            progress=False,
         )  # fmt: skip
         asked = questions(universe, workload)
         answers = session.ask_all(asked, resolution="bins", progress=False)
@@ -63,12 +70,13 @@ def simulated(
 
 
 def drawn(universe: Universe, rows: int, public: Any = None) -> DataSource:
-    """So many rows: of the public frame, with replacement, or of independent uniform columns."""
+    """Draw ``rows`` rows: from the public frame with replacement, or from independent uniform columns."""
     generator = Seeded(SEED).generator()
     if public is not None:
         if not type(public).__module__.startswith("pandas") or not len(public):
             raise InvalidInput(
-                f"public must be a pandas frame with rows. Found {type(public).__name__}. Read the public rows into one."
+                f"public must be a pandas frame with rows. Found {type(public).__name__}. Read the public rows into "
+                "one."
             )
         return Table(public.iloc[generator.integers(0, len(public), min(rows, MOST))], universe)
     if universe.size <= DENSE:
@@ -80,7 +88,10 @@ def drawn(universe: Universe, rows: int, public: Any = None) -> DataSource:
 
 
 def questions(universe: Universe, workload: Any) -> list[Query]:
-    """Some of the workload's, evenly: by default tables of three attributes, or of as many as there are."""
+    """Return some of the workload's questions, evenly spaced.
+
+    Without a workload, these are tables of three attributes, or of all attributes if there are fewer.
+    """
     if isinstance(workload, Workload):
         found: Sequence[Query] = workload.on(universe)
     elif workload is not None:
@@ -95,7 +106,10 @@ def questions(universe: Universe, workload: Any) -> list[Query]:
 
 
 def rows_for(accuracy: float, universe: Universe, budget: Budget, start: float, **about: Any) -> tuple[Simulated, bool]:
-    """About how many rows give bars of this width, by a few trials: errors fall as 1/n. Whether they were enough."""
+    """Find by a few trials about how many rows give bars of this width, given that errors fall as 1/n.
+
+    Returns the best trial, and True if its rows were enough.
+    """
     most = 2**40 if universe.size <= DENSE and about.get("public") is None else MOST
     rows = int(min(max(start, 100.0), most))
     best: Simulated | None = None

@@ -1,9 +1,11 @@
-"""What each mechanism promises of k answers together, as the rows that an error takes; the error at n rows is its inverse.
+"""The guarantee of each mechanism for k answers together, as the number of rows that an error needs.
+
+The error at n rows is the inverse of that function.
 
 Symbols: n rows, |X| cells, k queries, β the probability that any answer is farther off than promised.
 
-Differs: the textbook's mechanisms promise 3α where their theorems are stated for α; here an error is what holds of every answer. Those
-of the package are calibrated by the ledger, and need fewer rows than ``textbook.bounds``.
+Differs: the textbook mechanisms promise 3α where their theorems are stated for α. Here an error is what holds for every
+answer. The package's mechanisms are calibrated by the ledger, and need fewer rows than ``textbook.bounds``.
 """
 
 from __future__ import annotations
@@ -20,7 +22,12 @@ from hedgerow.textbook import bounds, mwem, pmw
 
 @dataclass(frozen=True)
 class Mechanism:
-    """``adaptive``: whether questions may depend on earlier answers. ``rows(error)``: which promise that error of all answers."""
+    """A mechanism and its guarantee.
+
+    ``adaptive`` is True if questions may depend on earlier answers. ``how`` says how to use the mechanism, and
+    ``theorem`` where the guarantee comes from. ``rows(error)`` is the number of rows that guarantees that error for all
+    answers.
+    """
 
     name: str
     adaptive: bool
@@ -29,12 +36,12 @@ class Mechanism:
     rows: Callable[[float], float]
 
     def error(self, rows: float) -> float:
-        """The least error that so many rows promise; infinite where they promise nothing."""
+        """Return the least error that so many rows guarantee, or infinity if they guarantee nothing."""
         return bounds.smallest_alpha(self.rows, rows)
 
 
 def mechanisms(budget: Budget, queries: int, beta: float, cells: int) -> list[Mechanism]:
-    """All that promise something of linear queries. SmallDB is pure, and so within any δ."""
+    """Return all mechanisms with a guarantee for linear queries. SmallDB is pure, and therefore within any δ."""
     found = [
         Mechanism(
             "noise on every answer", True, "one draw a question", "a union bound on the noise",
@@ -53,11 +60,14 @@ def mechanisms(budget: Budget, queries: int, beta: float, cells: int) -> list[Me
             lambda error: bounds.small_db_rows(error, beta, budget.epsilon, queries, cells),
         ),
     ]  # fmt: skip
-    return found if cells > 1 else found[:1]  # of one cell there is nothing to learn
+    return found if cells > 1 else found[:1]  # with one cell there is nothing to learn
 
 
 def noise_width(budget: Budget, queries: int, beta: float) -> float:
-    """In rows: k draws are all within it but for β. P(|Lap(b)| > w) ≤ e^(−w/b), P(|N(0, σ²)| > w) ≤ 2e^(−w²/2σ²); noise is whole."""
+    """Return a width, in rows, that k draws of noise all stay within, except with probability β.
+
+    P(|Lap(b)| > w) ≤ e^(−w/b) and P(|N(0, σ²)| > w) ≤ 2e^(−w²/2σ²). The noise is a whole number, which adds 1.
+    """
     k = float(queries)
     event = Amount.share_of(budget).noise(k * budget.linear(), math.sqrt(k) * budget.linear())
     if isinstance(event, Laplace):

@@ -1,8 +1,16 @@
-"""What a draw is, what it costs, and who pays.
+"""Price, charge and draw everything that is released about private data.
 
-``events`` are the records that both the sampler and the accountant read; ``budget`` prices them; ``ledger`` charges them and
-gives receipts; ``allowance`` holds a part of a budget and says what noise it buys; ``noise`` draws, against receipts alone.
-``conversion`` is the only user of dp-accounting, ``amplification`` and
-``perturbed_objective`` the arithmetic of secret samples and of tilted objectives, ``guard_round`` a round of
-the sparse vector, ``uniforms`` the slow and certain half of the sampler, ``process`` what a fork must not share.
+- ``events``: frozen records of what is drawn. The sampler and the accountant read the same record.
+- ``budget``: the total (ε, δ), the price of an event, and the sensitivities that the neighbours imply.
+- ``ledger``: charges events to a budget and issues receipts.
+- ``accounts``: several ledgers, one per block of rows.
+- ``allowance``: a part of a budget, and the noise that it buys.
+- ``noise``: draws, against receipts only.
+- ``conversion``: conversions between ε, δ and ρ. The only module that uses dp-accounting.
+- ``amplification`` and ``perturbed_objective``: the arithmetic of secret samples and of randomly tilted objectives.
+- ``planned``: the price of Gaussian noise that is declared before anything else is charged.
+- ``guard_round``: one round of the sparse vector technique.
+- ``uniforms``: the slow, exact half of the sampler.
+- ``process``: objects that a forked process must not share.
+- ``advice``: warnings about a budget that is probably a mistake.
 """

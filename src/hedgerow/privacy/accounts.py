@@ -1,8 +1,9 @@
-"""Several accounts, each of a block of rows of its own: what a question about all of them is charged to.
+"""Combine the accounts of several blocks of rows, for questions about all of these blocks.
 
-A row is in one block, so neighbours differ in one block, and a person loses what that block's account filters, whatever happens in
-the others (docs/proofs/blocks.md). So what is spent is the most that any of them has spent, and what is left the least. There is no
-charge here: whoever draws charges the accounts of the blocks that it draws from.
+Every row is in exactly one block, so neighbouring tables differ in one block. A person therefore loses only what the
+account of that one block admits, whatever happens in the other blocks (docs/proofs/blocks.md). The combined spending is
+the largest spending of any block, and the combined remainder is the smallest. Nothing is charged in this module: the
+code that draws from a block charges the account of that block.
 """
 
 from __future__ import annotations
@@ -22,94 +23,110 @@ T = TypeVar("T")
 @final
 @dataclass(frozen=True)
 class OfBlocks:
-    """A bound question about several blocks: another than the same about one of them."""
+    """A bound question about several blocks. It differs from the same question about one of them."""
 
     blocks: tuple[str, ...]
     question: Any
 
     @property
     def key(self) -> tuple[Any, ...]:
+        """The identity of the question, including the blocks that it is about."""
         return ("blocks", self.blocks, self.question.key)
 
 
 @dataclass
 class Bills:
-    """What one question was charged in each block."""
+    """The bills of one question, one per block."""
 
     each: list[Bill]
 
     @property
     def cost(self) -> float:
-        """To any one row."""
+        """The cost to any one row: the largest bill, because a row is in one block only."""
         return max(bill.cost for bill in self.each)
 
 
 @final
 class Accounts:
-    """The accounts of some blocks, in order, with what each block's engine does to learn what others were told."""
+    """The accounts of several blocks, in order.
+
+    Each block also has a ``learn`` function, by which its engine learns from entries that other processes charged.
+    """
 
     def __init__(self, names: Sequence[str], ledgers: Sequence[Ledger], learn: Sequence[Callable[..., None]]) -> None:
         self._names, self._ledgers, self._learn = tuple(names), tuple(ledgers), tuple(learn)
 
     @property
     def budget(self) -> Budget:
-        """What is promised to whoever is in any of the blocks."""
+        """The promise to a person in any of the blocks: the largest ε and the largest δ of the blocks' budgets."""
         budgets = [ledger.budget for ledger in self._ledgers]
         return Budget(
-            max(b.epsilon for b in budgets), max(b.delta for b in budgets), budgets[0].neighbours, budgets[0].rows_per_unit
+            max(b.epsilon for b in budgets), max(b.delta for b in budgets),
+            budgets[0].neighbours, budgets[0].rows_per_unit,
         )  # fmt: skip
 
     @property
     def spent(self) -> float:
+        """The largest amount that any block has spent, in its budget's currency."""
         return max(ledger.spent for ledger in self._ledgers)
 
     @property
     def remaining(self) -> float:
+        """The smallest amount that any block has left, in its budget's currency."""
         return min(ledger.remaining for ledger in self._ledgers)
 
     @property
     def spent_epsilon(self) -> float:
+        """The largest ε that any block has spent."""
         return max(ledger.spent_epsilon for ledger in self._ledgers)
 
     def entries(self) -> Sequence[Entry]:
-        """Of one block after the other."""
+        """Return the entries of all blocks, one block after the other."""
         return tuple(entry for ledger in self._ledgers for entry in ledger.entries())
 
     @contextlib.contextmanager
     def exclusively(self) -> Iterator[None]:
+        """Hold the locks of all blocks, so that no other thread charges or asks in any of them."""
         with contextlib.ExitStack() as stack:
-            for ledger in self._ledgers:  # always in one order, so that no two wait for each other
+            for ledger in self._ledgers:  # always in the same order, so that no two threads deadlock
                 stack.enter_context(ledger.exclusively())
             yield
 
     @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bills]:
+        """Open a bill in every block for one question."""
         with contextlib.ExitStack() as stack:
             yield Bills([stack.enter_context(ledger.asking(question)) for ledger in self._ledgers])
 
     @contextlib.contextmanager
     def at_once(self) -> Iterator[None]:
+        """Collect answers in every block and write them together at the end (see ``Ledger.at_once``)."""
         with contextlib.ExitStack() as stack:
             for ledger in self._ledgers:
                 stack.enter_context(ledger.at_once())
             yield
 
     def following(self, learn: object, ask: Callable[[], T]) -> T:
-        """As a ledger's, of each: every block has a ``learn`` of its own."""
+        """Run ``ask`` under the ``following`` of every ledger, each with the ``learn`` function of its own block.
+
+        The ``learn`` argument is ignored. It is there so that an ``Accounts`` can stand in for a ledger.
+        """
         for ledger, each in zip(self._ledgers, self._learn, strict=True):
             ask = partial(ledger.following, each, ask)
         return ask()
 
-    # Answers about several blocks are kept with the last of them.
+    # Answers about several blocks are stored in the ledger of the last block.
 
     def note(self, question: Any, answer: Any) -> None:
+        """Store an answer about these blocks, to be returned when the question is repeated."""
         self._ledgers[-1].note(OfBlocks(self._names, question), answer)
 
     def recall(self, question: Any) -> Any | None:
+        """Return the stored answer to a question about exactly these blocks, or None."""
         return self._ledgers[-1].recall(OfBlocks(self._names, question))
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
-        """Those about these blocks together."""
+        """Return the stored questions about exactly these blocks, with their answers."""
         return tuple(
             (asked.question, answer)
             for asked, answer in self._ledgers[-1].answers()

@@ -1,4 +1,7 @@
-"""Words about a budget that is unlikely to be meant, from public facts alone: the budget, the universe, and n where it is public."""
+"""Warn about a budget that is probably a mistake.
+
+The warnings rest on public facts alone: the budget, the universe, and the number of rows where that is public.
+"""
 
 from __future__ import annotations
 
@@ -10,37 +13,42 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Laplace
 
-LARGE_EPSILON = 10.0
-LARGE_DELTA = 1e-3  # where the number of rows is private
+LARGE_EPSILON = 10.0  # warn above this ε, which promises a person very little
+LARGE_DELTA = 1e-3  # warn above this δ where the number of rows is private; otherwise the limit is 1 / rows
 
 
 def advise(budget: Budget, rows: int | None, shape: Sequence[int], stacklevel: int = 3) -> None:
-    """Warn of ε and δ that promise little, and of a table too small for its universe. ``rows``: None where private."""
+    """Warn about an ε or δ that promises little, and about a table that is too small for its universe.
+
+    ``rows`` is the number of rows, or None where that number is private. ``shape`` is the number of cells of each
+    attribute.
+    """
     for words in advice(budget, rows, shape):
         warnings.warn(words, PublicWarning, stacklevel=stacklevel)
 
 
 def advice(budget: Budget, rows: int | None, shape: Sequence[int]) -> list[str]:
+    """Return the warnings of ``advise`` as a list of texts."""
     found = []
     if budget.epsilon > LARGE_EPSILON:
         found.append(
-            f"epsilon should be at most {LARGE_EPSILON:g}. Found {budget.epsilon:g}, which lets odds about a person change by a "
-            f"factor of e^{budget.epsilon:g}. Choose a smaller one, unless this is a test."
+            f"epsilon should be at most {LARGE_EPSILON:g}. Found {budget.epsilon:g}, which lets odds about a person "
+            f"change by a factor of e^{budget.epsilon:g}. Choose a smaller one, unless this is a test."
         )
     most = LARGE_DELTA if rows is None else 1 / rows
     if budget.delta > most:
         least = "a thousandth" if rows is None else f"1 / rows = {most:.3g}"
         found.append(
-            f"delta should be far below {least}. Found {budget.delta:g}: with a delta so large, showing the row of a random "
-            "person would be allowed. Choose a smaller one."
+            f"delta should be far below {least}. Found {budget.delta:g}: a delta this large would even allow "
+            "publishing the row of one person, chosen at random. Choose a smaller one."
         )
     if rows is not None:
         noise = Amount.share_of(budget, 1 / len(shape)).marginal()
         spread = noise.scale * 2**0.5 if isinstance(noise, Laplace) else noise.sigma
         if rows < spread * max(shape):
             found.append(
-                f"The table should have at least {spread * max(shape):.3g} rows for a universe whose largest attribute has "
-                f"{max(shape)} cells, at this budget: below, a cell's noise exceeds its rows. Found {rows}. Declare fewer "
-                "attributes or coarser ones, or spend more."
+                f"The table should have at least {spread * max(shape):.3g} rows at this budget, for a universe whose "
+                f"largest attribute has {max(shape)} cells. Found {rows}, so the noise of a cell exceeds the rows in "
+                "it. Declare fewer or coarser attributes, or spend more."
             )
     return found

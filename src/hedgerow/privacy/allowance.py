@@ -1,18 +1,24 @@
-"""A part of a budget, and the noise that it buys: the one way to hold back, share out and spend.
+"""Reserve, divide and spend parts of a budget, and work out the noise that each part buys.
 
-Papers: Balle & Wang "Improving the Gaussian mechanism for differential privacy" (the analytic Gaussian); Dong, Roth & Su
-"Gaussian differential privacy" (T adaptive Gaussian releases of sensitivity Δ and noise σ are one with μ = √T·Δ/σ).
+Papers: Balle & Wang "Improving the Gaussian mechanism for differential privacy" (the analytic Gaussian); Dong, Roth &
+Su "Gaussian differential privacy" (T adaptive Gaussian releases of sensitivity Δ and noise σ are one release with μ =
+√T·Δ/σ).
 
-Symbols: Δ sensitivity; b, σ the scale of Laplace and Gaussian noise; T releases; μ = √T·Δ/σ; c what is spent, in the currency.
+Symbols: Δ sensitivity; b, σ the scale of Laplace and Gaussian noise; T the number of releases; μ = √T·Δ/σ; c the amount
+spent, in the budget's currency.
 
-An allowance of a ledger is charged there, event by event, in the ledger's currency. A ``Budget`` that pays for one call and
-nothing else is a ledger of its own, ``OneCall``, and the call is certified as a whole: Gaussian noise by the analytic formula
-δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ), which allows less noise than any detour over ρ (7 % less at ε = 1, δ = 10⁻⁶); one
-(ε₀, δ₀) step by itself; and any other list of events by their ρ.
+An allowance of a ledger is charged to that ledger, event by event, in the ledger's currency. A ``Budget`` that pays for
+one call and nothing else becomes a ledger of its own, ``OneCall``, which certifies the call as a whole:
 
-Noise comes on a grid. Values off it are rounded, which adds √p·grid to Δ: ``fine_gaussian`` chooses it so that this is a
-millionth of Δ. The discrete Gaussian of so fine a grid is a rounded continuous one up to factors 1 ± 10⁻⁹ on its
-probabilities, which `_MARGIN` of ε and δ pays for (docs/proofs/erm_mirror_descent.md).
+- Gaussian noise by the analytic formula δ(ε) = Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ). It allows less noise than any
+  conversion through ρ (7 % less at ε = 1, δ = 10⁻⁶).
+- A single (ε₀, δ₀) step by its own ε₀ and δ₀.
+- Any other list of events by the sum of their ρ.
+
+All noise lies on a grid. Values off the grid are rounded to it, which adds up to √p·grid to Δ for p values.
+``fine_gaussian`` chooses the grid so that this is a millionth of Δ. On so fine a grid the discrete Gaussian equals a
+rounded continuous Gaussian up to factors 1 ± 10⁻⁹ on its probabilities, and `_MARGIN` of ε and δ pays for that
+difference (docs/proofs/erm_mirror_descent.md).
 """
 
 from __future__ import annotations
@@ -22,7 +28,7 @@ import math
 from collections import Counter
 from typing import final
 
-import scipy  # which loads its parts when they are first named
+import scipy  # a lazy import: scipy loads its submodules when they are first named
 
 from hedgerow._checks import positive
 from hedgerow.errors import BudgetExceeded, InvalidInput
@@ -33,54 +39,68 @@ from hedgerow.privacy.ledger import FIT, Accountant, HasLedger, Ledger, Receipt
 
 Payer = Budget | Ledger | HasLedger
 
-_MARGIN = 1e-6  # share of ε and δ kept for the difference of the discrete Gaussian from the continuous one
-_CONTINUOUS = 1e-5  # of σ: on a coarser grid the analytic formula is not the noise's own
-_FINE = 1e-6  # share by which Δ is enlarged: half for rounding to the grid, half for that of clipped norms
+_MARGIN = 1e-6  # share of ε and δ kept for the difference between the discrete and the continuous Gaussian
+_CONTINUOUS = 1e-5  # the coarsest grid, as a share of σ, on which the analytic formula describes the discrete noise
+_FINE = 1e-6  # relative increase of Δ: one half for rounding to the grid, one half for rounding of clipped norms
 
 
 class Amount:
-    """So much of a budget's currency, to plan with, and what it buys. It pays for nothing: an ``Allowance`` does."""
+    """An amount of a budget's currency for planning, with the noise that it buys.
+
+    An ``Amount`` cannot pay for anything. Only an ``Allowance`` can.
+    """
 
     def __init__(self, budget: Budget, left: float, *, whole: bool = False, slack: float = 0.0) -> None:
-        """``whole``: all of a Budget for one call, so that Gaussian noise is priced by itself. ``slack``: δ for other steps."""
+        """Describe ``left`` units of the budget's currency.
+
+        ``whole`` means that a whole Budget pays for one call, so that Gaussian noise is priced by the analytic formula.
+        ``slack`` is the δ available to steps that have a δ of their own.
+        """
         self.budget, self.left, self.whole, self.slack = budget, left, whole, slack
 
     @staticmethod
     def share_of(budget: Budget, share: float = 1.0) -> Amount:
+        """Return this share of the budget's total."""
         return Amount(budget, share * budget.total)
 
     def part(self, share: float) -> Amount:
+        """Return this share of what is left."""
         return Amount(self.budget, share * self.left)
 
-    # What it buys, all of it in one event. c = Δ/b, Δ²/(2σ²), ε or ε²/8, and ε·tanh(ε/2).
+    # Each method below spends all that is left on one event. The cost c is Δ/b for Laplace noise, Δ²/(2σ²) for Gaussian
+    # noise, ε or ε²/8 for a choice, and ε·tanh(ε/2) for a guard round.
 
     def noise(self, l1: float, l2: float, grid: float = 1.0) -> Laplace | Gaussian:
-        """Noise on values of these sensitivities: Laplace by ℓ1 where δ = 0, else Gaussian by ℓ2."""
+        """Return noise for values of these sensitivities: Laplace by ``l1`` where δ = 0, else Gaussian by ``l2``."""
         if self.budget.pure:
             return Laplace(l1, l1 / self.left, grid)
         return self.gaussian(l2, grid)
 
     def gaussian(self, sensitivity: float, grid: float = 1.0) -> Gaussian:
+        """Return Gaussian noise for values of this ℓ2 sensitivity."""
         return Gaussian(sensitivity, sensitivity / math.sqrt(2 * self.left), grid)
 
     def count(self) -> Laplace | Gaussian:
-        """Noise on a number of rows."""
+        """Return the noise for a number of rows."""
         return self.noise(self.budget.linear(), self.budget.linear())
 
     def marginal(self) -> Laplace | Gaussian:
-        """Noise on a whole table of counts."""
+        """Return the noise for a whole table of counts."""
         return self.noise(self.budget.marginal_l1(), self.budget.marginal_l2())
 
     def choice(self, sensitivity: float) -> Exponential:
-        """A choice by scores of this sensitivity."""
+        """Return the event of a choice by scores of this sensitivity."""
         return Exponential(sensitivity, self.left if self.budget.pure else math.sqrt(8 * self.left))
 
     def round_epsilon(self, rounds: int = 1) -> float:
-        """The ε of each of so many guard rounds, or of so many (ε, δ) steps: ε·tanh(ε/2) = ρ inverted, rounded down."""
+        """Return the ε of each of ``rounds`` equal guard rounds, or of as many (ε, δ) steps.
+
+        In the currency ρ this is the solution of ε·tanh(ε/2) = ρ/rounds, rounded down.
+        """
         cost = self.left / rounds
         if self.budget.pure:
             return cost
-        low, high = math.sqrt(2 * cost), math.sqrt(2 * cost) + cost + 1  # ε²/2 ≥ ε·tanh(ε/2) ≥ ε − 1 … either side of ρ
+        low, high = math.sqrt(2 * cost), math.sqrt(2 * cost) + cost + 1  # a bracket: ε²/2 ≥ ε·tanh(ε/2) ≥ ε − 1
         for _ in range(200):
             middle = (low + high) / 2
             low, high = (middle, high) if middle * math.tanh(middle / 2) <= cost else (low, middle)
@@ -88,17 +108,21 @@ class Amount:
 
     @property
     def mu(self) -> float:
-        """√T·Δ/σ of the Gaussian noise that uses all of it: √(2ρ); by the analytic formula where it is a whole Budget."""
+        """√T·Δ/σ of the Gaussian noise that uses all that is left: √(2ρ), or the analytic value for a whole Budget."""
         self._require_delta("Gaussian noise")
-        if self.whole:  # μ for a person is kμ for a row (Dong, Roth & Su, Theorem 2.14)
+        if self.whole:  # μ for one row is kμ for a person with k rows (Dong, Roth & Su, Theorem 2.14)
             μ = gaussian_mu(self.budget.epsilon * (1 - _MARGIN), self.budget.delta * (1 - _MARGIN))
             return μ / self.budget.rows_per_unit
         return math.sqrt(2 * self.left) * (1 - 1e-12)
 
     def fine_gaussian(self, sensitivity: float, values: int, steps: int = 1, share: float = 1.0) -> Gaussian:
-        """The noise of each of `steps` releases of so many values off the grid, each of this ℓ2 sensitivity, for a share."""
+        """Return the noise of each of ``steps`` releases on a fine grid, paid for by this share of what is left.
+
+        Each release has ``values`` real values, which need not lie on the grid, and this ℓ2 sensitivity.
+        """
         exact, per_change = sensitivity * (1 + _FINE / 2), math.sqrt(steps / share) / self.mu
-        # A millionth of the sensitivity, but no finer than keeps the noise below 2^40 steps, and no coarser than the analytic formula takes.
+        # The grid is a millionth of the sensitivity. It is no finer than keeps σ below 2^40 grid steps, and no coarser
+        # than the analytic formula allows.
         σ = exact * per_change
         finest, coarsest = σ * 2.0**-39, σ * _CONTINUOUS / 2
         grid = grid_at_most(min(max(sensitivity * _FINE / 2 / math.sqrt(values), finest), coarsest))
@@ -106,7 +130,10 @@ class Amount:
         return Gaussian(Δ, per_change * Δ, grid)
 
     def approximate(self) -> tuple[float, float]:
-        """(ε, δ) of one step that uses all there is; in a ledger, what ρ and its slack allow."""
+        """Return the (ε, δ) of one step that uses all that is left.
+
+        For an amount of a ledger, ε is what ρ pays for and δ is the remaining slack.
+        """
         self._require_delta("an (epsilon, delta) step")
         if self.whole:
             return self.budget.of_a_row
@@ -120,6 +147,7 @@ class Amount:
         return ε * (1 - 1e-11), self.slack
 
     def _require_delta(self, purpose: str) -> None:
+        """Refuse a purpose that needs δ above 0 where the budget has none."""
         if self.budget.pure:
             raise InvalidInput(
                 f"delta must be above 0 for {purpose}. Found 0. Give a delta, or use Frank–Wolfe, which needs none."
@@ -128,28 +156,36 @@ class Amount:
 
 @final
 class OneCall(Ledger):
-    """A Budget that pays for the events of one call, charged together; costs and what was spent are then its ε."""
+    """A ledger in which a Budget pays for one call, whose events are all charged together.
+
+    Costs and spending are stated as the ε of the call.
+    """
 
     @property
     def spent(self) -> float:
+        """The ε that the call has spent."""
         return math.fsum(entry.cost for entry in self.entries())
 
     @property
     def spent_epsilon(self) -> float:
-        """As certified: sharper than the bounds that hold for any list of events."""
+        """The certified ε of the call. It is sharper than the bounds that hold for every list of events."""
         return self.spent
 
     @property
     def remaining(self) -> float:
-        """In the budget's currency: all of it, or nothing once the call is paid."""
+        """The amount left, in the budget's currency: all of it before the call is charged, and nothing afterwards."""
         return 0.0 if self.entries() else self.budget.total
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.budget!r}, spent={self.spent:.4g} epsilon)"
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
+        """Return the ε of the events, or refuse them."""
         if self.entries():
-            raise BudgetExceeded("A payment must be made once. Found a second. Charge all events of the call together.")
+            raise BudgetExceeded(
+                "A Budget must be charged once, for one call. Found a second charge. Charge all events of the call "
+                "together."
+            )
         ε, δ, k = self.budget.epsilon, self.budget.delta, self.budget.rows_per_unit
         if planned and not self.budget.pure and all(map(_is_continuous, planned)):
             mu = k * math.sqrt(math.fsum(2 * event.rho * count for event, count in Counter(planned).items()))
@@ -174,16 +210,22 @@ def _is_continuous(event: Event) -> bool:
 
 @final
 class Allowance(Amount):
-    """So much of a ledger's currency, for one purpose. ``left`` of it falls with what is carved out and charged."""
+    """An amount of a ledger's currency, set aside for one purpose and able to pay.
+
+    ``left`` falls with every part that is carved out and with every charge.
+    """
 
     def __init__(self, ledger: Ledger, amount: float, *, whole: bool = False) -> None:
         super().__init__(ledger.budget, amount, whole=whole, slack=ledger.slack)
         self.ledger = ledger
-        self._fit = amount * float(FIT)  # once, for all that rounding adds to the parts
+        self._fit = amount * float(FIT)  # the tolerance for rounding in all parts and charges together
 
     @classmethod
     def of(cls, payer: Payer, spend: float | None = None) -> Allowance:
-        """All of a Budget; or all that is left in a ledger, a session's for one, or ``spend`` of it."""
+        """Return an allowance of all that a payer has, or of ``spend`` of it.
+
+        The payer is a Budget, a ledger, or an object with a ledger, such as a session. A Budget always pays as a whole.
+        """
         if isinstance(payer, Budget):
             if spend is not None:
                 raise InvalidInput(
@@ -193,27 +235,28 @@ class Allowance(Amount):
         ledger = payer if isinstance(payer, Ledger) else getattr(payer, "ledger", None)
         if not isinstance(ledger, Ledger):
             raise InvalidInput(
-                f"budget must be a Budget or an Accountant, or a session, which has one. Found a {type(payer).__name__}. "
-                "Make one: Budget(1.0, 1e-6)."
+                "budget must be a Budget or an Accountant, or a session, which has one. Found a "
+                f"{type(payer).__name__}. Make one: Budget(1.0, 1e-6)."
             )
         share = ledger.remaining if spend is None else positive("spend", spend)
-        if ledger.remaining <= 1e-9 * ledger.budget.total:  # what rounding left over buys nothing but noise
+        if ledger.remaining <= 1e-9 * ledger.budget.total:  # a remainder from rounding buys only enormous noise
             raise BudgetExceeded(
-                f"The accountant must have {ledger.budget.currency} left. Found none of {ledger.budget.total:.4g}. Stop here."
+                f"The accountant must have {ledger.budget.currency} left. Found none of {ledger.budget.total:.4g}. "
+                "Stop here."
             )
         if share > ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(
-                f"spend must be at most {ledger.budget.currency} = {ledger.remaining:.4g}, what is left. Found {share:.4g}. "
-                "Spend less, or stop here."
+                f"spend must be at most {ledger.budget.currency} = {ledger.remaining:.4g}, what is left. Found "
+                f"{share:.4g}. Spend less, or stop here."
             )
         return cls(ledger, share)
 
     def quote(self) -> Amount:
-        """What it buys as of now, to plan with: what is charged later leaves it as it is."""
+        """Return the amount left now, for planning. Later charges to the allowance do not change it."""
         return Amount(self.budget, self.left, whole=self.whole, slack=self.slack)
 
     def carve(self, amount: float) -> Allowance:
-        """So much of it, set aside. Refused beyond what is left."""
+        """Set an amount aside as an allowance of its own. Refuse more than is left."""
         if not 0 <= amount <= self.left + self._fit:
             raise BudgetExceeded(
                 f"A part must be at most {self.budget.currency} = {self.left:.4g}, what is left. Found {amount:.4g}. "
@@ -223,8 +266,11 @@ class Allowance(Amount):
         return Allowance(self.ledger, amount)
 
     def charge(self, *planned: Event, why: str = "", keep: bool = True) -> Receipt:
-        """Pay for the events from here, all or none. Refused beyond what is left, whatever the ledger has."""
-        if not self.whole:  # ``OneCall`` certifies all events together
+        """Charge all the events to the ledger, or none.
+
+        Refuse more than is left here, even where the ledger has more.
+        """
+        if not self.whole:  # otherwise ``OneCall`` certifies all events together
             cost = math.fsum(map(self.budget.cost, planned))
             if cost > self.left + self._fit and math.isfinite(cost):
                 raise BudgetExceeded(
@@ -238,10 +284,15 @@ class Allowance(Amount):
     def charge_planned(
         self, *events: Gaussian, share: float, finest: float, why: str = ""
     ) -> tuple[list[Gaussian], Receipt]:
-        """Pay for the events, or for less noise at their cost where the ledger lets this share of it be planned: what to draw, with its receipt."""
+        """Charge the events as planned noise if possible, otherwise as they are.
+
+        Planned noise is smaller at the same cost. It is available where the ledger accepts this share of its budget as
+        planned. Returns the events to draw, and their receipt.
+        """
         less = [planned for event in events if (planned := self.budget.planned(event, share, finest)) is not None]
-        if less:  # then all of them
-            # Refused where something else was charged first, or where a crash lost some of it: then as it is, from all else.
+        if less:  # then every event has a planned form
+            # The ledger refuses planned noise if something else was charged first, or if a crash lost some of it. The
+            # events are then charged as they are, to the rest of the budget.
             with contextlib.suppress(BudgetExceeded):
                 return [planned.event for planned in less], self.charge(*less, why=why)
         return [*events], self.charge(*events, why=why)

@@ -1,8 +1,11 @@
-"""The privacy budget, and the sensitivities its neighbours imply.
+"""The privacy budget, the prices of events, and the sensitivities that the neighbours imply.
 
-Symbols: ε, δ the budget; ρ zCDP loss; S, L bounds on a bounded query and on a gradient; k rows of a person.
-Currency: ε, added up, when δ = 0; ρ otherwise. It is that of a row: what is ρ for one row is k²ρ for k, and ε is kε (Bun & Steinke,
-Proposition 1.9), so a budget for a person with k rows is one of ρ/k², or ε/k, for a row (docs/proofs/people.md).
+Symbols: ε, δ the budget; ρ zCDP loss; S, L bounds on a bounded query and on a gradient; k the number of rows of a
+person.
+
+Currency: where δ = 0, ε, added up; otherwise ρ, added up. Amounts are stated for one row. A loss of ρ for one row is
+k²ρ for k rows, and ε is kε (Bun & Steinke, Proposition 1.9). So a budget for a person with k rows is a budget of ρ/k²,
+or ε/k, for one row (docs/proofs/people.md).
 """
 
 from __future__ import annotations
@@ -21,15 +24,17 @@ from hedgerow.privacy.conversion import epsilon_of_rho, largest_rho
 from hedgerow.privacy.events import Event
 
 Neighbours = Literal["replace", "add-remove"]
-MOST_ROWS_PER_UNIT = 2**20
-MOST_PRICE = 0.9999  # of planned noise: above, it is not worth a plan
-FINE_STEPS, FEW_STEPS = 1024, 8  # of its grid in its deviation, and at least
+MOST_ROWS_PER_UNIT = 2**20  # the largest ``rows_per_unit``
+MOST_PRICE = 0.9999  # planned noise at a price above this saves too little to be worth a plan
+# Planned noise gets a grid of this many steps in its standard deviation if possible, and of at least this many always.
+FINE_STEPS, FEW_STEPS = 1024, 8
 
 
 class Contribution(NamedTuple):
-    """What a row adds to the coordinates of one attribute: a vector for each value.
+    """Bounds on the vectors that a row adds to the coordinates of one attribute, one vector per value.
 
-    ``square``: at least the squared norm of each. ``least``, ``most``: the ends of the inner products of two different ones.
+    ``square`` bounds the squared norm of every vector from above. ``least`` and ``most`` bound the inner products of
+    two different vectors.
     """
 
     square: float
@@ -38,18 +43,38 @@ class Contribution(NamedTuple):
 
     @classmethod
     def centred(cls, m: int) -> Contribution:
-        """Of m values: unit vectors minus their mean."""
+        """Return the bounds for an attribute of m values, whose vectors are the unit vectors minus their mean."""
         return cls(1 - 1 / m, -1 / m, -1 / m)
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """(ε, δ) for everything that will ever be released, and what "neighbouring tables" means.
+    """The total (ε, δ) for everything that will ever be released, and the meaning of "neighbouring tables".
 
-    "replace": one row changes and the number of rows is public. "add-remove": one row comes or goes.
-    ``rows_per_unit``: k, where a person may have so many rows. Neighbours then differ in up to k rows, and the promise is a person's. It
-    bounds no rows by itself: ``hr.open(…, unit=…)`` keeps at most k of each person, or the owner knows that there are no more.
+    Parameters
+    ----------
+    epsilon : float
+        The total ε, above 0.
+    delta : float
+        The total δ, from 0 to below 1. With 0 the budget is pure, and cannot pay for Gaussian noise.
+    neighbours : {"replace", "add-remove"}
+        "replace": one row changes, and the number of rows is public. "add-remove": one row is added or removed, and the
+        number of rows is private.
+    rows_per_unit : int
+        k, the largest number of rows of one person. Neighbouring tables then differ in up to k rows, so that the
+        promise protects a person and not only a row. The budget does not limit the rows by itself: either ``hr.open(…,
+        unit=…)`` keeps at most k rows of each person, or the owner knows that nobody has more.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is outside its range.
+
+    Examples
+    --------
+    >>> Budget(epsilon=1.0, delta=1e-6)
+    Budget(epsilon=1.0, delta=1e-06, neighbours='replace')
     """
 
     epsilon: float
@@ -80,18 +105,20 @@ class Budget:
         return f"Budget(epsilon={self.epsilon!r}, delta={self.delta!r}, neighbours={self.neighbours!r}{several})"
 
     def per_unit(self, rows_per_unit: int | None) -> Budget:
-        """This budget for persons of whom at most so many rows are kept.
+        """Return this budget for a table of which at most ``rows_per_unit`` rows of each person are kept.
 
-        How many rows are kept then depends on who is there, so the number of rows is private: a person comes or goes.
+        The number of rows that are kept depends on who is in the table, so it is private. The neighbours must therefore
+        be "add-remove".
         """
         if self.neighbours != "add-remove":
             raise errors.InvalidInput(
-                "unit must come with neighbours='add-remove', for the number of rows that are kept depends on each person. Found "
-                "'replace'. Use Budget(epsilon, delta, 'add-remove')."
+                "unit must come with neighbours='add-remove', because the number of rows that are kept depends on each "
+                "person. Found 'replace'. Use Budget(epsilon, delta, 'add-remove')."
             )
         if rows_per_unit is None and self.rows_per_unit == 1:
             raise errors.InvalidInput(
-                "unit must come with rows_per_unit. Found none. Say how many rows of each person to keep, such as rows_per_unit=3."
+                "unit must come with rows_per_unit. Found none. Say how many rows of each person to keep, such as "
+                "rows_per_unit=3."
             )
         most = self.rows_per_unit if rows_per_unit is None else whole("rows_per_unit", rows_per_unit)
         if self.rows_per_unit not in (1, most):
@@ -102,50 +129,53 @@ class Budget:
 
     @property
     def pure(self) -> bool:
+        """True where δ = 0."""
         return self.delta == 0
 
     @property
     def currency(self) -> str:
+        """The name of the currency: "epsilon" where δ = 0, otherwise "rho"."""
         return "epsilon" if self.pure else "rho"
 
     @property
     def total(self) -> float:
-        """All there is to spend, in the currency of a row."""
+        """The whole budget, in its currency and for one row."""
         return self.of_a_row[0] if self.pure else self.rho()
 
     @property
     def of_a_row(self) -> tuple[float, float]:
-        """(ε₀, δ₀) for one row that are (ε, δ) for k: ε₀ = ε/k and δ₀ = δ·(e^ε₀ − 1)/(e^ε − 1), rounded down.
+        """The (ε₀, δ₀) for one row that implies (ε, δ) for k rows: ε₀ = ε/k, δ₀ = δ·(e^ε₀ − 1)/(e^ε − 1), rounded down.
 
-        Along k rows the bound P(S) ≤ e^ε₀·Q(S) + δ₀ adds up to P(S) ≤ e^(kε₀)·Q(S) + δ₀·(1 + e^ε₀ + … + e^((k−1)ε₀)).
+        Over k rows the bound P(S) ≤ e^ε₀·Q(S) + δ₀ adds up to P(S) ≤ e^(kε₀)·Q(S) + δ₀·(1 + e^ε₀ + … + e^((k−1)ε₀)).
         """
         if self.rows_per_unit == 1:
             return self.epsilon, self.delta
         ε = math.nextafter(self.epsilon / self.rows_per_unit, 0.0)
-        # (e^ε₀ − 1)/(e^ε − 1) without overflow
+        # (e^ε₀ − 1)/(e^ε − 1), arranged so that it cannot overflow
         share = math.exp(ε - self.epsilon) * math.expm1(-ε) / math.expm1(-self.epsilon)
         return ε, self.delta * share * (1 - 1e-12)
 
     def rho(self, slack: float = 0.0) -> float:
-        """The largest ρ such that ρ-zCDP for a row implies (ε, δ − slack)-DP for a person, rounded down."""
+        """Return the largest ρ for which ρ-zCDP for one row implies (ε, δ − slack)-DP for a person, rounded down."""
         if self.pure:
             raise errors.InvalidInput("delta must be above 0 to count in rho. Found 0. Use epsilon, or give a delta.")
         if not 0 <= slack < self.delta:
             raise errors.InvalidInput(
                 f"slack must be at least 0 and below delta = {self.delta!r}. Found {slack!r}. Reserve less."
             )
-        # what fails for a row with δ fails for k with more, by a factor that grows with ρ
+        # A failure probability δ for one row becomes a larger one for k rows, by a factor that grows with ρ.
         if slack > 0 and self.rows_per_unit > 1:
             raise errors.InvalidInput(
-                f"slack must be 0 where a person has several rows. Found {slack!r}. Use mechanisms without a delta of their own."
+                f"slack must be 0 where a person has several rows. Found {slack!r}. Use mechanisms without a delta of "
+                "their own."
             )
         ρ = largest_rho(self.epsilon, self.delta - slack)
         return ρ if self.rows_per_unit == 1 else math.nextafter(ρ / self.rows_per_unit**2, 0.0)
 
     def epsilon_of_rows(self, epsilon: float, rho: float, delta: float, planned: float = 0.0) -> float:
-        """The ε of a person at this δ, where a row's losses are ``epsilon`` and ``rho``: kε, or k²ρ converted.
+        """Return the ε of a person at this δ, given the losses of one row: kε, or k²ρ converted.
 
-        ``planned``: Δ²/2σ² of planned noise beside ``rho``.
+        ``planned`` is Δ²/2σ² of the planned noise, which is not part of ``rho``.
         """
         k = self.rows_per_unit
         if planned > 0:
@@ -153,7 +183,7 @@ class Budget:
         return k * epsilon if self.pure else min(k * epsilon, epsilon_of_rho(k**2 * rho, delta))
 
     def cost(self, event: Event) -> float:
-        """What the event costs in the currency; infinite if the currency cannot pay for it."""
+        """Return the cost of an event in the currency. It is infinite if the currency cannot pay for the event."""
         if type(event) not in events.KINDS.values():
             raise errors.InvalidInput(
                 f"event must be one of {', '.join(events.KINDS)}. Found a {type(event).__name__}. "
@@ -168,22 +198,29 @@ class Budget:
         if self.pure and event.delta > 0:
             return math.inf
         cost = event.epsilon if self.pure else self._rho_of(event)
-        return cost if cost > 0 else math.inf  # also for NaN: what cannot be priced cannot be paid
+        return cost if cost > 0 else math.inf  # NaN too is infinite: an event without a price cannot be paid for
 
     def _rho_of(self, event: Event) -> float:
+        """Return the cost of an event in ρ, with planned noise at its own price."""
         if isinstance(event, events.Planned):
             return self._price(event.share) * event.continuous_rho * (1 + events.ROUNDING)
         return event.rho
 
     def _price(self, share: float) -> float:
-        """Of planned noise. The same for a person as for a row: both parts of the budget are k² times as large for k rows."""
+        """Return the price of planned noise of this share.
+
+        The price is the same for a person as for a row, because both parts of the budget are k² times as large for k
+        rows.
+        """
         return planned_noise.price(self.epsilon, self.delta, share)
 
     def planned(self, event: events.Gaussian, share: float, finest: float = 0.0) -> events.Planned | None:
-        """Less noise at the same cost, where this share of the budget is planned; None where nothing is, or nothing is gained.
+        """Return smaller noise at the event's cost, as planned noise for which this share of the budget is set aside.
 
-        Whether it is None does not depend on the event: of what was planned all is. So its grid may be finer than the event's, on
-        which values stay as they are. ``finest``: on which the largest values fit; noise of hardly more than that has one of a few steps.
+        Returns None if the budget is pure, if nothing is planned, or if planning gains nothing. This does not depend on
+        the event: either all noise is planned or none is. The grid may be finer than the event's, so that values on the
+        event's grid remain unrounded. ``finest`` is the finest grid on which the largest values can still be
+        represented. Where σ is hardly larger than ``finest``, the grid is still small enough for a few steps in σ.
         """
         if self.pure or share <= 0 or self._price(share) > MOST_PRICE:
             return None
@@ -192,33 +229,37 @@ class Budget:
         σ = math.sqrt(self._price(share) * event.sigma**2 + (events.ROUNDED_AT_RANDOM * grid) ** 2)
         return events.Planned(events.Gaussian(event.sensitivity, σ * (1 + events.ROUNDING), grid), share)
 
-    # Sensitivities, in rows: how far one neighbour can move the statistic.
+    # Sensitivities, in rows: the largest change of a statistic between neighbouring tables.
 
     def linear(self) -> float:
-        """A query that sums q(row) with q in [0, 1]."""
+        """Return the sensitivity of a query that sums q(row), with q in [0, 1]."""
         return 1.0
 
     def bounded(self, bound: float) -> float:
-        """A query that sums u(row) with |u| <= bound."""
+        """Return the sensitivity of a query that sums u(row), with |u| <= bound."""
         return self._twice_if_replaced(positive("bound", bound))
 
     def marginal_l1(self) -> float:
-        """A whole table of counts, each row in one cell; ℓ1."""
+        """Return the ℓ1 sensitivity of a whole table of counts, each row in one cell."""
         return self._twice_if_replaced(1.0)
 
     def marginal_l2(self) -> float:
-        """A whole table of counts, each row in one cell; ℓ2."""
+        """Return the ℓ2 sensitivity of a whole table of counts, each row in one cell."""
         return math.sqrt(2.0) if self.neighbours == "replace" else 1.0
 
     def residual_l2(self, sizes: Sequence[int]) -> float:
-        """The centred table of counts on attributes of these sizes (docs/proofs/residuals.md); ℓ2."""
+        """Return the ℓ2 sensitivity of the centered table of counts on attributes of these sizes.
+
+        See docs/proofs/residuals.md.
+        """
         return self.tensor_l2([Contribution.centred(m) for m in sizes])
 
     def tensor_l2(self, contributions: Sequence[Contribution]) -> float:
-        """A sum over rows, each adding the tensor product of what its values add for each attribute (docs/proofs/residuals.md); ℓ2.
+        """Return the ℓ2 sensitivity of a sum over rows of tensor products, one factor per attribute.
 
-        A row has the squared norm Π square at most. Two rows have the inner product Π of ``square`` over attributes on which they
-        agree, and of something from ``least`` to ``most`` over those on which they differ: a product is least at ends.
+        A row has a squared norm of at most Π ``square``. Two different rows have an inner product of Π c_a, where c_a
+        is ``square`` of the attributes on which they agree, and lies between ``least`` and ``most`` of those on which
+        they differ. Such a product is smallest at the ends of these intervals (docs/proofs/residuals.md).
         """
         own = math.prod(c.square for c in contributions)
         if self.neighbours == "add-remove":
@@ -235,11 +276,11 @@ class Budget:
         return math.sqrt(2 * (own - least))
 
     def marginal_distance(self) -> float:
-        """The ℓ1 distance of a table of counts to a fixed one."""
+        """Return the sensitivity of the ℓ1 distance between a table of counts and a fixed table."""
         return self._twice_if_replaced(1.0)
 
     def gradient(self, lipschitz: float) -> float:
-        """A sum of gradients, each of norm at most `lipschitz`; ℓ2."""
+        """Return the ℓ2 sensitivity of a sum of gradients, each of norm at most ``lipschitz``."""
         return self._twice_if_replaced(positive("lipschitz", lipschitz))
 
     def _twice_if_replaced(self, one: float) -> float:

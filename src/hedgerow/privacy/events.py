@@ -1,4 +1,4 @@
-"""What a mechanism will draw and what it costs: one frozen record for both the sampler and the accountant.
+"""Events: frozen records of what a mechanism draws, from which both the sampler and the accountant work.
 
 Papers: Bun & Steinke "Concentrated differential privacy" (zCDP); Canonne, Kamath & Steinke "The discrete Gaussian for
 differential privacy"; Cesar & Rogers "Bounding, concentrating, and truncating" (bounded range); Dwork & Roth ch. 3.
@@ -7,8 +7,8 @@ Symbols: Δ sensitivity, in rows, under the budget's neighbours; b scale and σ 
 h = grid/b; ε pure privacy loss; ρ zCDP loss: D_α(M(x) ‖ M(x')) <= ρ α for every α > 1.
 
 A grid is a power of two, so that dividing by it is exact in floating point. Values off the grid are rounded to it,
-which can move neighbours apart: the caller adds the grid to Δ, once for every value that one row can change (for an
-ℓ2 sensitivity: its square root times the grid).
+which can move neighbours apart. The caller therefore adds the grid to Δ, once for every value that one row can change.
+For an ℓ2 sensitivity the caller adds the square root of that number times the grid.
 """
 
 from __future__ import annotations
@@ -23,29 +23,32 @@ from typing import TYPE_CHECKING, Any, Self, final
 from hedgerow import errors
 from hedgerow._checks import positive, whole
 
-MOST_ROWS = 2**50  # of any table
-COIN = 2**32  # rates of samples are multiples of its inverse, so that a coin is a comparison of whole numbers
+MOST_ROWS = 2**50  # the largest number of rows of a table
+COIN = 2**32  # sampling rates are multiples of 1/COIN, so that a coin is a comparison of whole numbers
 FINEST, COARSEST = 2.0**-40, 2.0**40
-"""Noise of less or more than this many grid steps is refused, so that no sum can overflow, whatever the data hold."""
+"""The least and the largest spread of noise, in grid steps, so that no sum can overflow, whatever the data contain."""
 
-ROUNDED_AT_RANDOM = 2.0  # grid steps: the deviation of the rounding that makes continuous noise discrete
-COARSE_STEPS = 4.0  # planned noise has at least so many
-ROUNDING = 2.0**-40  # relative: far more than a few operations in float64 can be off by
+ROUNDED_AT_RANDOM = 2.0  # standard deviation, in grid steps, of the rounding that turns continuous noise into discrete
+COARSE_STEPS = 4.0  # the σ of planned noise is at least this many grid steps
+ROUNDING = 2.0**-40  # relative, and far more than the rounding error of a few float64 operations
 
 
 def comparison_grid(scale: float) -> float:
-    """The grid, in rows, of the noise in a threshold test: whole rows are on it, and float64 adds them exactly."""
+    """Return the grid, in rows, of the noise in a threshold test.
+
+    Whole rows lie on this grid, and float64 adds its multiples exactly.
+    """
     return 2.0**-20 if scale <= 2.0**24 else 1.0
 
 
 def grid_at_most(step: float) -> float:
-    """The largest power of two that is at most `step`: a grid no coarser than asked."""
+    """Return the largest power of two that is at most ``step``: a grid that is no coarser than requested."""
     return math.ldexp(0.5, math.frexp(positive("grid step", step))[1])
 
 
 @functools.cache
 def _fields_of(kind: type[Event]) -> list[tuple[str, list[type[Event]], bool]]:
-    """The name of each field, the kinds of events that it may be, and else whether it is a whole number."""
+    """Return, for each field, its name, the kinds of events that it may hold, and True if it is a whole number."""
     found = []
     for field in dataclasses.fields(kind):
         kinds = [KINDS[name] for name in str(field.type).split(" | ") if name in KINDS]
@@ -55,7 +58,7 @@ def _fields_of(kind: type[Event]) -> list[tuple[str, list[type[Event]], bool]]:
 
 @dataclasses.dataclass(frozen=True)
 class Event:
-    """One use of the data. Frozen; refuses at construction what could not be billed or drawn."""
+    """One use of the data. An event is frozen, and its constructor refuses what could not be billed or drawn."""
 
     def __post_init__(self) -> None:
         own: Any = type(self)
@@ -65,43 +68,43 @@ class Event:
                 _require_kind(name, value, kinds)
                 continue
             object.__setattr__(self, name, whole(name, value) if is_whole else positive(name, value))
-        # A loss that underflows to zero, or is not a number, would be billed as free.
+        # A loss that underflows to zero, or is NaN, would be billed as free.
         positive(f"rho of {type(self).__name__}", self.rho)
         if not self.epsilon > 0:
             raise errors.InvalidInput(
                 f"epsilon of {type(self).__name__} must be above 0. Found {self.epsilon!r}. Use a smaller scale."
             )
 
-    if TYPE_CHECKING:  # at run time an inherited property would become the default of a field with its name
+    if TYPE_CHECKING:  # at run time an inherited property would become the default of a field of the same name
 
         @property
         def epsilon(self) -> float:
-            """Pure loss ε; infinite where there is none."""
+            """The pure loss ε, or infinity where there is none."""
 
         @property
         def rho(self) -> float:
-            """zCDP loss ρ."""
+            """The zCDP loss ρ."""
 
         @property
         def delta(self) -> float:
-            """Slack: the probability with which the stated loss may fail. Zero unless a field says otherwise."""
+            """The probability with which the stated loss may fail. It is zero unless a field says otherwise."""
     else:
         delta = 0.0
 
     @property
     def draws(self) -> Iterable[Event]:
-        """What may be drawn once this is paid for, in order: itself, unless a proof of its own says otherwise."""
+        """The events that may be drawn once this event is paid for, in order: by default the event itself."""
         return (self,)
 
     def to_dict(self) -> dict[str, Any]:
-        """A record for JSON, which keeps every float exactly."""
+        """Return a record for JSON, which keeps every float exactly."""
         fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
         plain = {name: value.to_dict() if isinstance(value, Event) else value for name, value in fields.items()}
         return {"kind": type(self).__name__, **plain}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """The event that `to_dict` described; anything else is refused."""
+        """Return the event that `to_dict` described, and refuse anything else."""
         fields = dict(record)
         kind = KINDS.get(str(fields.pop("kind", None)))
         if kind is None or not issubclass(kind, cls):
@@ -119,7 +122,7 @@ class Event:
 
 
 def _require_kind(name: str, part: object, kinds: list[type[Event]]) -> None:
-    """A part is what it says: of another type it could price itself as it likes, or have a δ that nobody counts."""
+    """Refuse a part of another type, which could set its own price or have a δ that nobody counts."""
     if type(part) not in kinds:
         raise errors.InvalidInput(
             f"{name} must be {' or '.join(kind.__name__ for kind in kinds)}. Found a {type(part).__name__}. "
@@ -128,6 +131,7 @@ def _require_kind(name: str, part: object, kinds: list[type[Event]]) -> None:
 
 
 def _check_grid(name: str, spread: float, grid: float) -> None:
+    """Refuse a grid that is no power of two, or that is too fine or too coarse for the noise."""
     if math.frexp(grid)[0] != 0.5:
         raise errors.InvalidInput(
             f"grid must be a power of two. Found {grid!r}. Use {grid_at_most(grid)!r}, or events.grid_at_most(step)."
@@ -141,10 +145,10 @@ def _check_grid(name: str, spread: float, grid: float) -> None:
 @final
 @dataclasses.dataclass(frozen=True)
 class Laplace(Event):
-    """Discrete Laplace noise, P[k grid] ∝ exp(−|k| grid/b), added to every value; Δ is the ℓ1 sensitivity.
+    """Discrete Laplace noise, P[k grid] ∝ exp(−|k| grid/b), added to every value. Δ is the ℓ1 sensitivity.
 
-    ε = Δ/b.  ρ = ε − (1 − e^−ε)·h/sinh(h), the KL divergence of two noises ε apart, and it bounds every order
-    (docs/proofs/laplace.md). On a fine grid it is ε − 1 + e^−ε; with one grid step it is ε·tanh(ε/2).
+    ε = Δ/b. ρ = ε − (1 − e^−ε)·h/sinh(h), which is the KL divergence of two noises that are ε apart and bounds every
+    order (docs/proofs/laplace.md). On a fine grid this is ε − 1 + e^−ε; with one grid step it is ε·tanh(ε/2).
     """
 
     sensitivity: float
@@ -157,10 +161,12 @@ class Laplace(Event):
 
     @property
     def epsilon(self) -> float:
+        """ε = Δ/b."""
         return self.sensitivity / self.scale
 
     @property
     def rho(self) -> float:
+        """ρ = ε − (1 − e^−ε)·h/sinh(h), and at most ε·tanh(ε/2)."""
         ε, h = self.epsilon, self.grid / self.scale
         fine = _exp_remainder(ε)  # ε − (1 − e^−ε)
         coarse = -math.expm1(-ε) * _sinh_remainder(h)  # (1 − e^−ε)·(1 − h/sinh h)
@@ -168,14 +174,14 @@ class Laplace(Event):
 
 
 def _exp_remainder(x: float) -> float:
-    """e^−x − 1 + x for x > 0, without cancellation."""
+    """Return e^−x − 1 + x for x > 0, without cancellation."""
     if x > 0.5:
         return math.expm1(-x) + x
     return math.fsum((-x) ** k / math.factorial(k) for k in range(2, 19))
 
 
 def _sinh_remainder(h: float) -> float:
-    """1 − h/sinh(h) for h > 0, without cancellation or overflow."""
+    """Return 1 − h/sinh(h) for h > 0, without cancellation or overflow."""
     if h > 0.5:
         return 1 - 2 * h * math.exp(-h) / -math.expm1(-2 * h)
     return math.fsum(h**k / math.factorial(k) for k in range(3, 20, 2)) / math.sinh(h)
@@ -184,9 +190,9 @@ def _sinh_remainder(h: float) -> float:
 @final
 @dataclasses.dataclass(frozen=True)
 class Gaussian(Event):
-    """Discrete Gaussian noise, P[k grid] ∝ exp(−(k grid)²/2σ²), added to every value; Δ is the ℓ2 sensitivity.
+    """Discrete Gaussian noise, P[k grid] ∝ exp(−(k grid)²/2σ²), added to every value. Δ is the ℓ2 sensitivity.
 
-    ρ = Δ²/(2σ²) (Canonne, Kamath & Steinke, Theorem 4 and its multivariate form). No finite ε bounds it.
+    ρ = Δ²/(2σ²) (Canonne, Kamath & Steinke, Theorem 4 and its multivariate form). No finite ε bounds the loss.
     """
 
     sensitivity: float
@@ -199,19 +205,22 @@ class Gaussian(Event):
 
     @property
     def epsilon(self) -> float:
+        """Infinity: Gaussian noise has no finite ε."""
         return math.inf
 
     @property
     def rho(self) -> float:
+        """ρ = Δ²/(2σ²)."""
         return (self.sensitivity / self.sigma) ** 2 / 2
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Exponential(Event):
-    """Choose argmax(score + Gumbel(2Δ/ε)): the exponential mechanism. Δ bounds the change of every score.
+    """The exponential mechanism: choose argmax(score + Gumbel(2Δ/ε)). Δ bounds the change of every score.
 
-    ε-DP. The log-ratio of neighbours ranges over an interval of width ε only, so ρ = ε²/8 (Cesar & Rogers).
+    The choice is ε-DP. The log-ratio between neighbours ranges over an interval of width ε only, so ρ = ε²/8 (Cesar &
+    Rogers).
     """
 
     sensitivity: float
@@ -226,23 +235,26 @@ class Exponential(Event):
 
     @property
     def scale(self) -> float:
-        """Of the Gumbel noise."""
+        """The scale of the Gumbel noise, 2Δ/ε."""
         return 2 * self.sensitivity / self.epsilon
 
     @property
     def rho(self) -> float:
+        """ρ = ε²/8."""
         return self.epsilon**2 / 8
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class AboveThreshold(Event):
-    """A guard round: any number of "below", up to and including the first "above". Billed when the round opens.
+    """A guard round: any number of "below", up to and including the first "above". It is billed when the round opens.
 
-    The threshold gets Lap(Δ/ε₁) once, every query Lap(2Δ/ε₂): ε = ε₁ + ε₂ whatever the number of "below"
-    (Dwork & Roth, Theorem 3.23). ρ = ε·tanh(ε/2), as for every ε-DP mechanism (docs/proofs/accounting.md).
-    Δ is rounded up to the grid of the noise, 2^-20 rows, without which the proof would be off by a step; so read the
-    scales here.
+    The threshold gets noise Lap(Δ/ε₁) once, and every query gets noise Lap(2Δ/ε₂). The loss is ε = ε₁ + ε₂, whatever
+    the number of "below" (Dwork & Roth, Theorem 3.23). ρ = ε·tanh(ε/2), as for every ε-DP mechanism
+    (docs/proofs/accounting.md).
+
+    Δ is rounded up to the grid of the noise, 2^-20 rows. Without that the proof would be off by one grid step. So read
+    the scales from the event, and do not compute them from the Δ that was passed.
     """
 
     sensitivity: float
@@ -268,32 +280,39 @@ class AboveThreshold(Event):
 
     @property
     def threshold_scale(self) -> float:
+        """Δ/ε₁, the scale of the threshold's noise, in rows."""
         return self.sensitivity / self.epsilon_threshold
 
     @property
     def query_scale(self) -> float:
+        """2Δ/ε₂, the scale of each query's noise, in rows."""
         return 2 * self.sensitivity / self.epsilon_query
 
     @property
     def epsilon(self) -> float:
+        """ε = ε₁ + ε₂."""
         return self.epsilon_threshold + self.epsilon_query
 
     @property
     def rho(self) -> float:
+        """ρ = ε·tanh(ε/2)."""
         return self.epsilon * math.tanh(self.epsilon / 2)
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class ApproximateDP(Event):
-    """A mechanism known only to be (ε, δ)-DP, by a proof from elsewhere. It is billed; nothing is drawn from it here.
+    """A mechanism that is known only to be (ε, δ)-DP, by a proof from elsewhere.
 
-    Outside an event of probability δ it is ε-DP, so it is δ-approximately ρ-zCDP with ρ = ε·tanh(ε/2) (Bun & Steinke,
-    Lemma 8.8). Only for what has no sharper description: a Gaussian billed so would cost many times its own ρ.
+    It is billed, but nothing is drawn from it here.
+
+    Outside an event of probability δ the mechanism is ε-DP, so it is δ-approximately ρ-zCDP with ρ = ε·tanh(ε/2) (Bun &
+    Steinke, Lemma 8.8). Use it only where there is no sharper description: a Gaussian billed in this way would cost
+    many times its own ρ.
     """
 
     epsilon: float
-    delta: float = dataclasses.field()  # by default it would be the base's 0
+    delta: float = dataclasses.field()  # without a field() the default would be the 0 of the base class
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -301,31 +320,36 @@ class ApproximateDP(Event):
 
     @property
     def rho(self) -> float:
+        """ρ = ε·tanh(ε/2)."""
         return self.epsilon * math.tanh(self.epsilon / 2)
 
     @property
     def draws(self) -> Iterable[Event]:
+        """Nothing: the mechanism draws elsewhere."""
         return ()
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Repeated(Event):
-    """The same noise on each of so many releases: billed together, drawn one by one. Losses of releases add up."""
+    """The same noise on each of ``times`` releases, billed together and drawn one by one. The losses add up."""
 
     event: Laplace | Gaussian
     times: int
 
     @property
     def epsilon(self) -> float:
+        """The sum of the releases' ε."""
         return self.times * self.event.epsilon
 
     @property
     def rho(self) -> float:
+        """The sum of the releases' ρ."""
         return self.times * self.event.rho
 
     @property
     def draws(self) -> Iterable[Event]:
+        """The noise of each release."""
         return itertools.repeat(self.event, self.times)
 
 
@@ -334,9 +358,9 @@ class Repeated(Event):
 class Planned(Event):
     """Gaussian noise from the share of a budget that was set aside for such noise before anything was charged.
 
-    Discrete Gaussian noise of deviation σ is continuous noise of variance σ² − (2 grid)², rounded at random, up to factors
-    1 ± 10⁻³³ on its probabilities. By that noise's Δ²/2σ² it is billed, at a price that follows from the budget and the
-    share, which the ledger enforces (docs/proofs/planned.md).
+    Discrete Gaussian noise of standard deviation σ is continuous noise of variance σ² − (2 grid)², rounded at random,
+    up to factors 1 ± 10⁻³³ on its probabilities. The event is billed by Δ²/2σ² of that continuous noise, at a price
+    that follows from the budget and the share. The ledger enforces the share (docs/proofs/planned.md).
     """
 
     event: Gaussian
@@ -354,27 +378,33 @@ class Planned(Event):
 
     @property
     def epsilon(self) -> float:
+        """Infinity: Gaussian noise has no finite ε."""
         return math.inf
 
     @property
     def rho(self) -> float:
+        """ρ of the discrete noise, Δ²/(2σ²)."""
         return self.event.rho
 
     @property
     def continuous_rho(self) -> float:
-        """Δ²/2(σ² − (2 grid)²)."""
+        """ρ of the continuous noise, Δ²/2(σ² − (2 grid)²)."""
         noise = self.event
         return self.rho / (1 - (ROUNDED_AT_RANDOM * noise.grid / noise.sigma) ** 2)
 
     @property
     def draws(self) -> Iterable[Event]:
+        """The Gaussian noise itself."""
         return (self.event,)
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class PoissonSample(Event):
-    """A secret sample that has every row with probability heads/2^32. A part of other events: alone it is not billed."""
+    """A secret sample that contains each row with probability heads/2^32.
+
+    It is part of other events and not billed alone.
+    """
 
     heads: int
 
@@ -384,24 +414,26 @@ class PoissonSample(Event):
             raise errors.InvalidInput(f"heads must be at most 2^32. Found {self.heads!r}. Give a rate of at most 1.")
 
     def loss(self, epsilon: float) -> float:
-        """log(1 + q(e^ε′ − 1)): of what is ε′-private on the sample, where a row comes or goes."""
+        """Return log(1 + q(e^ε′ − 1)): the loss of an ε′-DP mechanism on the sample, if a row is added or removed."""
         return _mixed_loss(self.heads / COIN, epsilon)
 
     @property
     def epsilon(self) -> float:
+        """Infinity: a sample has no price of its own."""
         return math.inf
 
     @property
     def rho(self) -> float:
+        """Infinity: a sample has no price of its own."""
         return math.inf
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class DistinctRows(Event):
-    """A secret sample of a table's rows, whose number is public: every set of ``size`` of them is as likely.
+    """A secret sample without replacement from a table with a public number of rows.
 
-    A part of other events: alone it is not billed.
+    Every set of ``size`` rows is equally likely. The sample is part of other events and not billed alone.
     """
 
     size: int
@@ -411,26 +443,33 @@ class DistinctRows(Event):
         _check_rows(self)
         if not self.size <= self.rows:
             raise errors.InvalidInput(
-                f"size must be at most the table's rows, {self.rows}. Found {self.size}. Take fewer, or with replacement."
+                f"size must be at most the table's rows, {self.rows}. Found {self.size}. Take fewer, or with "
+                "replacement."
             )
 
     def loss(self, epsilon: float) -> float:
-        """log(1 + (ℓ/n)(e^ε′ − 1)): of what is ε′-private on the sample."""
+        """Return log(1 + (ℓ/n)(e^ε′ − 1)): the loss of an ε′-DP mechanism on the sample."""
         return _mixed_loss(self.size / self.rows, epsilon)
 
     @property
     def epsilon(self) -> float:
+        """Infinity: a sample has no price of its own."""
         return math.inf
 
     @property
     def rho(self) -> float:
+        """Infinity: a sample has no price of its own."""
         return math.inf
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class RepeatedRows(Event):
-    """The same with replacement: each of ``size`` rows is drawn from all of them, so that one may be drawn more than once."""
+    """A secret sample with replacement from a table with a public number of rows.
+
+    Each of the ``size`` rows is drawn from the whole table, so that a row can be drawn more than once. The sample is
+    part of other events and not billed alone.
+    """
 
     size: int
     rows: int
@@ -439,19 +478,22 @@ class RepeatedRows(Event):
         _check_rows(self)
 
     def loss(self, epsilon: float) -> float:
-        """ℓ·log(1 + (e^ε′ − 1)/n): a row that is drawn j times costs jε′."""
+        """Return ℓ·log(1 + (e^ε′ − 1)/n): a row that is drawn j times costs jε′."""
         return self.size * _mixed_loss(1 / self.rows, epsilon)
 
     @property
     def epsilon(self) -> float:
+        """Infinity: a sample has no price of its own."""
         return math.inf
 
     @property
     def rho(self) -> float:
+        """Infinity: a sample has no price of its own."""
         return math.inf
 
 
 def _check_rows(sample: DistinctRows | RepeatedRows) -> None:
+    """Refuse sizes that are not whole numbers, and tables that are too large."""
     for name in ("size", "rows"):
         object.__setattr__(sample, name, whole(name, getattr(sample, name)))
     if not sample.rows <= MOST_ROWS:
@@ -459,7 +501,7 @@ def _check_rows(sample: DistinctRows | RepeatedRows) -> None:
 
 
 def _mixed_loss(rate: float, epsilon: float) -> float:
-    """log(1 + rate·(e^ε − 1)), without overflow."""
+    """Return log(1 + rate·(e^ε − 1)), without overflow."""
     if epsilon < 500:
         return math.log1p(rate * math.expm1(epsilon))
     return epsilon + math.log(rate + (1 - rate) * math.exp(-epsilon))
@@ -468,10 +510,13 @@ def _mixed_loss(rate: float, epsilon: float) -> float:
 @final
 @dataclasses.dataclass(frozen=True)
 class Subsampled(Event):
-    """A secret sample, and what is drawn from it alone: ε-DP noise or a choice. The exact loss (docs/proofs/subsampled.md).
+    """A secret sample, and ε-DP noise or a choice that reads the sample alone.
 
-    The sensitivity of ``inner`` is of one row of the sample: replaced in a sample of fixed size, come or gone in a Poisson
-    sample. A sample of fixed size is for neighbours that replace a row, a Poisson sample for rows that come and go.
+    The loss is exact (docs/proofs/subsampled.md).
+
+    The sensitivity of ``inner`` is for one row of the sample: replaced in a sample of fixed size, added or removed in a
+    Poisson sample. A sample of fixed size requires neighbours that replace a row. A Poisson sample requires neighbours
+    that add or remove one.
     """
 
     sample: DistinctRows | RepeatedRows | PoissonSample
@@ -479,24 +524,29 @@ class Subsampled(Event):
 
     @property
     def epsilon(self) -> float:
+        """The sample's exact loss at the ε′ of ``inner``."""
         return self.sample.loss(self.inner.epsilon)
 
     @property
     def rho(self) -> float:
+        """ρ = ε·tanh(ε/2)."""
         return self.epsilon * math.tanh(self.epsilon / 2)
 
     @property
     def draws(self) -> Iterable[Event]:
+        """The sample, then the noise or the choice."""
         return (self.sample, self.inner)
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class FlippedRows(Event):
-    """``times`` sampling counting queries: each takes one row at random, asks it yes or no, and lies with probability heads/2^32.
+    """A number of sampling counting queries, ``times``, each of which asks one random row and may lie.
 
-    With α = heads/2^32 and n rows, "yes" of a table with i such rows has probability α + (1 − 2α)i/n. One row more or less
-    changes its logarithm, and that of "no", by at most log(1 + (1 − 2α)/(αn)), which is attained (docs/proofs/scq.md).
+    A query takes one row at random, asks it a yes-or-no question, and flips the answer with probability heads/2^32.
+    With α = heads/2^32 and n rows, of which i would say "yes", the answer is "yes" with probability α + (1 − 2α)i/n.
+    Changing i by one changes the logarithm of this probability, and of that of "no", by at most log(1 + (1 − 2α)/(αn)),
+    which is attained (docs/proofs/scq.md).
     """
 
     heads: int
@@ -512,32 +562,36 @@ class FlippedRows(Event):
 
     @property
     def flip(self) -> float:
+        """α, the probability that an answer is flipped."""
         return self.heads / COIN
 
     @property
     def each(self) -> float:
-        """ε of one of them."""
+        """The ε of one query."""
         return math.log1p((1 - 2 * self.flip) / (self.flip * self.rows))
 
     @property
     def epsilon(self) -> float:
+        """The sum of the queries' ε."""
         return self.times * self.each
 
     @property
     def rho(self) -> float:
+        """The sum of the queries' ρ, each ε·tanh(ε/2)."""
         return self.times * self.each * math.tanh(self.each / 2)
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class SubsampledGaussian(Event):
-    """Gaussian noise on each of `steps` sums, every one over a fresh secret sample: (ε, δ)-DP as a whole.
+    """Gaussian noise on each of ``steps`` sums, each over a fresh secret sample: (ε, δ)-DP as a whole.
 
-    Made, and on every charge checked, by ``amplification``: ε follows from the noise, the rate and the number of steps.
+    ``amplification`` makes such events and checks them at every charge: ε follows from the noise, the rate and the
+    number of steps.
     """
 
     epsilon: float
-    delta: float = dataclasses.field()  # by default it would be the base's 0
+    delta: float = dataclasses.field()  # without a field() the default would be the 0 of the base class
     steps: int
     sample: PoissonSample
     noise: Gaussian
@@ -548,25 +602,28 @@ class SubsampledGaussian(Event):
 
     @property
     def rho(self) -> float:
+        """ρ = ε·tanh(ε/2)."""
         return self.epsilon * math.tanh(self.epsilon / 2)
 
     @property
     def draws(self) -> Iterable[Event]:
+        """The sample and then the noise, once per step."""
         return itertools.chain.from_iterable(itertools.repeat((self.sample, self.noise), self.steps))
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class PerturbedObjective(Event):
-    """The minimum of an objective tilted at random, and noise that hides how near to it was found: (ε, δ)-DP as a whole.
+    """The minimum of a randomly tilted objective, with noise that hides its numerical error: (ε, δ)-DP as a whole.
 
-    Made, and on every charge checked, by ``perturbed_objective``: ε and δ follow from the two draws and from λ/Λ, the most
-    that one row adds to the objective's curvature as a share of its strong convexity. Δ of the tilt is the change of its
-    gradient, Δ of the second draw the distance of two computed minima of which the exact ones agree.
+    ``perturbed_objective`` checks such events at every charge. ε and δ follow from the two draws and from ``curvature``
+    = λ/Λ, the largest curvature that one row adds to the objective, as a share of its strong convexity. Δ of the tilt
+    is the change of the objective's gradient. Δ of the second draw is the distance between two computed minima whose
+    exact minima agree.
     """
 
     epsilon: float
-    delta: float = dataclasses.field()  # by default it would be the base's 0
+    delta: float = dataclasses.field()  # without a field() the default would be the 0 of the base class
     curvature: float
     tilt: Gaussian
     hide: Gaussian
@@ -577,23 +634,25 @@ class PerturbedObjective(Event):
 
     @property
     def rho(self) -> float:
+        """ρ = ε·tanh(ε/2)."""
         return self.epsilon * math.tanh(self.epsilon / 2)
 
     @property
     def draws(self) -> Iterable[Event]:
+        """The tilt, then the noise that hides the numerical error."""
         return (self.tilt, self.hide)
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class ThresholdedCounts(Event):
-    """How often each value occurs, with Gaussian noise, of those whose noisy count reaches a threshold T; of no others.
+    """Noisy counts of the values of a column, released only where the noisy count reaches a threshold T.
 
-    Which values occur is private: one that a single row has is told with probability P[1 + Z ≥ T], and that is δ. Beside it
-    the two tables have the same values, and the loss is that of the noise (docs/proofs/drafting.md). Values are whole, and
-    so is the noise. With Z a discrete Gaussian and k = T − 1,
+    The set of values that occur is private. A value that occurs in a single row is released with probability P[1 + Z ≥
+    T], and that is δ. Apart from that value the two tables have the same values, and the loss is that of the noise
+    (docs/proofs/drafting.md). Counts are whole numbers, and so is the noise. With Z a discrete Gaussian and k = T − 1,
         P[Z ≥ k] ≤ e^(−k²/2σ²) / (1 − e^(−k/σ²)) / (√(2π)·σ),
-    a geometric series above the tail, and Poisson's sum below the whole.
+    by a geometric series above the tail and by Poisson's summation formula below the normalizing sum.
     """
 
     noise: Gaussian
@@ -605,20 +664,24 @@ class ThresholdedCounts(Event):
             raise errors.InvalidInput(f"grid must be 1 for counts. Found {self.noise.grid!r}. Count in rows.")
         if self.threshold < 2:
             raise errors.InvalidInput(
-                f"threshold must be at least 2, or every value would be told. Found {self.threshold!r}. Raise it."
+                "threshold must be at least 2, because otherwise every value would be released. Found "
+                f"{self.threshold!r}. Raise it."
             )
         _check_delta(self.delta)
 
     @property
     def epsilon(self) -> float:
+        """Infinity: Gaussian noise has no finite ε."""
         return math.inf
 
     @property
     def rho(self) -> float:
+        """ρ of the noise."""
         return self.noise.rho
 
     @property
     def delta(self) -> float:
+        """The bound on P[Z ≥ T − 1], rounded up."""
         σ, k = self.noise.sigma, self.threshold - 1
         exponent = -((k / σ) ** 2) / 2
         whole = max(1.0, math.sqrt(2 * math.pi) * σ)
@@ -627,10 +690,12 @@ class ThresholdedCounts(Event):
 
     @property
     def draws(self) -> Iterable[Event]:
+        """The noise of the counts."""
         return (self.noise,)
 
 
 def _check_delta(delta: float) -> None:
+    """Refuse a δ of 1 or more."""
     if not delta < 1:
         raise errors.InvalidInput(f"delta must be below 1. Found {delta!r}. Use far less than 1 / rows.")
 
@@ -655,4 +720,4 @@ KINDS: dict[str, type[Event]] = {
         ThresholdedCounts,
     )
 }
-"""All there are: whatever else calls itself an event is neither billed nor drawn."""
+"""Every kind of event. An object of any other type is neither billed nor drawn."""

@@ -1,4 +1,4 @@
-"""An open round of a guard: it compares, says "above" or "below", and keeps its noise to itself."""
+"""One open round of a guard, which compares values with a noisy threshold and keeps its noise secret."""
 
 from __future__ import annotations
 
@@ -9,30 +9,44 @@ from hedgerow.errors import InvalidInput
 from hedgerow.privacy.process import OneOnly
 
 ABOVE = "above"
-"""What is written down of a round: that it ended. Without it the ledger was left in its course."""
+"""The value that a ledger records when a round has ended.
+
+If it is missing, the ledger was left while the round was open.
+"""
 
 
 @final
 class GuardRound(OneOnly):
-    """Compares values with one noisy threshold, in whole steps of a grid, until one is above. Opened by ``noise``."""
+    """A round that compares values with one noisy threshold, in whole grid steps, until a value is above.
+
+    Rounds are opened by ``noise``.
+    """
 
     __slots__ = ("_draw", "_over", "_threshold")
 
     def __init__(self, threshold: int, draw: Callable[[], int], over: Callable[[], object]) -> None:
-        """``threshold``: T + τ, secret. ``draw``: a fresh ν. ``over``: writes down that the round is."""
+        """Open a round at a secret noisy threshold.
+
+        ``threshold`` is T + τ. ``draw`` returns a fresh ν for each comparison. ``over`` records that the round has
+        ended.
+        """
         self._threshold: int | None = threshold
         self._draw, self._over = draw, over
 
     @property
     def is_open(self) -> bool:
+        """True until a value was above the threshold."""
         return self._threshold is not None
 
     def excess(self, value: int) -> int | None:
-        """How far value + ν is above T + τ, if it is: ⊤, and the round is over. None is ⊥."""
-        threshold, self._threshold = self._threshold, None  # over whatever happens now, and open again only after ⊥
+        """Compare a value with the threshold. Return how far value + ν is above T + τ, or None if it is below.
+
+        A value that is above (⊤) ends the round. After a value that is below (⊥) the round goes on.
+        """
+        threshold, self._threshold = self._threshold, None  # an exception ends the round; only ⊥ opens it again
         if threshold is None:
-            raise InvalidInput("A round must be open to be compared with. Found one that is over. Open the next.")
-        noisy = value + self._draw()  # q + ν ≥ T + τ, in whole steps: without rounding
+            raise InvalidInput("A round must be open for a comparison. Found one that has ended. Open the next round.")
+        noisy = value + self._draw()  # q + ν ≥ T + τ, in whole grid steps, so nothing is rounded
         if noisy >= threshold:
             self._over()
             return noisy - threshold

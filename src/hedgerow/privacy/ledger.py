@@ -1,13 +1,13 @@
-"""Who pays: a ledger refuses or records before anything is drawn, and its receipts are what may be drawn from.
+"""Ledgers that admit or refuse each charge before anything is drawn, and the receipts that permit the draws.
 
-Papers: Feldman & Zrnic "Individual privacy accounting via a Rényi filter" (costs may be chosen adaptively, each fixed from
-public facts before its draw); Whitehouse et al. "Fully adaptive composition in differential privacy", Theorem 1 (for events
-that have a δ of their own).
+Papers: Feldman & Zrnic "Individual privacy accounting via a Rényi filter" (costs may be chosen adaptively, each fixed
+from public facts before its draw); Whitehouse et al. "Fully adaptive composition in differential privacy", Theorem 1
+(for events that have a δ of their own).
 
-A draw without a receipt cannot be written: ``noise`` takes nothing else. A receipt gives each of its events once, in the
-order in which they were charged, and cannot be copied, pickled or taken to another process.
+Nothing can be drawn without a receipt, because ``noise`` accepts nothing else. A receipt gives each of its events once,
+in the order in which they were charged. It cannot be copied, pickled or taken to another process.
 
-To keep a ledger somewhere else, subclass ``Ledger``; tests/privacy/test_ledgers.py is what it must pass.
+To store a ledger elsewhere, subclass ``Ledger``. The subclass must pass tests/privacy/test_ledgers.py.
 """
 
 from __future__ import annotations
@@ -37,19 +37,20 @@ from hedgerow.privacy.process import Home, OneOnly
 
 Drawn = TypeVar("Drawn")
 FIT = Fraction(1, 10**12)
-"""Share of the total by which a sum may exceed it: costs carry rounding errors, and an exact fit must pass."""
+"""Tolerance of the filter, as a share of the total: costs carry rounding errors, and an exact fit must pass."""
 WRITTEN_DOWN = (Laplace, Gaussian, Exponential, Repeated, FlippedRows, Planned)
-"""Events of which all that is released is what was drawn, so that it can be read again."""
+"""Events that release exactly what is drawn, so that a ledger can return the recorded values instead of drawing again.
+"""
 
-_issued = object()  # what a ledger shows when it makes a receipt
+_issued = object()  # the token by which a ledger proves that it made a receipt
 
 
 @final
 class Receipt(OneOnly):
-    """Proof that events were paid for: each may be drawn once, in order. Made by a ledger alone.
+    """Proof that events were paid for. Each event may be drawn once, in order. Only a ledger makes receipts.
 
-    What is drawn is written down in the ledger. Where it has been before, in a session that is taken up again, it is read
-    from there, and nothing is drawn.
+    Drawn values are recorded in the ledger. Where the ledger already has the values, because a session was resumed, the
+    receipt returns the recorded values and nothing is drawn.
     """
 
     __slots__ = ("_home", "_keeps", "_ledger", "_read", "_undrawn", "cost", "events", "number")
@@ -63,12 +64,13 @@ class Receipt(OneOnly):
         self._read, self._keeps = iter(entry.released), entry.kept
 
     def redeem(self, *kinds: type[Event]) -> Event:
-        """The next event that was paid for and not drawn. It is used up, whatever happens now."""
+        """Return the next event that was paid for and not drawn. The event is used up, even if the draw fails."""
         self._home.require("A receipt", "Draw there, and pass on what was released.")
         event = next(self._undrawn, None)
         if event is None:
             raise errors.InvalidInput(
-                "A receipt must be drawn from once for each event it paid for. Found one draw more. Charge it first."
+                "A receipt must be drawn from once per event that it paid for. Found one draw more. Charge the event "
+                "first."
             )
         if not isinstance(event, kinds):
             raise errors.InvalidInput(
@@ -78,7 +80,7 @@ class Receipt(OneOnly):
         return event
 
     def released(self, draw: Callable[[], Drawn], private: bool) -> Drawn:
-        """What came out, written down; or what came out before."""
+        """Return the recorded value if there is one. Otherwise draw, record and return the value."""
         for earlier in self._read:
             return cast(Drawn, earlier.copy() if isinstance(earlier, np.ndarray) else earlier)
         drawn = draw()
@@ -87,7 +89,7 @@ class Receipt(OneOnly):
         return drawn
 
     def compared(self) -> None:
-        """What a guard's round just said cannot be said again: the ledger takes care of the answer that follows."""
+        """Tell the ledger that a guard round was compared (see ``Ledger.compared``)."""
         self._ledger.compared()
 
     def __repr__(self) -> str:
@@ -99,11 +101,13 @@ class Receipt(OneOnly):
 @final
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """One line of a ledger: what was paid for, why, and what came out. Public.
+    """One entry of a ledger: the events that were paid for, the reason, and the released values. Entries are public.
 
-    ``about``: what ``why`` is about, for whoever takes the session up again. ``asked``: the question in whose course it was
-    charged. ``released``: what was drawn, in order; where ``kept`` is False, what was made of it instead, if anything. Not
-    ``private`` where the noise came from a seed.
+    - ``about``: details of ``why``, for the code that resumes the session.
+    - ``asked``: the question that caused the charge, or None.
+    - ``kept``: True if the ledger records the drawn values.
+    - ``released``: the drawn values, in order. Where ``kept`` is False, the value that was computed from them, if any.
+    - ``private``: False if the noise came from a seed.
     """
 
     number: int
@@ -118,62 +122,73 @@ class Entry:
 
     @property
     def event(self) -> Event:
-        """The only event, or the first."""
+        """The only event, or the first of several."""
         return self.events[0]
 
     @property
     def releases(self) -> int:
-        """How many things come out: one for each draw, or what was made of them all."""
+        """The number of values to release: one per draw, or one in all where the drawn values are not kept."""
         return sum(1 for event in self.events for _ in event.draws) if self.kept else 1
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that was paid for came out before the ledger was left. What is not kept is not waited for."""
+        """True if all values that were paid for are recorded, or if the ledger does not keep them."""
         return not self.kept or len(self.released) == self.releases
 
     @property
     def is_readable(self) -> bool:
-        """Whether a receipt can give all of it again. A round, a sample, what was not kept or not drawn here would be new."""
+        """True if a receipt can return all values again.
+
+        Guard rounds, samples, values that are not kept and values that were never drawn cannot be returned again.
+        """
         return self.kept and self.is_complete and all(isinstance(event, WRITTEN_DOWN) for event in self.events)
 
 
 @dataclass
 class Bill:
-    """What one question was charged: the numbers of its entries, and what each cost in the budget's currency."""
+    """The charges of one question: the cost of each of its entries, by entry number, in the budget's currency."""
 
     charges: dict[int, float] = field(default_factory=dict)
 
     @property
     def cost(self) -> float:
+        """The sum of the charges."""
         return math.fsum(self.charges.values())
 
 
 @final
 @dataclass(frozen=True)
 class Standing:
-    """What a ledger had spent at some point, exactly: for one that is taken up from there rather than from its first entry."""
+    """The exact spending of a ledger at some point, from which a ledger can resume without reading its first entries.
+
+    ``spent`` is the total cost, of which ``planned`` is the cost of planned noise. ``failing`` is the sum of the
+    events' own δ. ``counts`` is the number of times each event was charged.
+    """
 
     spent: Fraction = Fraction(0)
     failing: Fraction = Fraction(0)
     counts: Mapping[Event, int] = field(default_factory=dict)
-    planned: Fraction = Fraction(0)  # of what is spent
+    planned: Fraction = Fraction(0)  # the part of ``spent`` that went to planned noise
 
 
 class Ledger(OneOnly, ABC):
-    """A filter: adaptively chosen events pass as long as the sum of their costs stays within the budget.
+    """A privacy filter: adaptively chosen events pass as long as the sum of their costs stays within the budget.
 
-    `slack` is the part of δ set aside, once and for all, for events that have a δ of their own; the rest of δ converts
-    to ρ. Both sums are filtered. Entries are public, but for what is drawn and not yet recorded.
+    Part of δ, the ``slack``, can be set aside at the start for events that have a δ of their own. The rest of δ is
+    converted to ρ. The ledger filters both sums. Entries are public, except for values that are drawn and not yet
+    recorded.
 
-    Planned noise has a share of the total, which the first of it declares before anything else is charged: it passes within that
-    share, and all else within the rest (``planned``).
+    Planned noise has a share of the total. The first planned event declares that share before anything else is charged.
+    Planned noise then passes within that share, and all other events within the rest (see ``planned``).
 
-    ``earlier``: the entries of a ledger that is taken up again. They are spent. While the mechanism that made them goes the
-    same way again, each charge is the next of them, and its receipt gives what came out then; what is left is for
-    ``engine.resume``. An entry of which not all that came out was written down is lost, and charged again: too much, never
-    too little. ``standing`` and ``book``: what was spent before those, and where its entries are read when they are asked for.
+    A ledger can resume from ``earlier`` entries, which count as spent. While the mechanism that made these entries
+    repeats its steps, each of its charges is matched with the next earlier entry, and the receipt returns the values
+    that were released then. Entries that remain unmatched go to ``engine.resume``. An entry whose values were not all
+    recorded is lost and is charged again: a crash can count too much, never too little. ``standing`` is the spending
+    before the earlier entries, and ``book`` reads those older entries on demand.
 
-    There is one of it: copies are itself, pickles and forks of its process are refused, and threads take turns.
+    A ledger exists once. Copying returns the same object, pickling and use in a forked process are refused, and threads
+    take turns.
     """
 
     def __init__(
@@ -185,7 +200,7 @@ class Ledger(OneOnly, ABC):
         standing: Standing | None = None,
         book: MutableSequence[Entry] | None = None,
     ) -> None:
-        if type(budget) is not Budget:  # another type could price events as it likes
+        if type(budget) is not Budget:  # a subclass could set prices of its own
             raise errors.InvalidInput(
                 f"budget must be a Budget. Found a {type(budget).__name__}. Make one: Budget(1.0, 1e-6)."
             )
@@ -195,9 +210,9 @@ class Ledger(OneOnly, ABC):
         self._slack, self._failing = Fraction(slack), so_far.failing
         self._entries: MutableSequence[Entry] = [] if book is None else book
         self._counts: dict[Event, int] = dict(so_far.counts)
-        self._parts = self._parts_of(so_far)  # exact, so that many small costs do not drown in rounding
-        self._first = len(self._entries)  # the first entry of an opening
-        self._turn = getattr(self, "_turn", None) or _Turn()  # one that is read anew keeps its threads in order
+        self._parts = self._parts_of(so_far)  # exact fractions, so that many small costs do not vanish in rounding
+        self._first = len(self._entries)  # the number of the first entry of the current opening
+        self._turn = getattr(self, "_turn", None) or _Turn()  # a ledger that is read again keeps its lock
         self._charging = threading.Lock()
         self._bills: list[tuple[Bill, Any]] = []
         self._answers = list(answers)
@@ -205,98 +220,105 @@ class Ledger(OneOnly, ABC):
         for entry in earlier:
             self._require_price(entry)
             self._count(entry)
-        if self._failing > self._slack * (1 + FIT):  # the rest of δ converts to ρ, and would be promised twice
+        if self._failing > self._slack * (1 + FIT):  # else the same δ would also be converted to ρ
             raise errors.InvalidInput(
-                f"slack must be at least the delta of the earlier entries, {float(self._failing):.4g}. Found {slack!r}. "
-                "Pass the slack that the ledger had."
+                f"slack must be at least the delta of the earlier entries, {float(self._failing):.4g}. Found "
+                f"{slack!r}. Pass the slack that the ledger had."
             )
         self._taken_up = tuple(earlier)
         self._pending = collections.deque(earlier)
-        self._has_opened = not earlier  # else there is an opening to go through again
+        self._has_opened = not earlier  # False while an interrupted opening is still to be repeated
         self._has_session = self._has_sessions = False
 
     @property
     def has_other_sessions(self) -> bool:
-        """Whether an earlier session paid from this account, perhaps about another table: its answers are not this one's."""
+        """True if an earlier session was paid from this account. Its answers may be about another table."""
         return self._has_sessions
 
     @property
     def budget(self) -> Budget:
+        """The budget that the ledger enforces."""
         return self._budget
 
     @property
     def spent(self) -> float:
+        """The sum of all costs so far, in the budget's currency."""
         return float(self._parts.spent)
 
     @property
     def remaining(self) -> float:
-        """For all but planned noise."""
+        """The amount left in the budget's currency, for all events except planned noise."""
         return max(0.0, float(self._parts.left(self._total)[1]))
 
     @property
     def slack(self) -> float:
-        """What is left of the δ set aside."""
+        """The part of the reserved δ that is left."""
         return max(0.0, float(self._slack - self._failing))
 
     @property
     def set_aside(self) -> float:
-        """The δ set aside, spent or not: what ``slack`` was."""
+        """The reserved δ, spent or not: the ``slack`` that the ledger was made with."""
         return float(self._slack)
 
     @property
     def standing(self) -> Standing:
-        """What is spent so far, exactly."""
+        """The exact spending so far."""
         return Standing(self._parts.spent, self._failing, dict(self._counts), self._parts.planned)
 
     @property
     def events(self) -> tuple[Event, ...]:
+        """Every event charged so far, in order."""
         return tuple(event for entry in self._entries for event in entry.events)
 
     def entries(self) -> Sequence[Entry]:
-        """Every charge so far, in order."""
+        """Return every entry so far, in order."""
         return tuple(self._entries)
 
     def exclusively(self) -> contextlib.AbstractContextManager[None]:
-        """`with ledger.exclusively():` no other thread charges or asks meanwhile. Refused in a fork.
+        """Return a context manager that holds the ledger's lock: no other thread charges or asks meanwhile.
 
-        A mechanism holds it for a whole question, so that no other comes between what it reads, compares, charges,
-        draws and remembers. It may be nested.
+        A mechanism holds the lock for a whole question, so that nothing comes between the steps in which it reads,
+        compares, charges, draws and remembers. The context can be nested. A forked process is refused.
         """
         return self._turn
 
     @staticmethod
     def _parts_of(standing: Standing) -> Parts:
+        """Return what was charged to planned noise and to all else."""
         share = next((event.share for event in standing.counts if isinstance(event, Planned)), None)
         return Parts(share, standing.planned, standing.spent - standing.planned)
 
-    # Blocks of rows that are appended: each has an account of its own (docs/proofs/blocks.md).
+    # Appended blocks of rows. Each block has an account of its own (docs/proofs/blocks.md).
 
     blocks: Sequence[str] = ()
-    """The names of the blocks that were appended, in order, as far as a ledger knows of them."""
+    """The names of the appended blocks, in order, if the ledger records them."""
 
     def of_block(self, name: str, place: int, budget: Budget, binding: Callable[[], Any]) -> Ledger:
-        """The account of another block of rows, the ``place``-th that is appended, made or taken up.
+        """Make or resume the account of the ``place``-th appended block of rows.
 
-        ``binding``: what a ledger that lasts knows its table by.
+        ``binding`` returns the record by which a durable ledger recognizes its table.
         """
         return Accountant(budget)
 
     def look(self) -> None:
-        """Find out now, and not at the next charge, what other processes have charged: before a charge that must come to something."""
+        """Read the charges of other processes now, before a charge that must succeed, and not only at that charge."""
 
     def share_turn(self, other: Ledger) -> None:
-        """From now on threads take turns in both as in one."""
+        """Share one lock with another ledger, so that threads take turns in both together."""
         self._turn = other._turn
 
     @contextlib.contextmanager
     def closed(self) -> Iterator[None]:
-        """Nothing can be charged meanwhile: what a function does that sees private values must not show here."""
+        """Refuse every charge while a function sees private values, so that its behavior cannot show in the ledger."""
         with self.exclusively(), self._alone():
             yield
 
     @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bill]:
-        """One question's turn: the bill of all that is charged meanwhile, each entry of which names the question."""
+        """Open the bill of one question.
+
+        It collects all charges until the context ends, and their entries name the question.
+        """
         with self.exclusively():
             bill = Bill()
             self._bills.append((bill, question))
@@ -306,7 +328,7 @@ class Ledger(OneOnly, ABC):
                 self._bills.pop()
 
     def affords(self, *planned: Event) -> bool:
-        """Whether all these events would pass, together."""
+        """Return True if all these events together would pass the filter."""
         try:
             self._admitted(planned, [self.budget.cost(event) for event in planned])
         except errors.BudgetExceeded:
@@ -316,10 +338,10 @@ class Ledger(OneOnly, ABC):
     def charge(
         self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
     ) -> Receipt:
-        """Pay for all the events or for none; the receipt to draw them from. What was charged is spent, drawn or not.
+        """Charge all the events or none, and return the receipt from which to draw them.
 
-        ``keep=False``: what is drawn is not written down, where it is large and teaches nothing by itself; ``record`` then
-        says what came of it.
+        What was charged is spent, drawn or not. With ``keep=False`` the drawn values are not recorded, because they are
+        large and useless by themselves. The caller then records the result with ``record``.
         """
         if not planned:
             raise errors.InvalidInput("A charge must be for at least one event. Found none. Say what will be drawn.")
@@ -331,7 +353,7 @@ class Ledger(OneOnly, ABC):
                 cost = self._admitted(planned, costs)
                 asked = self._bills[-1][1] if self._bills else None
                 entry = Entry(len(self._entries), planned, cost, why, MappingProxyType(dict(about or {})), asked, keep)
-                self._count(entry)  # from here on an interrupt counts too much, never too little
+                self._count(entry)  # an interrupt after this line counts too much, never too little
                 self._keep(entry)
             receipt = Receipt(_issued, self, entry)
             for bill, _ in self._bills:
@@ -339,11 +361,12 @@ class Ledger(OneOnly, ABC):
             return receipt
 
     def _count(self, entry: Entry) -> None:
+        """Add an entry to the sums and to the list of entries."""
         parts = self._parts.after(entry.events, [self.budget.cost(event) for event in entry.events])
         if parts is None:
             raise errors.InvalidInput(
-                f"Planned noise must be the first that a ledger was charged for, with one share. Found an earlier entry with "
-                f"{entry.events!r}. Take up all entries, in their order."
+                "Planned noise must be the first that a ledger was charged for, with one share. Found an earlier entry "
+                f"with {entry.events!r}. Pass all entries, in their order."
             )
         self._parts = parts
         self._failing += sum((Fraction(event.delta) for event in entry.events), Fraction(0))
@@ -352,15 +375,16 @@ class Ledger(OneOnly, ABC):
             self._counts[event] = self._counts.get(event, 0) + 1
 
     def _earlier(self, planned: tuple[Event, ...]) -> Entry | None:
-        """The entry that this charge was when the session ran before; None for a new one."""
+        """Return the entry that the same charge made when the session ran before, or None for a new charge."""
         while self._pending:
             entry = self._pending[0]
             if entry.events != planned:
                 self._require_fitted_then(planned)
-                self._pending = collections.deque(self._taken_up)  # whoever opens it next begins at the first
+                self._pending = collections.deque(self._taken_up)  # the next opening starts again at the first entry
                 raise errors.InvalidInput(
-                    f"A ledger must be taken up by a session that is opened as before. Found a charge of {entry.events!r} "
-                    f"where {planned!r} comes now. Open it with the same universe, workload and options."
+                    "A ledger must be resumed by a session that is opened as before. Found a charge of "
+                    f"{entry.events!r} in the ledger where the session now charges {planned!r}. Open it with the same "
+                    "universe, workload and options."
                 )
             self._pending.popleft()
             if entry.is_readable:
@@ -368,29 +392,35 @@ class Ledger(OneOnly, ABC):
         return None
 
     def _require_fitted_then(self, planned: tuple[Event, ...]) -> None:
-        """A charge that was refused left no entry: it is refused again."""
+        """Refuse a charge that was refused before: it left no entry, so it must be refused again."""
         before = (*self._entries[: self._first], *self._taken_up[: len(self._taken_up) - len(self._pending)])
         then: Parts | None = Parts()
         for events in (*(e.events for e in before), planned):
             then = then and then.after(events, [self.budget.cost(event) for event in events])
         if not self._fits(then):
             raise errors.BudgetExceeded(
-                f"cost must be at most what was left in {self.budget.currency} when the session ran before. Found more, and it "
-                "was refused then. Go on with what is known."
+                f"cost must be at most the {self.budget.currency} that was left when the session ran before. Found "
+                "more, which was refused then too. Continue without this charge."
             )
 
     def take_up(self) -> None:
-        """An opening begins. What an earlier one paid for that did not end, as after Ctrl-C, is met again."""
+        """Begin an opening, and replay what an interrupted opening paid for, for example before Ctrl-C.
+
+        The charges of the interrupted opening are matched and not billed again.
+        """
         with self.exclusively():
             if self._has_opened:
-                self._has_sessions = self._has_session  # perhaps of another table
+                self._has_sessions = self._has_session  # the earlier session may have been about another table
                 self._first, self._has_opened = len(self._entries), False
             self._has_session = True
             self._taken_up = tuple(self._entries[self._first :])
             self._pending = collections.deque(self._taken_up)
 
     def take_in(self, entry: Entry) -> None:
-        """An entry that was made elsewhere: the next one, which is spent here too, or what came out of one that is known."""
+        """Apply an entry that another process made.
+
+        A new entry counts as spent here too. For a known entry, the released values are updated.
+        """
         if entry.number < len(self._entries):
             self._entries[entry.number] = entry
             return
@@ -398,13 +428,15 @@ class Ledger(OneOnly, ABC):
         self._count(entry)
 
     def _require_price(self, entry: Entry) -> None:
+        """Refuse an earlier entry that has no price in this budget's currency."""
         if not all(map(math.isfinite, map(self.budget.cost, entry.events))):
             raise errors.InvalidInput(
-                f"An earlier entry must have a cost in {self.budget.currency}. Found {entry.events!r}. Take it up with its budget."
+                f"An earlier entry must have a cost in {self.budget.currency}. Found {entry.events!r}. Resume the "
+                "ledger with its own budget."
             )
 
     def rest(self) -> tuple[Entry, ...]:
-        """The opening ends: the earlier entries that it did not meet again. From now on every charge is a new one."""
+        """End the opening and return the earlier entries that it did not match. From now on every charge is new."""
         with self.exclusively():
             rest = tuple(self._pending)
             self._pending.clear()
@@ -412,14 +444,18 @@ class Ledger(OneOnly, ABC):
             return rest
 
     def record(self, receipt: Receipt, released: Any, private: bool = True) -> None:
-        """Something that came out of the receipt's draws, from now on public. Not ``private`` where they came from a seed."""
+        """Record a value that came out of the receipt's draws. From now on the value is public.
+
+        ``private`` is False where the noise came from a seed.
+        """
         with self.exclusively():
             entry = self._entries[receipt.number] if receipt.number < len(self._entries) else None
             if entry is None or entry.events is not receipt.events or len(entry.released) >= entry.releases:
                 raise errors.InvalidInput(
-                    "A release must be recorded once, in the ledger that was charged. Found another. Charge again."
+                    "A release must be recorded once, in the ledger that was charged. Found a second record or another "
+                    "ledger. Charge again."
                 )
-            if isinstance(released, np.ndarray):  # whoever drew it may change it
+            if isinstance(released, np.ndarray):  # the caller may change its own array later
                 released = released.copy()
                 released.flags.writeable = False
             self._entries[receipt.number] = replace(
@@ -428,65 +464,79 @@ class Ledger(OneOnly, ABC):
             self._keep(self._entries[receipt.number])
 
     def note(self, question: Any, answer: Any) -> None:
-        """An answer that was given, so that it is given again when the question is."""
+        """Store an answer, so that a repeated question gets the same answer."""
         self._answers.append((question, answer))
         self._recalled[question.key] = answer
 
     def compared(self) -> None:
-        """A guard's open round was asked, so that the next answer is no function of the entries alone."""
+        """Note that an open guard round was compared, so that the next answer does not follow from the entries alone.
+
+        A durable ledger writes such an answer before it is given.
+        """
 
     def at_once(self) -> contextlib.AbstractContextManager[None]:
-        """While answers are found that are given together, at its end."""
+        """Return a context manager for answers that are found one by one and given together when the context ends."""
         return contextlib.nullcontext()
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
-        """Every question that was answered, with its answer, in order."""
+        """Return every answered question with its answer, in order."""
         return tuple(self._answers)
 
     def recall(self, question: Any) -> Any | None:
-        """What was answered to it last. Nothing where several sessions share the account: the answer may be about another table."""
+        """Return the last answer to a question, or None.
+
+        Returns None where several sessions share the account, because the answer may be about another table.
+        """
         return None if self._has_sessions else self._recalled.get(question.key)
 
     def opening(self) -> contextlib.AbstractContextManager[None]:
-        """While a session is opened: no other process opens, or charges, meanwhile."""
+        """Return a context manager for opening a session: no other process opens or charges meanwhile."""
         return contextlib.nullcontext()
 
     keeps_state: ClassVar[bool] = False
-    """Whether it ever asks for what ``remember`` is given."""
+    """True if the ledger stores the state that ``remember`` provides."""
 
     def remember(self, state: Callable[[], Any]) -> None:
-        """How to ask whoever answers for all that it knows, as JSON: a ledger that lasts keeps it now and then."""
+        """Register a function that returns the engine's state as JSON.
+
+        A durable ledger stores that state now and then.
+        """
 
     def remembered(self) -> Any | None:
-        """What was kept last; ``rest`` are then the entries since."""
+        """Return the last stored state, or None. ``rest`` then returns the entries since that state."""
 
     def following(self, learn: Callable[[Sequence[Entry]], None], ask: Callable[[], Drawn]) -> Drawn:
-        """``ask()``; where entries of other processes turn out to be ahead of whoever answers, after they are learned."""
+        """Return ``ask()``.
+
+        If other processes have charged in the meantime, ``learn`` from their entries and ask again.
+        """
         return ask()
 
     def _keep(self, entry: Entry) -> None:
-        """Make the entry durable before anything else happens: a new one, or one with what was released."""
+        """Make an entry durable before anything else happens. The entry is new, or has newly released values."""
 
     def _admitted(self, planned: tuple[Event, ...], costs: list[float]) -> float:
-        """What the events cost, as the receipt says; or a refusal, from public facts."""
+        """Return the cost of the events for the receipt, or refuse them, from public facts alone."""
         for event, cost in zip(planned, costs, strict=True):
             if not math.isfinite(cost):
                 raise errors.BudgetExceeded(
                     f"cost must be finite in {self.budget.currency}. Found infinity for {type(event).__name__} noise, "
-                    f"which a budget with delta = {self.budget.delta:g} cannot pay for. Use Laplace noise, or give a delta above 0."
+                    f"which a budget with delta = {self.budget.delta:g} cannot pay for. Use Laplace noise, or give a "
+                    "delta above 0."
                 )
         parts = self._parts.after(planned, costs)
         if parts is None or (parts.share is not None and self._slack > 0):
             raise errors.BudgetExceeded(
-                "Planned noise must have one share, declared before anything else is charged to an account without slack. Found "
-                "another share, an earlier charge or slack. Charge the noise as it is."
+                "Planned noise must have one share, declared before anything else is charged to an account without "
+                "slack. Found another share, an earlier charge or slack. Charge the noise as it is."
             )
         if not self._fits(parts):
             if parts.planned > self._parts.planned:
                 raise errors.BudgetExceeded(
-                    f"cost of planned noise must be at most its share of {self.budget.currency} = {float(self._total):.4g}, {parts.share}, "
-                    f"and that of all else the rest. Found {float(parts.planned):.4g} and {float(parts.others):.4g} with this charge. "
-                    "Plan less, or charge the noise as it is."
+                    f"cost of planned noise must be at most its share of {self.budget.currency} = "
+                    f"{float(self._total):.4g}, {parts.share}, and that of all else the rest. Found "
+                    f"{float(parts.planned):.4g} and {float(parts.others):.4g} with this charge. Plan less, or charge "
+                    "the noise as it is."
                 )
             raise errors.BudgetExceeded(
                 f"cost must be at most {self.budget.currency} = {self.remaining:.4g} (what is left of "
@@ -502,24 +552,27 @@ class Ledger(OneOnly, ABC):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
-        """Not even within a charge of the same thread, as a signal's handler would be: it would see the old sum."""
+        """Refuse a charge within a charge, even in one thread, as in a signal handler: it would see the old sum."""
         if not self._charging.acquire(blocking=False):
-            raise errors.InvalidInput("A charge must end before the next. Found one within another. Ask after it.")
+            raise errors.InvalidInput(
+                "A charge must end before the next. Found a charge within another. Ask after it has ended."
+            )
         try:
             yield
         finally:
             self._charging.release()
 
     def _fits(self, parts: Parts | None) -> bool:
-        """Whether planned noise is within its share, and all else within the rest."""
+        """Return True if planned noise is within its share and all else within the rest."""
         return parts is not None and min(parts.left(self._total)) >= -self._total * FIT
 
     @property
     def spent_epsilon(self) -> float:
-        """The ε, at the budget's δ, of the recorded events: the smallest of the bounds at hand.
+        """The ε, at the budget's δ, of the recorded events: the smallest of three bounds.
 
-        Bounds: the sum of ε; the conversion of the sum of ρ, planned noise apart; the sum of Rényi divergences, as of `dp_event()`. The
-        last two read the events as a list fixed beforehand: the promise made to the data is the budget, not this.
+        The bounds are the sum of ε; the sum of ρ, converted together with planned noise; and the sum of Rényi
+        divergences, as for `dp_event()`. The last two read the events as a list that was fixed in advance. The promise
+        to the people in the data is the budget, not this number.
         """
         if not self._entries:
             return 0.0
@@ -527,12 +580,12 @@ class Ledger(OneOnly, ABC):
         delta = self.budget.delta - float(self._failing)
         noise = math.fsum(e.continuous_rho * count for e, count in list(self._counts.items()) if isinstance(e, Planned))
         found = self.budget.epsilon_of_rows(basic, float(self._parts.others), delta, planned=noise)
-        if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi accountant knows one row alone
+        if self.budget.pure or self.budget.rows_per_unit > 1:  # the Rényi bound is for one row only
             return found
         return min(found, conversion.renyi_epsilon(dict(self._counts), delta))
 
     def dp_event(self) -> Any:
-        """The recorded events for dp-accounting (``conversion.dp_events``)."""
+        """Return the recorded events in dp-accounting's form (see ``conversion.dp_events``)."""
         return conversion.dp_events(dict(self._counts))
 
     def __repr__(self) -> str:
@@ -541,17 +594,38 @@ class Ledger(OneOnly, ABC):
 
 @final
 class Accountant(Ledger):
-    """A ledger in memory: it ends with its process."""
+    """A ledger in memory, which ends with its process.
+
+    Parameters
+    ----------
+    budget : Budget
+        The budget that all charges together must respect.
+    slack : float
+        The part of δ reserved for events that have a δ of their own.
+    earlier : sequence of Entry
+        Entries of a ledger to resume. They count as spent.
+    answers : sequence of (question, answer)
+        Answers that were given before, for repeated questions.
+    standing : Standing, optional
+        The spending before the ``earlier`` entries.
+    book : mutable sequence of Entry, optional
+        The entries before the ``earlier`` ones, read on demand.
+
+    Raises
+    ------
+    InvalidInput
+        If ``budget`` is no Budget, or if an earlier entry does not fit it.
+    """
 
 
 class _Turn:
-    """The lock of an account, taken only in the account's process."""
+    """The lock of an account. It can be taken only in the process that made the account."""
 
     def __init__(self) -> None:
         self._home, self._lock = Home(), threading.RLock()
 
     def __enter__(self) -> None:
-        # before the lock, which in a fork may be held by a thread that is not there
+        # Check the process before the lock: in a fork the lock may be held by a thread that does not exist there.
         self._home.require("An account", "Ask there, and pass on the answers.")
         self._lock.acquire()
 
@@ -560,10 +634,12 @@ class _Turn:
 
 
 class HasLedger(Protocol):
-    """A mechanism, or a session: what it draws, its ledger pays for."""
+    """A mechanism or session that has a ledger, which pays for all it draws."""
 
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> Ledger:
+        """The ledger that pays."""
+        ...
 
 
 _Self = TypeVar("_Self", bound=HasLedger)
@@ -574,7 +650,7 @@ _Answer = TypeVar("_Answer")
 def one_at_a_time(
     method: Callable[Concatenate[_Self, _Given], _Answer],
 ) -> Callable[Concatenate[_Self, _Given], _Answer]:
-    """A question to a mechanism: asked while it has its ledger to itself, and the processor without threads that wait."""
+    """Decorate a method that answers a question: it holds the ledger's lock and runs linear algebra on one thread."""
 
     @functools.wraps(method)
     def alone(self: _Self, /, *given: _Given.args, **named: _Given.kwargs) -> _Answer:

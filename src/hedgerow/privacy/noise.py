@@ -4,19 +4,20 @@ Papers: Canonne, Kamath & Steinke "The discrete Gaussian for differential privac
 significance of the least significant bits for differential privacy" (why no released value carries float64 noise);
 McSherry & Talwar "Mechanism design via differential privacy" (the choice).
 
-Noise, choices and guard rounds are drawn against a receipt alone, so what is drawn was billed.
+Noise, choices and guard rounds are drawn against a receipt only, so everything that is drawn was billed.
 
 Symbols: w a word of 64 fair bits; U in [w, w+1]/2^64 the uniform whose first bits it is; E = −ln U a standard
 exponential; s the scale and σ the standard deviation in grid steps; γ a rate: Bernoulli(e^−γ).
 
-Exactness. A draw is a function of real uniforms, worked out in float64 from their first 64 bits together with a bound
-on the error. Where the bound leaves a choice (once in 10^5 draws, or less) the same function is worked out again with
-`decimal`, whose ln and exp are correctly rounded, on as many further bits as it takes. The outcome is the one that
-exact arithmetic on infinitely many bits would give. It rests on fair bits and on numpy's log, log1p and exp being
-right to 2^-46, some 64 units in the last place, where they claim one to four.
+Exactness. A draw is a function of real uniforms. It is computed in float64 from their first 64 bits, together with a
+bound on the error. Where that bound does not settle the outcome (once in 10^5 draws, or less), the same function is
+computed again with `decimal`, whose ln and exp are correctly rounded, on as many further bits as needed. The outcome is
+the one that exact arithmetic on infinitely many bits would give. This rests on two assumptions: the bits are fair, and
+numpy's log, log1p and exp are right to 2^-46. That is some 64 units in the last place, where numpy claims one to four.
 
-Differs: Canonne, Kamath & Steinke flip Bernoulli(e^−γ) coins by series of rational coins; comparing one uniform with
-e^−γ has the same law and vectorises. Released values of up to `_OPENDP_UP_TO` cells come from OpenDP's own sampler.
+Differs: Canonne, Kamath & Steinke draw Bernoulli(e^−γ) coins from series of rational coins. Here one uniform is
+compared with e^−γ, which has the same distribution and can be vectorized. Released values of up to `_OPENDP_UP_TO`
+cells come from OpenDP's own sampler.
 """
 
 from __future__ import annotations
@@ -44,22 +45,22 @@ from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.process import Home
 from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
 
-_OPENDP_UP_TO = 256  # cells; above, OpenDP's 10^5 draws a second would be felt
-_CHUNK = 1 << 16  # draws worked on at a time: stays in the cache
-_BLOCK = 1024  # comparisons drawn ahead
-_FEW = 1 << 13  # up to here a Gumbel draw for each candidate costs no more than a search among them
-_SCALES = 16  # scales for which comparisons are kept
+_OPENDP_UP_TO = 256  # draw up to this many cells with OpenDP, whose 10^5 draws a second are too slow for more
+_CHUNK = 1 << 16  # work on this many draws at a time, which fit into the processor's cache
+_BLOCK = 1024  # draw this many comparisons in advance
+_FEW = 1 << 13  # up to this many candidates, one Gumbel draw for each is no slower than rejection sampling
+_SCALES = 16  # keep comparisons in advance for at most this many scales
 _LEAST = np.uint64(1 << 44)  # a smaller word has too few significant bits for float64 arithmetic
-_UNIT = 2.0**-64
-_HIGHEST = 2.0**500  # scores are clipped to this
-_LARGEST = 2**53  # values are clipped to this many grid steps: a float64 holds them exactly, and sums fit an int64
+_UNIT = 2.0**-64  # turns a word into a number in [0, 1)
+_HIGHEST = 2.0**500  # scores are clipped to ± this
+_LARGEST = 2**53  # values are clipped to ± this many grid steps: a float64 holds them exactly, and sums fit an int64
 
 
 class Noise:
-    """Noise from the operating system's randomness, exact on the grid of the event that is billed.
+    """Noise from the operating system's randomness, exact on the grid of the event that was billed.
 
-    It is drawn in the process that made it: a fork would share what was drawn ahead, and could draw once more for what
-    was charged once.
+    It works only in the process that made it. A fork would share the draws made in advance, and could draw a second
+    time what was charged once.
     """
 
     private = True
@@ -72,12 +73,14 @@ class Noise:
         return f"{type(self).__name__}()"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()  # a copy starts without the original's buffers
+        return type(self), ()  # a copy starts without the draws that the original made in advance
 
     def _require_home(self) -> None:
+        """Refuse to draw in another process."""
         self._home.require("Noise", "Draw it there, or make a new one here.")
 
     def _words(self, count: int) -> Words:
+        """Draw words of 64 fair bits."""
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
     # Released values
@@ -87,18 +90,19 @@ class Noise:
     @overload
     def add(self, value: NDArray[Any], receipt: Receipt) -> Array: ...
     def add(self, value: float | NDArray[Any], receipt: Receipt) -> float | Array:
-        """`value`, rounded to the grid of the receipt's next event, plus its noise: independent in every cell."""
+        """Return ``value``, rounded to the grid of the receipt's next event, plus independent noise in every cell."""
         event: events.Laplace | events.Gaussian = self._redeemed(receipt, events.Laplace, events.Gaussian)
         return receipt.released(lambda: self._noisy(value, event), self.private)
 
     def add_for_all(self, value: float, receipts: Sequence[Receipt]) -> float:
-        """``add``, where the value is about the rows of several accounts: drawn once, and written down in all of them.
+        """Add noise once to a value that concerns several accounts, and record the result in all of them.
 
-        Each has paid for the same event in full. Refused, before anything is drawn, where one has paid for another.
+        Each account must have paid for the same event in full. Otherwise the draw is refused before it is made.
         """
         if any(receipt.events != receipts[0].events for receipt in receipts):
             raise errors.InvalidInput(
-                "Receipts for one draw must be for one event. Found another. Charge each account for what is drawn."
+                "Receipts for one draw must be for the same event. Found another. Charge each account for what is "
+                "drawn."
             )
         drawn = self.add(value, receipts[0])
         for receipt in receipts[1:]:
@@ -107,14 +111,17 @@ class Noise:
         return drawn
 
     def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
+        """Return the next event of the receipt, which must be of one of these kinds."""
         self._require_home()
-        if type(receipt) is not Receipt:  # an event alone was not paid for
+        if type(receipt) is not Receipt:  # an event that was not charged is not enough
             raise errors.InvalidInput(
-                f"Noise must be drawn against a receipt. Found a {type(receipt).__name__}. Charge the event to a ledger first."
+                f"Noise must be drawn against a receipt. Found a {type(receipt).__name__}. Charge the event to a "
+                "ledger first."
             )
         return receipt.redeem(*kinds)
 
     def _noisy(self, value: float | NDArray[Any], event: events.Laplace | events.Gaussian) -> float | Array:
+        """Round the value to the event's grid and add noise."""
         if isinstance(value, int):
             value = max(-_LARGEST, min(_LARGEST, value))
         array = np.asarray(value)
@@ -123,6 +130,7 @@ class Noise:
         return float(result) if array.ndim == 0 and not isinstance(value, np.ndarray) else result
 
     def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
+        """Add noise to values in grid steps, by OpenDP where they are few."""
         if 0 < steps.size <= _OPENDP_UP_TO:
             spread = event.scale if isinstance(event, events.Laplace) else event.sigma
             measurement = _opendp(isinstance(event, events.Laplace), spread / event.grid)
@@ -130,14 +138,15 @@ class Noise:
         return steps + self._integers(event, steps.size)
 
     def _integers(self, event: events.Laplace | events.Gaussian, count: int) -> Integers:
+        """Draw discrete noise, in grid steps."""
         if isinstance(event, events.Laplace):
             return self._in_chunks(functools.partial(self._laplace, event.scale / event.grid), count)
         return self._in_chunks(functools.partial(self._gaussian, event.sigma / event.grid), count)
 
-    # Choices and comparisons: the noise itself is never released
+    # Choices and comparisons, whose noise is never released
 
     def choose(self, scores: NDArray[Any], receipt: Receipt) -> int:
-        """argmax(score + Gumbel(2Δ/ε)): index i with probability ∝ exp(ε·score_i/2Δ), exactly."""
+        """Return argmax(score + Gumbel(2Δ/ε)): index i with probability ∝ exp(ε·score_i/2Δ), exactly."""
         self._require_home()
         given = _numeric("scores", np.asarray(scores))
         if given.ndim != 1 or given.size == 0:
@@ -148,10 +157,12 @@ class Noise:
         return receipt.released(lambda: chosen(values, event), self.private)
 
     def _largest_gumbel(self, values: Array, event: events.Exponential) -> int:
+        """Choose by one Gumbel draw per candidate."""
         w = self._words(values.size)
-        shifts = (values - values.max()) / event.scale  # from the best score, so that the near ones are precise
+        # Relative to the best score, so that scores near it stay precise.
+        shifts = (values - values.max()) / event.scale
         with np.errstate(divide="ignore"):
-            # E = −ln(1 − U); either form keeps the relative error of E small
+            # E = −ln(1 − U). The form is chosen by the size of U, so that the relative error of E stays small.
             E = np.where(w >> 63, -np.log((~w).astype(np.float64) * _UNIT), -np.log1p(-(w.astype(np.float64) * _UNIT)))
             noisy = shifts - np.log(E)
         error = 2.0**-40 * (1 + np.abs(shifts))
@@ -166,17 +177,19 @@ class Noise:
         return int(contenders[largest_gumbel(exact)])
 
     def _staircase(self, values: Array, event: events.Exponential) -> int:
-        """The same choice among very many, without a draw for each: Walker's rejection from a staircase.
+        """Choose among very many candidates without a draw for each, by Walker's rejection from a staircase.
 
-        γ_i = (max s − s_i)/b ≥ 0, b = 2Δ/ε: i is wanted with probability ∝ e^(−γ_i). k_i is a whole number ≤ γ_i/ln 2, so
-        that e^(−γ_i) ≤ 2^(−k_i). Propose i with probability ∝ 2^(−k_i), a whole number below Σ 2^(K − k_i); accept it with
-        probability e^(−γ_i)·2^(k_i), which is at least ½ but for candidates of no weight. What is accepted has the law
-        wanted, exactly, whatever the k_i, as long as these probabilities are at most 1: rounding in the k_i costs time,
-        never privacy. The coin is settled on the exact rational γ_i with as many bits as it takes (`uniforms`).
+        Let γ_i = (max s − s_i)/b ≥ 0 with b = 2Δ/ε, so that i is wanted with probability ∝ e^(−γ_i). Let k_i be a whole
+        number ≤ γ_i/ln 2, so that e^(−γ_i) ≤ 2^(−k_i). Propose i with probability ∝ 2^(−k_i), by a whole number below Σ
+        2^(K − k_i). Accept i with probability e^(−γ_i)·2^(k_i), which is at least ½ except for candidates of no weight.
+
+        What is accepted has exactly the wanted distribution for all k_i for which these probabilities are at most 1.
+        Rounding in the k_i therefore costs time, never privacy. The coin is decided on the exact rational γ_i, with as
+        many bits as needed (`uniforms`).
         """
         top = values.max()
-        deepest = 62 - values.size.bit_length()  # K: Σ 2^(K − k) fits 63 bits
-        # γ/ln 2 carries a relative rounding error far below 2^-40, so k stays at or below its true value
+        deepest = 62 - values.size.bit_length()  # K, so that Σ 2^(K − k) fits into 63 bits
+        # γ/ln 2 has a relative rounding error far below 2^-40, so k stays at or below its true value
         depth = np.minimum((top - values) * ((1 - 2.0**-40) / (math.log(2) * event.scale)), deepest).astype(np.int8)
         counts = np.bincount(depth, minlength=deepest + 1).tolist()
         total = sum(count << (deepest - k) for k, count in enumerate(counts))
@@ -193,21 +206,23 @@ class Noise:
                 return i
 
     def _halves(self, count: int) -> Words:
-        """Words of two draws of 32 bits each."""
+        """Draw words of 64 bits, each from two draws of 32 bits."""
         halves = self._below(1 << 32, 2 * count).astype(np.uint64).reshape(2, count)
         joined: Words = (halves[0] << np.uint64(32)) | halves[1]
         return joined
 
     def open_round(self, receipt: Receipt, threshold: int, unit: float, on_grid: bool = False) -> GuardRound:
-        """A guard round of the receipt's next event, its threshold in steps of ``unit``: multiples of 2^-20 rows.
+        """Open a guard round for the receipt's next event, with its threshold in steps of ``unit``, in rows.
 
-        ``on_grid``: its noise is on the grid ``unit`` itself, for how far a value is above will be released.
+        Normally the noise lies on the grid of comparisons, of which ``unit`` must be a divisor: at most 2^-20 rows.
+        With ``on_grid`` the noise lies on the grid ``unit`` itself. That is needed where the distance above the
+        threshold will be released.
         """
         event: events.AboveThreshold = self._redeemed(receipt, events.AboveThreshold)
         τ, ν = event.threshold_scale, event.query_scale
         finest = events.comparison_grid(0.0)
         if math.frexp(unit)[0] != 0.5 or event.sensitivity % unit or not (on_grid or unit <= finest):
-            # else the noise would be rounded to the unit, and no longer be what was billed
+            # otherwise the noise would be rounded to the unit, and would differ from what was billed
             raise errors.InvalidInput(
                 f"unit must be a power of two that divides the sensitivity, at most {finest!r} unless on_grid. Found "
                 f"{unit!r}. Count in steps of the noise's grid."
@@ -229,20 +244,20 @@ class Noise:
         return GuardRound(threshold + draw(τ, Δ), compare, over)
 
     def _comparison(self, scale: float) -> float:
-        """One Laplace draw for a threshold test, of which only the outcome is released."""
+        """Return one Laplace draw for a threshold test. Only the outcome of that test is released."""
         self._require_home()
         try:
-            return self._buffers[scale].pop()  # atomic: no draw is handed out twice
+            return self._buffers[scale].pop()  # atomic, so that no draw is handed out twice
         except (KeyError, IndexError):
             block: list[float] = self._comparisons(scale, _BLOCK).tolist()
             draw = block.pop()
             if len(self._buffers) >= _SCALES:
-                self._buffers = {}  # unused draws are thrown away
+                self._buffers = {}  # discard the unused draws
             self._buffers[scale] = block
             return draw
 
     def _comparisons(self, scale: float, count: int) -> Array:
-        """Independent discrete Laplace draws, in rows, on `events.comparison_grid`."""
+        """Draw independent discrete Laplace values, in rows, on the grid `events.comparison_grid`."""
         self._require_home()
         scale = positive("scale", scale)
         if not events.FINEST <= scale <= events.COARSEST:
@@ -251,24 +266,27 @@ class Noise:
         draws = self._in_chunks(functools.partial(self._laplace, scale / grid), _count("count", count))
         return draws.astype(np.float64) * grid
 
-    # Indices and generators
+    # Row numbers and generators
 
     def sample(self, rows: int, receipt: Receipt) -> Integers:
-        """The rows, by number, that are in the secret sample which is next on the receipt."""
+        """Return the row numbers of the secret Poisson sample that is next on the receipt."""
         event: events.PoissonSample = self._redeemed(receipt, events.PoissonSample)
         return np.flatnonzero(self._below(events.COIN, rows) < event.heads)
 
     def draw_rows(self, receipt: Receipt) -> Integers:
-        """The rows, by number, of the secret sample of fixed size that is next on the receipt."""
+        """Return the row numbers of the secret sample of fixed size that is next on the receipt."""
         event: events.DistinctRows | events.RepeatedRows = self._redeemed(
             receipt, events.DistinctRows, events.RepeatedRows
         )
         if isinstance(event, events.DistinctRows) and event.size == event.rows:
-            return np.arange(event.rows)  # all of them: nothing is left to chance
+            return np.arange(event.rows)  # the sample is the whole table, so nothing is random
         return self.subsample(event.rows, event.size, replace=isinstance(event, events.RepeatedRows))
 
     def flips(self, holds: Callable[[Integers], NDArray[np.bool_]], receipt: Receipt) -> NDArray[np.bool_]:
-        """Sampling counting queries: what ``holds`` says of rows at random, by their numbers, each with its coin to lie."""
+        """Answer sampling counting queries: ask ``holds`` about random rows, and flip each answer by a biased coin.
+
+        ``holds`` takes row numbers and returns a yes or no for each.
+        """
         event: events.FlippedRows = self._redeemed(receipt, events.FlippedRows)
 
         def draw() -> NDArray[np.bool_]:
@@ -278,7 +296,7 @@ class Noise:
         return receipt.released(draw, self.private)
 
     def subsample(self, n: int, size: int, replace: bool = False) -> Integers:
-        """`size` of the indices 0..n−1, uniformly and in random order; all different unless `replace`."""
+        """Return ``size`` of the indices 0..n−1, uniformly and in random order, all different unless ``replace``."""
         self._require_home()
         n, size = _count("n", n), _count("size", size)
         if (n == 0 < size) if replace else (size > n):
@@ -292,30 +310,31 @@ class Noise:
                 if np.all(np.diff(keys[order])):  # without ties every order is equally likely
                     return order[:size].astype(np.int64)
         drawn = self._below(n, 0)
-        while drawn.size < size:  # first occurrences of a sequence with replacement
+        while drawn.size < size:  # keep the first occurrence of each index in a sequence with replacement
             more = np.concatenate([drawn, self._below(n, 2 * (size - drawn.size))])
             drawn = more[np.sort(np.unique(more, return_index=True)[1])]
         return drawn[:size]
 
     def generator(self) -> np.random.Generator:
-        """A numpy generator seeded by the operating system: for synthetic records and simulations only."""
+        """Return a numpy generator seeded by the operating system, for synthetic records and simulations only."""
         self._require_home()
         return np.random.default_rng(int.from_bytes(os.urandom(32)))
 
     # Exact samplers
 
     def _in_chunks(self, sampler: Callable[[int], Integers], count: int) -> Integers:
+        """Call a sampler, which may return fewer draws than asked, until there are ``count`` draws."""
         draws = np.empty(count, dtype=np.int64)
         filled = 0
         while filled < count:
-            chunk = sampler(min(_CHUNK, count - filled))  # a sampler that rejects may return fewer, or a few more
+            chunk = sampler(min(_CHUNK, count - filled))  # rejection returns fewer draws, or a few more
             chunk = chunk[: count - filled]
             draws[filled : filled + chunk.size] = chunk
             filled += chunk.size
         return draws
 
     def _below(self, n: int, count: int) -> Integers:
-        """Uniform on 0..n−1."""
+        """Draw uniformly from 0..n−1."""
 
         def sampler(count: int) -> Integers:
             w = self._words(count) >> np.uint64(64 - max(1, (n - 1).bit_length()))
@@ -324,18 +343,21 @@ class Noise:
         return self._in_chunks(sampler, count)
 
     def _laplace(self, s: float, count: int) -> Integers:
-        """P[k] ∝ e^(−|k|/s): the difference of two geometric draws."""
+        """Draw P[k] ∝ e^(−|k|/s), as the difference of two geometric draws."""
         G = self._geometric(s, 2 * count)
         return G[:count] - G[count:]
 
     def _geometric(self, s: float, count: int) -> Integers:
-        """P[G >= k] = e^(−k/s): G = ⌊s E⌋; for a large s, by its independent high and low parts."""
+        """Draw P[G >= k] = e^(−k/s), as G = ⌊s E⌋. For a large s, draw the independent high and low parts of G."""
         shift = max(0, math.frexp(s)[1] - 21)
         G = self._floor_exponential(math.ldexp(s, -shift), count)
         return G if shift == 0 else (G << shift) + self._low_bits(s, shift, count)
 
     def _low_bits(self, s: float, bits: int, count: int) -> Integers:
-        """P[u] ∝ e^(−u/s) on 0..2^bits − 1, which is at most a 2^-20th of s: nearly uniform, corrected by rejection."""
+        """Draw P[u] ∝ e^(−u/s) on 0..2^bits − 1.
+
+        2^bits is at most s/2^20, so this is nearly uniform. A uniform draw is corrected by rejection.
+        """
         u = (self._words(count) >> np.uint64(64 - bits)).astype(np.int64)
         rejected = np.flatnonzero(~self._coins(u / s, lambda i: Fraction(int(u[i])) / Fraction(s)))
         if rejected.size:
@@ -343,7 +365,7 @@ class Noise:
         return u
 
     def _floor_exponential(self, s: float, count: int) -> Integers:
-        """⌊s E⌋ for s < 2^21."""
+        """Draw ⌊s E⌋ for s < 2^21."""
         w = self._words(count)
         with np.errstate(divide="ignore", invalid="ignore"):
             x = np.log(w.astype(np.float64) * _UNIT) * -s
@@ -356,7 +378,7 @@ class Noise:
         return G.astype(np.int64)
 
     def _gaussian(self, σ: float, count: int) -> Integers:
-        """P[k] ∝ e^(−k²/2σ²), by rejection from a discrete Laplace of scale t = ⌊σ⌋ + 1."""
+        """Draw P[k] ∝ e^(−k²/2σ²), by rejection from a discrete Laplace of scale t = ⌊σ⌋ + 1."""
         t = math.floor(σ) + 1
         Y = self._laplace(float(t), count + count // 2 + 16)
         z = (np.abs(Y) - σ * σ / t) / σ
@@ -368,7 +390,7 @@ class Noise:
         return Y[self._coins(z * z / 2, rate)]
 
     def _coins(self, γ: Array, exact: Callable[[int], Fraction]) -> NDArray[np.bool_]:
-        """Bernoulli(e^−γ): whether U < e^−γ. γ carries a rounding error of at most 2^-48 (1 + γ)."""
+        """Draw Bernoulli(e^−γ) as U < e^−γ. The rounding error of γ is at most 2^-48 (1 + γ)."""
         w = self._words(γ.size)
         margin = np.exp(-γ) - w.astype(np.float64) * _UNIT
         coins = margin > 0
@@ -378,7 +400,7 @@ class Noise:
 
 
 class Seeded(Noise):
-    """The same noise from a repeatable sequence: for tests and simulations. Whoever knows the seed can remove it."""
+    """Repeatable noise for tests and simulations. Anyone who knows the seed can remove the noise."""
 
     private = False
 
@@ -401,23 +423,27 @@ class Seeded(Noise):
             return np.asarray(self._bits.random_raw(count), dtype=np.uint64)
 
     def _released(self, steps: Integers, event: events.Laplace | events.Gaussian) -> Integers:
-        return steps + self._integers(event, steps.size)  # OpenDP takes no seed
+        return steps + self._integers(event, steps.size)  # OpenDP accepts no seed
 
     def generator(self) -> np.random.Generator:
+        """Return a numpy generator derived from the seed."""
         self._require_home()
         with self._lock:
             return np.random.default_rng(self._sequence.spawn(1)[0])
 
 
 def secret(size: int = 32) -> bytes:
-    """Bytes that nobody can guess: for keys and names, never for noise."""
+    """Return bytes that nobody can guess, for keys and names, never for noise."""
     return os.urandom(size)
 
 
 def _announce(message: str) -> None:
-    """Warn, at the line outside this package, every time: without a registry Python does not remember that it did."""
+    """Warn every time, at the line outside this package that caused it.
+
+    Without a registry, Python does not remember that the warning was given before.
+    """
     frame = sys._getframe()
-    between = ("hedgerow", "numpy")  # numpy's decorators stand between two of ours
+    between = ("hedgerow", "numpy")  # numpy's decorators can appear between two frames of this package
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in between:
         frame = frame.f_back
     module = frame.f_globals.get("__name__", "<unknown>")
@@ -425,7 +451,7 @@ def _announce(message: str) -> None:
 
 
 def _steps(values: NDArray[Any], grid: float) -> Integers:
-    """Values in grid steps, rounded and clipped. What the data hold never raises; their type may."""
+    """Return values in grid steps, rounded and clipped. The type of the data may raise, their contents never do."""
     if _numeric("value", values).dtype.kind != "f":
         values = np.minimum(values.astype(np.uint64 if values.dtype.kind == "u" else np.int64), _LARGEST)
         values = np.maximum(values.astype(np.int64), -_LARGEST)
@@ -436,7 +462,8 @@ def _steps(values: NDArray[Any], grid: float) -> Integers:
 
 
 def _numeric(name: str, values: NDArray[Any]) -> NDArray[Any]:
-    if values.dtype.kind not in "buif":  # numpy's own error would quote the value
+    """Refuse values that are not numeric."""
+    if values.dtype.kind not in "buif":  # numpy's own error would quote a private value
         raise errors.InvalidInput(f"{name} must be numeric. Found dtype {values.dtype}. Give integers or floats.")
     return values
 
@@ -446,6 +473,7 @@ def _where(doubtful: NDArray[np.bool_]) -> list[int]:
 
 
 def _count(name: str, value: int) -> int:
+    """Refuse anything but a whole number of at least 0."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 0:
         raise errors.InvalidInput(f"{name} must be a whole number of at least 0. Found {value!r}. Give an int.")
     return int(value)
@@ -453,9 +481,9 @@ def _count(name: str, value: int) -> int:
 
 @functools.lru_cache(maxsize=256)
 def _opendp(laplace: bool, scale: float) -> Any:
-    """Return OpenDP's measurement: integer vectors of any length plus discrete noise, saturating at the ends of an i64.
+    """Return an OpenDP measurement that adds discrete noise to integer vectors, saturating at the ends of an i64.
 
-    OpenDP's prelude would import every library that OpenDP has an extra for, so its parts are imported one by one.
+    Parts of OpenDP are imported one by one, because its prelude imports every library for which OpenDP has an extra.
     """
     domains, metrics, measurements, mod = (
         importlib.import_module(f"opendp.{part}") for part in ("domains", "metrics", "measurements", "mod")

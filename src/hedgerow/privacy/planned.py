@@ -1,19 +1,19 @@
-"""Gaussian noise that is planned: a share of the budget, fixed before anything is charged, that pays for Gaussian noise alone.
+"""Planned Gaussian noise: a share of the budget, fixed before anything is charged, that pays for Gaussian noise alone.
 
-Papers: Dong, Roth & Su "Gaussian differential privacy"; Canonne, Kamath & Steinke "The discrete Gaussian for differential
-privacy" (Proposition 12); Peikert "An efficient and parallel Gaussian sampler for lattices" (a discrete Gaussian is a continuous
-one, rounded at random).
+Papers: Dong, Roth & Su "Gaussian differential privacy"; Canonne, Kamath & Steinke "The discrete Gaussian for
+differential privacy" (Proposition 12); Peikert "An efficient and parallel Gaussian sampler for lattices" (a discrete
+Gaussian is a continuous one, rounded at random).
 
-Symbols: ε, δ the budget and R its ρ; s the share; G = Σ Δ²/2σ² of all planned noise and O = Σ ρ of all else; α = 1 + b a Rényi order;
-κ the price of planned noise.
+Symbols: ε, δ the budget and R its ρ; s the share; G = Σ Δ²/2σ² of all planned noise and O = Σ ρ of all else; α = 1 + b
+a Rényi order; κ the price of planned noise.
 
-The loss of Gaussian noise is normal, which says more than its ρ does. Where planned noise has at most G and all else at most O,
-whatever the order and however chosen,
+The privacy loss of Gaussian noise has a normal distribution, which says more than its ρ alone. Where planned noise adds
+up to at most G and all else to at most O, in any order and however chosen,
 
     δ(ε) ≤ E δ_O(ε − Z),   Z normal with mean G and variance 2G,   δ_O(x) = min over α of e^(b(αO − x))·b^b/α^α
 
-(docs/proofs/planned.md). So with O = (1 − s)R there may be more planned noise than G = sR: as much as sR/κ. Planned noise is billed at
-κ ≤ 1 times its Δ²/2σ², and the sums of either part are filtered, in ρ.
+(docs/proofs/planned.md). So with O = (1 − s)R there is room for more planned noise than G = sR, namely sR/κ. Planned
+noise is billed at κ ≤ 1 times its Δ²/2σ², and the sums of the two parts are filtered separately, in ρ.
 """
 
 from __future__ import annotations
@@ -32,32 +32,39 @@ from hedgerow._types import Array
 from hedgerow.privacy.conversion import largest_rho
 from hedgerow.privacy.events import Event, Planned
 
-MARGIN = 1e-8  # share of ε and δ kept for rounding, for sums that fit but for rounding, and for discrete noise
-CELLS = 2**13  # of Z
-LOWEST = -9.0  # deviations of Z: all below counts as this
-TAIL = 1e-6  # of δ: all of Z above counts as lost
-LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-6, 1e3, 1e-200  # beyond, planned noise has the price of any other
-LEAST_PRICE = 0.25  # a sum may exceed its part by ``ledger.FIT`` of the total, which must not buy much
-# Any b gives a valid bound; for each loss there must be one close to the best.
+MARGIN = 1e-8  # share of ε and δ kept for rounding, for the ledger's tolerance FIT, and for noise being discrete
+CELLS = 2**13  # the number of cells into which the range of Z is divided
+LOWEST = -9.0  # the lowest cell ends this many standard deviations from the mean of Z, and contains all that is below
+TAIL = 1e-6  # share of δ: the upper tail of Z of this probability counts as a failure
+# Outside these limits planned noise has no price of its own: it costs as much as any other noise.
+LEAST_EPSILON, MOST_EPSILON, LEAST_DELTA = 1e-6, 1e3, 1e-200
+LEAST_PRICE = 0.25  # a lower price would let the ledger's tolerance, ``ledger.FIT`` of the total, buy too much
+# Values of b to try. Every b gives a valid bound, so the list only needs one close to the best for each loss.
 ORDERS: Array = np.geomspace(1e-12, 1e12, 4000)
 
 
 def mixed_delta(G: float, O: float, epsilon: float, tail: float) -> float:  # noqa: E741
-    """An upper bound of E δ_O(ε − Z): each cell of Z counts as its upper end, and what is above all cells, ``tail``, as lost."""
+    """Return an upper bound on E δ_O(ε − Z).
+
+    Each cell of Z counts as its upper end. The probability above all cells, ``tail``, counts as a failure.
+    """
     ends, above = _cells_of_normal(tail)
-    masses = -np.diff(above, prepend=1.0)  # the first is of all below
+    masses = -np.diff(above, prepend=1.0)  # the first cell contains all that is below its upper end
     return float(masses @ _delta(O, epsilon - G - math.sqrt(2 * G) * ends)) + float(above[-1])
 
 
 @functools.lru_cache(maxsize=16)
 def _cells_of_normal(tail: float) -> tuple[Array, Array]:
-    """Return the upper ends of the cells of Z, the last of which has about ``tail`` above it, and the mass above each end."""
+    """Return the upper ends of the cells of Z in standard deviations, and the probability above each end.
+
+    The probability above the last end is about ``tail``.
+    """
     ends = np.linspace(LOWEST, -statistics.NormalDist().inv_cdf(tail), CELLS)
     return ends, np.array([math.erfc(end / math.sqrt(2)) / 2 for end in ends.tolist()])
 
 
 def _delta(O: float, x: Array) -> Array:  # noqa: E741
-    """δ_O(x). The best b has (1 + 2b)·O + log(b/(1 + b)) = x."""
+    """Return δ_O(x). The best b solves (1 + 2b)·O + log(b/(1 + b)) = x."""
     b = np.exp(np.interp(x, (1 + 2 * ORDERS) * O + np.log(ORDERS) - np.log1p(ORDERS), np.log(ORDERS)))
     logarithm = b * ((1 + b) * O - x) - b * np.log1p(1 / b) - np.log1p(b)
     return np.asarray(np.exp(np.minimum(logarithm, 0.0)))
@@ -65,7 +72,7 @@ def _delta(O: float, x: Array) -> Array:  # noqa: E741
 
 @functools.lru_cache(maxsize=256)
 def price(epsilon: float, delta: float, share: float) -> float:
-    """κ: what planned noise of Δ²/2σ² = 1 costs where its share of the budget is this. Rounded up, and at most 1."""
+    """Return κ, the cost of planned noise of Δ²/2σ² = 1 under this share of the budget, rounded up and at most 1."""
     if not (LEAST_EPSILON <= epsilon <= MOST_EPSILON and delta >= LEAST_DELTA):
         return 1.0
     ρ, ε, δ = largest_rho(epsilon, delta), epsilon * (1 - MARGIN), delta * (1 - MARGIN)
@@ -83,7 +90,10 @@ def price(epsilon: float, delta: float, share: float) -> float:
 
 
 def mixed_epsilon(G: float, O: float, delta: float, highest: float) -> float:  # noqa: E741
-    """The least ε found at which planned noise of G and all else of O are (ε, delta)-private together; at most ``highest`` where that is one."""
+    """Return the least ε found at which planned noise of G and all else of O are together (ε, delta)-DP.
+
+    The search starts at ``highest``, so the result is at most ``highest`` if that ε holds.
+    """
     if not delta >= LEAST_DELTA:
         return math.inf
     low, high = 0.0, min(highest, MOST_EPSILON)
@@ -104,7 +114,10 @@ def mixed_epsilon(G: float, O: float, delta: float, highest: float) -> float:  #
 @final
 @dataclass(frozen=True)
 class Parts:
-    """What was charged, at its prices, to the share of planned noise and beside it. Without planned noise there is no share."""
+    """The amounts charged so far, at their prices: to the share of planned noise, and to the rest of the budget.
+
+    ``share`` is None as long as no planned noise was charged.
+    """
 
     share: float | None = None
     planned: Fraction = Fraction(0)
@@ -112,13 +125,17 @@ class Parts:
 
     @property
     def spent(self) -> Fraction:
+        """The sum of both parts."""
         return self.planned + self.others
 
     def after(self, events: Sequence[Event], costs: Sequence[float]) -> Parts | None:
-        """With these charged too. None where planned noise comes too late, or with another share."""
+        """Return the amounts with these events charged too.
+
+        Returns None where planned noise comes too late, or with another share than before.
+        """
         shares = {event.share for event in events if isinstance(event, Planned)}
         if shares and self.share is None and self.spent > 0:
-            return None  # the share could be chosen by what came out
+            return None  # the share could depend on what was released
         known = shares if self.share is None else shares | {self.share}
         if len(known) > 1:
             return None
@@ -127,6 +144,6 @@ class Parts:
         return Parts(next(iter(known), None), self.planned + planned, self.others + every - planned)
 
     def left(self, total: Fraction) -> tuple[Fraction, Fraction]:
-        """Of such a total, for planned noise and for all else."""
+        """Return what is left of such a total, for planned noise and for all else."""
         share = Fraction(0 if self.share is None else self.share) * total
         return share - self.planned, total - share - self.others

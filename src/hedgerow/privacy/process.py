@@ -1,8 +1,9 @@
-"""What belongs to one process, and of which there is one only: accounts, open rounds, sources of noise.
+"""Protect objects that must exist once and in one process only: accounts, open guard rounds and sources of noise.
 
-A fork copies all of them. Each copy of an account could be spent in full, and all copies of an open round compare with
-one secret threshold, so a fork is refused. It is recognised by a token that every fork renews, for the number of a process
-may come back, and by that number, for a library may fork without telling Python.
+A fork copies all of them. Each copy of an account could be spent in full, and all copies of an open round would compare
+with the same secret threshold. So these objects refuse to work in a fork. A fork is recognized in two ways: by a token
+that every fork renews, because a process number can be reused; and by the process number, because a library can fork
+without telling Python.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ _token = object()
 
 
 def _renew() -> None:
+    """Renew the token in a forked process."""
     global _token
     _token = object()
 
 
-if hasattr(os, "register_at_fork"):  # else there is no fork
+if hasattr(os, "register_at_fork"):  # platforms without it cannot fork
     os.register_at_fork(after_in_child=_renew)
 
 
 class Home:
-    """The process in which it was made."""
+    """The process in which the object was made."""
 
     __slots__ = ("_number", "_token")
 
@@ -33,13 +35,19 @@ class Home:
         self._token, self._number = _token, os.getpid()
 
     def require(self, name: str, instead: str) -> None:
-        """Refuse, before anything private is consulted, to go on in another process."""
+        """Refuse to go on in another process, before any private value is read.
+
+        ``name`` and ``instead`` are the start and the end of the error message.
+        """
         if self._token is not _token or self._number != os.getpid():
             raise InvalidInput(f"{name} must be used in the process that made it. Found a fork of it. {instead}")
 
 
 class OneOnly:
-    """A copy is the original itself, and there is no pickle: what can be copied could be spent, or compared, twice."""
+    """Base of objects that cannot be duplicated: a copy is the original itself, and pickling is refused.
+
+    An account that can be copied could be spent twice, and a round that can be copied could be compared twice.
+    """
 
     __slots__ = ()
 
@@ -51,5 +59,6 @@ class OneOnly:
 
     def __reduce__(self) -> str | tuple[Any, ...]:
         raise InvalidInput(
-            f"A {type(self).__name__} must stay in its process. Found an attempt to pickle it. Pass its answers instead."
+            f"A {type(self).__name__} must stay in its process. Found an attempt to pickle it. Pass its answers "
+            "instead."
         )
