@@ -179,8 +179,8 @@ def _read_widths(name: str, record: Json) -> float | Array | None:
 register("estimate", Estimate, _write_estimate, _read_estimate)
 
 
-# Entries. The facts of an entry (``about``) are public values and linear queries. A question without a JSON form is left
-# out, because an entry only names its question.
+# Entries. The facts of an entry (``about``) are public values and linear queries. A question without a JSON form is
+# left out, because an entry only names its question.
 
 
 def _write_entry(entry: Entry) -> dict[str, Json]:
@@ -244,9 +244,8 @@ def _read_entry(
     )
 
 
-_EVERYONE = Linear(
-    (), (), (), np.array(1.0), True
-)  # the query that counts every row: shows what kind a query has in JSON
+# The query that counts every row: its JSON form shows the kind that marks a query.
+_EVERYONE = Linear((), (), (), np.array(1.0), True)
 register("entry", Entry, _write_entry, _read_entry)
 register(
     "budget",
