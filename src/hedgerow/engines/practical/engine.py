@@ -170,9 +170,7 @@ class Practical:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
-                except (
-                    BudgetExceeded
-                ):  # the guard has said that the hypothesis is wrong, but nothing better can be bought
+                except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
                     return _estimate(value, error, usual)
             error = min(error, self._promised(watch.guard, query))
         return _estimate(value, error, usual)

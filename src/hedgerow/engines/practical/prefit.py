@@ -1,34 +1,39 @@
-"""Which marginals to measure: the prefit of the practical profile, and the offline release.
+"""Choose and measure marginals: the prefit of the practical profile, and the offline release.
 
-Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and pairs
-(of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals cost
-less than tables, as they do not measure smaller tables again (Xiao et al. 2023). Where the pairs do not fit one model but their
-noise would be small, they are measured all the same, and the model takes the strongest of them (``strongest``). Otherwise all
-one-way marginals come first. Then rounds of the exponential mechanism and a measurement, with a larger share of the budget once
-a round taught little, as in McKenna et al., "AIM: an adaptive and iterative mechanism for differentially private synthetic
-data" (2022). After an overview, and of many attributes, several tables are chosen before the model is fitted again, no two of them
-sharing a pair: the scores of one round (``candidates``) then serve many choices, each with its own charge and draw. What an
-overview leaves unknown of a table of three attributes is its residual: that alone is measured of it.
+Where the pairs of the workload fit one model, an *overview* comes first: the residuals of all single attributes and
+pairs (of the whole workload's tables, for a release with little noise), measured at once without choosing. Residuals
+cost less than tables, because they do not measure smaller tables again (Xiao et al. 2023). Where the pairs do not fit
+one model but their noise would be small, they are measured all the same, and the model takes the strongest of them
+(``strongest``). Otherwise all one-way marginals come first. Then follow rounds of the exponential mechanism and a
+measurement, with a larger share of the budget once a round taught little, as in McKenna et al., "AIM: an adaptive and
+iterative mechanism for differentially private synthetic data" (2022). After an overview, and with many attributes,
+several tables are chosen before the model is fitted again, no two of them sharing a pair: the scores of one round
+(``candidates``) then serve many choices, each with its own charge and draw. What an overview leaves unknown of a
+table of three attributes is its residual, so only that is measured.
 
-Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``, ``log_linear``);
-one-way marginals share their budget by (cells × workload)^⅔; after an overview the noise expected in a cell, for a residual with
-that of the smaller tables, counts against a candidate only up to what the hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), as
-a fit that shrinks towards the hypothesis cannot add more error than that; while pairs are unknown a score is what stands above the noise,
-Σ (|count − n·h| − 3·E|noise|)⁺, by which one large error in a large table is seen. A pair that does not fit the
-model's tree may be chosen all the same, and corrects what the model says (``corrections``).
+Differs from AIM: the hypothesis is fitted to least-squares estimates of everything measured (``residuals``,
+``log_linear``). One-way marginals share their budget by (cells × workload)^⅔. After an overview, the noise expected
+in a cell (for a residual, together with that of the smaller tables) counts against a candidate only up to what the
+hypothesis believes is there, Σ min(E|noise|, 0.8·n·h), because a fit that shrinks towards the hypothesis cannot add
+more error than that. While pairs are unknown, a score is what stands above the noise, Σ (|count − n·h| −
+3·E|noise|)⁺, which makes one large error in a large table visible. A pair that does not fit the model's tree may be
+chosen all the same, and corrects what the model says (``corrections``).
 
-Overview shares. What is asked about a table on t has the variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} v_a·Π_{a∈t∖s} u_a, v_a and u_a the mean
-of ‖centred‖² and of (mean)² of what is asked of attribute a. The sum over the workload is least, for a given
-cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)). In a session that was not told what will be asked
-it is values, of ordered attributes ranges too, and these are measured by contrasts of ranges (``contrasts``); of attributes of few
-values, flags and groups, more often than of others (``FEW_VALUES``). Of a workload's
-tables, and in a release, it is a random count: each value in it with probability f = ⅓, so that v = m·f(1−f) and u = f².
+Overview shares. A question about a table on t has the variance Σ_{s⊆t} σ_s²·c_s(t), c_s(t) = Π_{a∈s} v_a·Π_{a∈t∖s}
+u_a, where v_a and u_a are the means of ‖centred‖² and of (mean)² of what is asked about attribute a. The sum over the
+workload is least, for a given cost Σ Δ_s²/(2σ_s²), when each residual's cost is proportional to Δ_s·√(Σ_t c_s(t)). A
+session without a declared workload expects questions about values and, for ordered attributes, ranges too; these
+attributes are measured by contrasts of ranges (``contrasts``). It expects them more often about attributes with few
+values, such as flags and groups (``FEW_VALUES``). With a declared workload, and in a release, a question is a random
+count: each value is in it with probability f = ⅓, so that v = m·f(1−f) and u = f².
 
-Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount), w ≤ 1 and
-all but the counts public: its sensitivity is ``budget.marginal_distance()``, as one row moves one count up and, under
-replace-one, another down, and each term by no more than its count. Terms and the discount are whole numbers and w is a multiple of a public power of two, so that this
-is exact (``_exact_scores``). Gaussian noise is planned: its share of the budget is fixed before anything is charged (``_plan``).
-The candidates of a round, and to which of them a later choice of it is restricted, follow from public sizes and released choices. All parameters are constants or functions of public sizes, the budget and released values.
+Privacy. Everything measured is charged before it is drawn. A score is w·(Σ (|count − round(n·h)| − τ)⁺ − discount)
+with w ≤ 1, and all but the counts are public. Its sensitivity is ``budget.marginal_distance()``: one row moves one
+count up and, under replace-one, another down, and each term moves by no more than its count. Terms and discount are
+whole numbers, and w is a multiple of a public power of two, so that the sensitivity is exact (``_exact_scores``).
+Gaussian noise is planned: its share of the budget is fixed before anything is charged (``_plan``). The candidates of
+a round, and the restriction of its later choices, follow from public sizes and released choices. All parameters are
+constants or functions of public sizes, the budget and released values.
 """
 
 from __future__ import annotations
