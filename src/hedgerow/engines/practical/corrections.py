@@ -2,10 +2,10 @@
 
     outside    the measured sets on which the model has no table
     H_A        the model's table on attributes A
-    B_A        the belief on A: H_A if A contains no set outside. Otherwise H_A raked to B_s for every set s ⊂ A outside and
-               to the model's own tables inside A (iterative proportional fitting, Deming & Stephan 1940), so that sums
-               over A agree with smaller questions as far as raking converges; if A itself is outside, the raked table is
-               first fitted to A's counts, as the model's own tables are.
+    B_A        the belief on A: H_A if A contains no set outside. Otherwise H_A raked to B_s for every set s ⊂ A outside
+               and to the model's own tables inside A (iterative proportional fitting, Deming & Stephan 1940), so that
+               sums over A agree with smaller questions as far as raking converges. If A itself is outside, the table is
+               fitted to A's counts, as the model's own tables are, and raked again.
 
 Synthetic records are drawn the same way: a pool is sampled from the tree, its weights are raked to the model's tables
 and to the largest corrections, and records are drawn by weight.
@@ -154,8 +154,7 @@ class Corrections:
 
 
 class Believed(Hypothesis):
-    """A fitted hypothesis with its corrections, as a distribution over values. It is queried and sampled, never
-    updated.
+    """A fitted hypothesis with its corrections, as a distribution over values; it is never updated.
 
     The tables of different attribute sets agree as far as the corrections do (``Corrections``).
     """
@@ -200,9 +199,7 @@ class Believed(Hypothesis):
         self._of_groups.expect(sets)
 
     def _computed(self, names: Names) -> Array:
-        """Return the table of values: the groups' table spread by shares, and fitted where single values were
-        measured.
-        """
+        """Return the table of values: the groups' table spread by shares, then fitted to measured values."""
         if not names:
             return np.ones(())
         table = self._merging.spread(names, self._groups(names))
@@ -231,9 +228,7 @@ class Believed(Hypothesis):
         return self._of_groups.answer(asked) if found is None else asked.dot(found)
 
     def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
-        """Sample records; with ``rounded`` they follow the corrections, otherwise they are independent draws from the
-        tree.
-        """
+        """Sample records: with ``rounded`` they follow the corrections, else they are independent draws."""
         if rounded:
             codes = self._corrections.records(self._of_groups, int(rows), rng)
         else:

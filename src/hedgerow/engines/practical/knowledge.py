@@ -65,9 +65,7 @@ class Prior:
     tables: dict[Names, Array]
 
     def onto(self, merging: Merging) -> dict[Names, Array]:
-        """Return the potentials for other groups: the mean over a group's values, or for a single attribute their
-        sum.
-        """
+        """Return the potentials for other groups: the mean over a group's values; for a single attribute, their sum."""
         found = {}
         for names, table in self.tables.items():
             carried = np.exp(table - table.max()) if merging.is_possible else table
@@ -367,9 +365,7 @@ class Knowledge:
         return float(values[0]), float(errors[0])
 
     def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
-        """Return answers and bars of many queries at once; ``values`` are the hypothesis' answers, if already
-        computed.
-        """
+        """Return answers and bars of many queries at once; ``values`` are the hypothesis' answers, if computed."""
         values = answer_all(queries, self.believed) if values is None else values
         return _placed(values, *self.intervals(queries, values), None)
 
@@ -408,9 +404,7 @@ class Knowledge:
     # Answers that include a measurement which was just bought.
 
     def free_with(self, query: Linear, before: float, spread: float, within: float) -> tuple[float, float]:
-        """Return the answer that combines the earlier one with the measurement bought for it, by precision; and
-        its bar.
-        """
+        """Combine the earlier answer with the measurement bought for it, by precision; return value and bar."""
         bought = next(
             m
             for m in reversed(self.learned.measurements)
@@ -430,7 +424,7 @@ class Knowledge:
         return float(placed[0]), float(errors[0])
 
     def table_with(self, names: Names, before: Array, spread: float, within: float) -> tuple[Array, Array]:
-        """Return the table that combines the earlier one with the one just bought, by precision; and its bars."""
+        """Combine the earlier table with the one just bought, by precision; return values and bars."""
         kept, bought = varying(self.universe, names), self.learned.measurements[-1]
         counts = bought.values + (self.rows.estimate - bought.values.sum()) / bought.values.size
         deviation = math.sqrt(bought.variance * (1 - 1 / counts.size)) / self.rows.estimate
@@ -495,9 +489,7 @@ class Knowledge:
         return self.hypothesis.answer(query)
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """Return the standard deviations of what was measured of queries on ``names``, in rows; infinite where
-        nothing was.
-        """
+        """Return the measured standard deviations of queries on ``names``, in rows; infinite where not measured."""
         return self.bars.deviations(names, queries)
 
     def measures(self, names: Names) -> bool:
@@ -505,9 +497,7 @@ class Knowledge:
         return self.bars.covers(names)
 
     def least(self, names: Names) -> Array | None:
-        """Return a lower bound on the true fraction of each cell; None if the table was neither measured nor
-        certified.
-        """
+        """Return a lower bound on each cell's true fraction; None if the table is neither measured nor certified."""
         kept, made = varying(self.universe, names), self.certified
         if not (self.bars.covers(kept) or (made is not None and kept in made.family)):
             return None
@@ -515,8 +505,7 @@ class Knowledge:
         return np.maximum(low, 0.0).reshape(self.universe.sizes(names))
 
     def variation(self, names: Names, marginal: Array) -> float:
-        """Return the certified total variation distance between the true fractions and ``marginal``; infinite if not
-        certified.
+        """Return the certified total variation distance of the true fractions from ``marginal``, or infinity.
 
         Fractions are counts over n: ‖N/n − h‖₁ ≤ (‖N − ñh₀‖₁ + |n − ñ|)/n + ‖h₀ − h‖₁, with h₀ the table that was
         certified.
@@ -539,9 +528,7 @@ class Knowledge:
 
 
 def _combined(before: Value, spread: float, measured: Value, deviation: float) -> Value:
-    """Return the mean of two estimates, weighted by precision; the measured one alone if the other's spread is
-    unknown.
-    """
+    """Return the mean of two estimates by precision; the measured one alone if the other's spread is unknown."""
     if not math.isfinite(spread):
         return measured
     share = spread**2 / (spread**2 + deviation**2)
