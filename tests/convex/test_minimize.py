@@ -328,7 +328,7 @@ def test_an_unconstrained_logistic_regression_is_answered_without_a_bar(session)
     answer = session.ask(hr.minimize(SMOKER))
     assert answer.error is None and unsafe_excess_risk(session._data, hr.minimize(SMOKER), answer.value) < 0.01
     with pytest.raises(
-        InvalidInput, match=r"within must be asked of a loss whose excess risk can be measured.*Change the set"
+        InvalidInput, match=r"within must be used with a loss whose excess risk can be measured.*Change the set"
     ):
         session.ask(hr.minimize(SMOKER), within=0.1)
 

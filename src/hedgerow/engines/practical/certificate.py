@@ -4,8 +4,8 @@ Proof: docs/proofs/certificate.md. Symbols: H are the hypothesis' tables when th
 counts, ñ the rows.
 
     T    = max over sets t of up to three attributes in a public family, over products q on t, of
-           |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q); and over the sums q that are 0 where the mean of an ordered attribute within one
-           value of another is what H has, with the same negative a_t(q) for all of these
+           |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q); and over the sums q that are 0 where the mean of an ordered attribute within
+           one value of another is what H has, with the same negative a_t(q) for all of these
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
 
 G_t is ñ·H_t rounded to whole steps of a public power of two. a_t(q) is the error expected of q by public quantities
@@ -102,8 +102,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Certificate:
-    """The bounds that hold for every question of a kind, asked or not, about the hypothesis at the opening of the
-    session.
+    """Bounds for every question of a kind, asked or not, about the hypothesis at the session's opening.
 
     ``typical``: the mean error of a box of up to three attributes that no measurement covers, or of all boxes if each
         is covered. It is not a bound, and None if there were too many boxes.
@@ -131,8 +130,8 @@ class Certificate:
         usual = "" if self.typical is None else f" The typical error is {self.typical:.1g}: an average, not a bound."
         return (
             f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, "
-            f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with any "
-            f"other weights are within {anything:.2g}.{usual}"
+            f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with "
+            f"any other weights are within {anything:.2g}.{usual}"
         )
 
 
@@ -184,9 +183,7 @@ class Certified:
         return self.hypothesis.marginal(names)
 
     def allowed(self, names: Names, *, keep: bool = True) -> list[Allowed]:
-        """Return the allowances of the questions on these attributes: public, and fixed once the typical error is
-        drawn.
-        """
+        """Return the allowances of questions on these attributes: public, fixed once the typical error is drawn."""
         found = self._allowed.get(names) or allowed(self.believed(names), self.typical or 0.0, self.bits)
         if keep:
             self._allowed[names] = found
@@ -221,8 +218,9 @@ class Certified:
         return reach
 
     def places(self, names: Names, axis: int) -> Steps:
-        """Return the means of an attribute within each value of another, by the certified table and in PLACES of its
-        range. Public.
+        """Return the means of an attribute within each value of another, in PLACES of its range. Public.
+
+        They are those of the table that was certified.
         """
         lines = np.moveaxis(np.maximum(self.believed(names), 0.0), axis, -1)
         along, totals = lines @ np.linspace(0.0, 1.0, lines.shape[-1]), lines.sum(axis=-1)
@@ -231,8 +229,7 @@ class Certified:
         return places
 
     def _of_mean(self, names: Names, query: Linear) -> float:
-        """Return how many rows a line within one value of an attribute may be off; infinite if the query is no such
-        line.
+        """Return how many rows a line within one value of an attribute may be off; infinite for any other query.
 
         The line is γ + β(u − c) within that value, and γ at the others. The bound is |β|(M + |c − c₀|·that value's
         own error), with c₀ the place that was certified, plus γ times the error of n. A value's own error is that of
@@ -295,9 +292,7 @@ class Certified:
         return min(map(self._of_product, lines)) + self.rounding[names]
 
     def _of_product(self, each: Allowed) -> float:
-        """Return the bound of one product apart from the allowance of its cells; a sum of products has it once for
-        each.
-        """
+        """Return a product's bound apart from the allowance of its cells; sums of products have it once for each."""
         return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)
 
     def _rows_of(self, steps: Steps | Array) -> Array:
