@@ -35,9 +35,7 @@ from hedgerow.textbook.oracles import NoisyGradientDescent
 from hedgerow.textbook.pmw import OnlinePMW
 from hedgerow.textbook.pmw import configure as configure_linear
 
-ROOM = (
-    1.25  # factor on the smallest α of the convex theorem: at the smallest itself, the oracle needs ten times the steps
-)
+ROOM = 1.25  # factor on the smallest α of the convex theorem: at that α itself, the oracle needs ten times the steps
 
 
 class Theory(AnswersForNothing):

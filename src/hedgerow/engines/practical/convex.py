@@ -53,9 +53,7 @@ from hedgerow.questions.linear import Linear
 from hedgerow.textbook.sparse_vector import FINEST
 
 FINE = 2.0**-10  # grid of released numbers, as a part of sensitivity and noise
-SURROGATE = (
-    0.01  # largest difference between the surrogate's err and the loss's, as a part of the bar asked or promised
-)
+SURROGATE = 0.01  # most that the surrogate's err may differ from the loss's, as a part of the bar asked or promised
 CHECK = 2 / 3  # part of ``within`` for the noise of a measured err; the rest is for err itself
 ATTEMPTS = 3  # attempts to bring err below ``within``
 STEPS = 40  # steps of noisy gradient descent

@@ -75,9 +75,8 @@ def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
         cells = arranged.shape[len(sets) - 1]
     else:
         cells = math.prod(table.shape[i] for i in sets)
-    last = np.moveaxis(
-        arranged.reshape(-1, cells, *sizes[1:]), 1, -1
-    )  # at most two ordered axes beside an unordered one
+    # Besides an unordered axis there are at most two ordered ones.
+    last = np.moveaxis(arranged.reshape(-1, cells, *sizes[1:]), 1, -1)
     if _few(sizes[1:], last.size // math.prod(sizes[1:])):
         return int(np.maximum(_over_intervals(last, (1, 2)), 0).sum(axis=-1).max())
     return int(_best_sets(np.ascontiguousarray(last)))

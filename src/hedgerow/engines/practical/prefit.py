@@ -81,10 +81,8 @@ FEW_VALUES = 0.5  # without a declared workload, an attribute of m values is ask
 
 # Rounds of choosing and measuring.
 CHOICE_SHARE = 0.1  # share of a round's budget for the choice; the rest measures
-AT_ONCE, FEW_ATTRIBUTES = (
-    8,
-    15,
-)  # with more than 15 attributes, (attributes // 8 + 2) tables are chosen between two fits
+# With more than 15 attributes, (attributes // 8 + 2) tables are chosen between two fits.
+AT_ONCE, FEW_ATTRIBUTES = 8, 15
 ROUNDS_PER_ATTRIBUTE = 3  # the first rounds have the budget of this many rounds per attribute; later ones may grow
 FACTOR = 4.0  # increase of a round's cost when the last one taught little: half the noise
 NOTICEABLE = 3.0  # while pairs are unknown, errors below this many times the mean size of the noise do not score
