@@ -130,7 +130,8 @@ def headline(answers: list[Answer], truth: Array, session: Session) -> str:
     budget = session.budget
     return (
         f"{len(answers):,} questions about {session.rows:,.0f} person-years cost ε = {budget.epsilon:g} in all, "
-        f"and the answers are {off.mean():.2%} off on average and {off.max():.2%} at most, {within} (± {widest:.2%} where widest).\n"
+        f"and the answers are {off.mean():.2%} off on average and {off.max():.2%} at most, "
+        f"{within} (± {widest:.2%} where widest).\n"
         f"Spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}, that is (ε = {budget.epsilon:g}, δ = "
         f"{budget.delta:g}), for everything above, however many questions follow."
     )

@@ -120,8 +120,9 @@ def fits(session: Session, data: DataSource, how_many: int) -> list[Fit]:
 
 
 def alone(session: Session, data: DataSource, query: Query, share: float, rng: np.random.Generator) -> float:
-    """Return the excess risk of noisy gradient descent with this share of the budget, at the best step size of a
-    few.
+    """Return the excess risk of noisy gradient descent with this share of the budget, at its best step size.
+
+    A few step sizes are tried.
     """
     bound = cast(BoundMinimize, query.on(session.universe))
     risk, n, p, steps = bound.risk, session.rows, bound.risk.dimension, 100

@@ -139,7 +139,8 @@ def run(
     wrong = sum(score.source == "holdout" for score in held.scores)
     screen.print(
         f"{len(held.scores):,} questions · {wrong} of them measured, the rest explained by the training set · "
-        f"spent {held.ledger.spent:.3g} of {budget.total:g} {budget.currency} · intervals hold for all of them together with {1 - held.plan.beta:.0%}"
+        f"spent {held.ledger.spent:.3g} of {budget.total:g} {budget.currency} · "
+        f"intervals hold for all of them together with {1 - held.plan.beta:.0%}"
     )
     picture = draw(
         found, folder / "false-discovery.png", f"{rows:,} rows, {features:,} features that say nothing, ε = {epsilon:g}"

@@ -325,7 +325,7 @@ class CliqueTable:
         self._sizes = dict(zip(names, belief.shape, strict=True))
         self._sums: dict[Names, Array] = {}
         self._places: dict[tuple[Names, Names], NDArray[np.int64]] = {}
-        self._kept = 0  # cells of both
+        self._kept = 0  # number of cells in both caches
 
     def size(self, names: Names) -> int:
         """Return the number of cells of these attributes."""

@@ -46,7 +46,7 @@ class Ahead:
         self._left = {query.key: query for query in queries}
         self._of: Hypothesis | None = None  # the hypothesis that the following were computed from
         self._free: dict[Hashable, Free] = {}
-        self._gaps: dict[Hashable, float] = {}  # private
+        self._gaps: dict[Hashable, float] = {}  # distances of true counts from the hypothesis: private
 
     def free(self, query: Linear) -> Free | None:
         """Return the free answer of an announced question and use it up; None if the question was not announced."""

@@ -535,7 +535,7 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
         near = float(np.ptp(table)) * max(1e-15, min(ROUNDED, OF_ALL / (table.size * lines.shape[-1])))
         steps = np.diff(lines, axis=-1)
         if steps.size and np.abs(steps - steps[..., :1]).max() > near:
-            continue  # not straight
+            continue  # not a straight line along this axis
         for inside in (np.ones(lines.shape[:-1], bool), *_unlike_most(lines, near)):
             within, without = lines[inside], lines[~inside]
             if not inside.any() or np.ptp(within, axis=0).max() > near or (without.size and np.ptp(without) > near):

@@ -155,7 +155,7 @@ class Prefit:
             raise BudgetExceeded(
                 "The number of rows, which is private, must be measured before anything is answered. "
                 "Found no budget left for it: interrupted openings have spent it all. "
-                "Open another ledger with a budget you still have."
+                "Open another ledger with the budget that you have left."
             )
         self.learned.refit(self._final_steps, 0.1)
         return self.learned

@@ -60,7 +60,7 @@ def take_strongest(learned: Learned, pairs: Sequence[Names], most_cells: int, at
             if not clear[i] or len(chosen) == at_once:
                 break
             if added[i] > room:
-                waiting[i] = False  # the tree only grows
+                waiting[i] = False  # it stays too large, because the tree only grows
             elif not any({*pairs[i]} & {*other} for other in chosen):
                 chosen.append(pairs[i])
                 waiting[i], room = False, room - added[i]
