@@ -109,7 +109,7 @@ def test_a_whole_marginal_can_be_bought_to_a_stated_error(table) -> None:
 def test_an_exhausted_session_refuses_with_the_numbers_and_still_answers_for_free(table) -> None:
     session = opened(table, reserve=0.0)
     query = hr.count(age=2, sex="F")
-    with pytest.raises(hr.BudgetExceeded, match=r"must afford .* rho in all\. Found .* left, and nothing was charged"):
+    with pytest.raises(hr.BudgetExceeded, match=r"must cover .* rho in all\. Found .* left; nothing was charged"):
         session.ask(query, within=1e-4)
     assert session.ask(query).source == "hypothesis"
     assert session.ask(query).cost == 0.0

@@ -352,7 +352,7 @@ def test_a_users_functions_never_see_what_was_found_on_the_data():
     spent = session.spent
     answer = session.ask(question)
     assert answer.source == "hypothesis" and answer.cost == 0 and watched.seen
-    with pytest.raises(hr.InvalidInput, match=r"within must be asked of a loss of hedgerow.losses, or .* vouched"):
+    with pytest.raises(hr.InvalidInput, match=r"within must be used with one of hedgerow.losses, or .* vouched"):
         session.ask(question, within=1e-4)
     assert session.spent == spent
 

@@ -328,7 +328,7 @@ def test_an_unconstrained_logistic_regression_is_answered_without_a_bar(session)
     answer = session.ask(hr.minimize(SMOKER))
     assert answer.error is None and unsafe_excess_risk(session._data, hr.minimize(SMOKER), answer.value) < 0.01
     with pytest.raises(
-        InvalidInput, match=r"within must be asked of a loss whose excess risk can be measured.*Change the set"
+        InvalidInput, match=r"within must be used with a loss whose excess risk can be measured.*Change the set"
     ):
         session.ask(hr.minimize(SMOKER), within=0.1)
 
@@ -350,7 +350,7 @@ def test_the_theory_profile_shares_one_hypothesis_and_one_budget_with_counts() -
         session.ask(hr.minimize(Squared(target="b"), hr.Box(-0.5, 0.5)), within=1e-6)
     with pytest.raises(InvalidInput, match=r"must be at most .*, as configured"):
         session.ask(hr.minimize(Squared(target="b", features=["a"]), hr.L2Ball(3.0)))
-    with pytest.raises(InvalidInput, match=r"theory profile must know the losses .* Open the session with workload="):
+    with pytest.raises(InvalidInput, match=r"losses of convex questions must be declared .* Open the session with workload="):
         hr.open(data, **options).ask(question)
     with pytest.raises(InvalidInput, match=r"Convex questions of the theory profile must be over bounded sets"):
         hr.open(data, workload=[hr.minimize(Logistic(target="b", features=["a"]))], **options)
@@ -364,7 +364,7 @@ def test_a_release_answers_convex_questions_from_its_hypothesis(table) -> None:
     assert offline.ask(QUESTIONS[0]).error is None
     with pytest.raises(BudgetExceeded, match=r"within must be left out of a convex question to a release"):
         offline.ask(QUESTIONS[0], within=0.1)
-    with pytest.raises(InvalidInput, match=r"workload of method='mwem' must be of counts, tables and means"):
+    with pytest.raises(InvalidInput, match=r"workload of method='mwem' must consist of counts, tables and means"):
         hr.release(table, universe=SMALL, budget=hr.Budget(5.0, 1e-6), method="mwem", workload=[QUESTIONS[0]])
 
 

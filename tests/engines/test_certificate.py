@@ -421,7 +421,7 @@ def test_what_is_certified_has_its_own_part_of_beta() -> None:
     assert made.beta == pytest.approx(0.0325)
     assert session._engine.knowledge.bars._beta == pytest.approx(0.0175)
     assert "With probability 0.9675" in str(made)
-    assert ("no bound" in str(made)) == (made.typical is not None)
+    assert ("not a bound" in str(made)) == (made.typical is not None)
     assert session.synthetic(10).attrs["certificate"] == str(made)
 
 

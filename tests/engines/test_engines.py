@@ -297,7 +297,7 @@ def test_an_entry_that_cannot_have_been_written_is_refused(about) -> None:
     said(first, hr.marginal("a", "b", "c", "d"), within=0.02)
     *entries, last = first.ledger.entries()
     assert last.why == "measured table"
-    with pytest.raises(hr.InvalidInput, match="must be of the session's universe"):
+    with pytest.raises(hr.InvalidInput, match="must fit the session's universe"):
         practical(first.budget, ledger=taken_up(first.ledger, [*entries, replace(last, about=about)]))
 
 

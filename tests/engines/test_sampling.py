@@ -113,7 +113,7 @@ def test_no_function_is_stored_or_sent_and_a_ledger_that_paid_for_one_still_is()
     answer = s.ask(asked)
     s.flip(asked)
     for thing in (asked, answer):
-        with pytest.raises(InvalidInput, match="functions have no JSON form"):
+        with pytest.raises(InvalidInput, match="function has no JSON form"):
             wire.dumps(thing)
     taken_up = wire.ledger_from_lines(wire.ledger_lines(s.ledger), UNIVERSE)
     assert taken_up.spent == s.spent
@@ -161,9 +161,9 @@ def test_a_statistic_is_asked_alone_and_says_how_well() -> None:
     s = session()
     with pytest.raises(InvalidInput):
         s.ask_all([hr.statistic(abs, "age", within=0.1)])
-    with pytest.raises(InvalidInput, match="must say how well"):
+    with pytest.raises(InvalidInput, match="within must be given for a statistic"):
         s.ask(hr.statistic(abs, "age"))
-    with pytest.raises(InvalidInput, match="A predicate must be yes or no"):
+    with pytest.raises(InvalidInput, match="A predicate must be true or false"):
         s.flip(hr.mean("age"))
 
 

@@ -192,7 +192,7 @@ def test_a_cap_holds_in_every_block() -> None:
     capped = hr.Budget(0.1, 1e-6).total
     assert ana.blocks["second"].remaining == pytest.approx(capped)
     assert owner.blocks["second"].remaining > capped
-    with pytest.raises(BudgetExceeded, match="Every block must afford"):
+    with pytest.raises(BudgetExceeded, match="Every block must be able to pay for the answer"):
         ana.ask(BOUGHT, within=0.0015)
     with pytest.raises(BudgetExceeded):
         ana.ask(hr.count(a=1).over_time(share=0.25))

@@ -155,7 +155,7 @@ def test_a_price_is_what_the_block_that_pays_most_is_charged_and_a_refusal_charg
     price = session.price(hr.count(age=4, sex="F"), within=0.0075)
     assert price > 0 and session.ask(hr.count(age=4, sex="F"), within=0.0075).cost == pytest.approx(price)
     spent = [b.spent for b in session.blocks.values()]
-    with pytest.raises(BudgetExceeded, match="Every block must afford"):
+    with pytest.raises(BudgetExceeded, match="Every block must be able to pay for the answer"):
         session.ask(hr.count(age=5, sex="F"), within=1e-4)
     assert [b.spent for b in session.blocks.values()] == spent
     assert session.price(hr.mean("age"), within=10.0) == 0
@@ -172,7 +172,7 @@ def test_what_one_block_cannot_pay_no_other_pays_for() -> None:
                 poor.ask(hr.count(age=low, smoker=True), within=part * usual)
     wanted = 0.2 * session.ask(hr.count(age=3, sex="F", smoker=True)).error
     spent = [b.spent for b in session.blocks.values()]
-    with pytest.raises(BudgetExceeded, match="Every block must afford"):
+    with pytest.raises(BudgetExceeded, match="Every block must be able to pay for the answer"):
         session.ask(hr.count(age=3, sex="F", smoker=True), within=wanted)
     assert [b.spent for b in session.blocks.values()] == spent
     rich = session.over("january")
@@ -334,7 +334,7 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
         hr.erm.auto(np.eye(4), np.ones(4), loss=hr.losses.Squared(), over=hr.L2Ball(1.0), budget=session, seed=1)
     with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
         session.flip(hr.count(smoker=True))
-    with pytest.raises(InvalidInput, match="within must be of one block where the number of rows is private"):
+    with pytest.raises(InvalidInput, match="within must be asked about one block where the number of rows is private"):
         grown(COMING, blocks=2).ask(hr.count(age=2), within=0.2)
     with pytest.raises(InvalidInput, match="A block must be one of january, february, march"):
         session.over("april")
@@ -564,7 +564,7 @@ def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> 
     session = grown()
     session.over("march").ask(hr.count(age=3, smoker=True), within=0.005)
     spent = [b.spent for b in session.blocks.values()]
-    with pytest.raises(BudgetExceeded, match="Every block must afford its part of the series"):
+    with pytest.raises(BudgetExceeded, match="Every block must be able to pay for its part of the series"):
         session.ask(hr.count(age=3).over_time(share=0.19))
     assert [b.spent for b in session.blocks.values()] == spent
 

@@ -1,7 +1,7 @@
 """The demo: thousands of questions about real people under one budget, on data that ship with the package.
 
-The table is the RAND Health Insurance Experiment (public domain), 20,190 person-years; README.md beside it says how its
-columns were derived. It is public, which is why the demo may show true values and true errors at all.
+The table is the RAND Health Insurance Experiment (public domain), 20,190 person-years; README.md beside it describes
+how its columns were derived. The table is public, which is why the demo may show true values and true errors at all.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from hedgerow.questions.counts import Count, Query, count
 from hedgerow.questions.universe import Universe
 from hedgerow.session import Session
 
-QUESTIONS = 5000
-RED, GREEN = "#d62728", "#2ca02c"
-NO_VISIT, MANY_VISITS = {"[0, 1)"}, {"[9, 15)", "[15, 80]"}
-LIMITED = {"[0.5, 1]"}
-SHOWN: tuple[Query, ...] = (  # what the experiment was about: whether people who pay more see the doctor less
+QUESTIONS = 5000  # default number of questions
+RED, GREEN = "#d62728", "#2ca02c"  # colors of the lines
+NO_VISIT, MANY_VISITS = {"[0, 1)"}, {"[9, 15)", "[15, 80]"}  # bins of ``visits``
+LIMITED = {"[0.5, 1]"}  # the bin of ``physical_limitation`` that means a limitation
+SHOWN: tuple[Query, ...] = (  # the experiment's own question: do people who pay more see the doctor less?
     count(coinsurance=0),
     count(coinsurance=0, visits=NO_VISIT),
     count(coinsurance=0, visits=MANY_VISITS),
@@ -52,12 +52,12 @@ if TYPE_CHECKING:
 
 
 def path() -> Path:
-    """The bundled table."""
+    """Return the path of the bundled table."""
     return Path(str(files("hedgerow.demo") / "rand_hie.parquet"))
 
 
 def universe() -> Universe:
-    """Public bins, from the published design of the experiment."""
+    """Return the universe of the table: public bins, from the published design of the experiment."""
     return Universe(
         visits=Range(edges=[0, 1, 2, 3, 4, 6, 9, 15, 80], values=[0, 1, 2, 3, 4.5, 7, 11, 20]),
         coinsurance=Categories([0, 25, 50, 95, 100]),
@@ -71,9 +71,9 @@ def universe() -> Universe:
 
 
 def questions(how_many: int, rng: np.random.Generator) -> Iterator[Query]:
-    """Random conjunctions of one to three attributes: some neighbouring bins, by their labels, or one category.
+    """Yield random conjunctions of one to three attributes: some neighbouring bins, by their labels, or one category.
 
-    Whole bins, so that what is asked is what the universe can tell.
+    Questions are about whole bins, so that the universe can represent them exactly.
     """
     declared = universe()
     for _ in range(how_many):
@@ -96,13 +96,14 @@ def run(
     how_many: int = QUESTIONS,
     console: Console | None = None,
 ) -> Path:
-    """Ask, print a table and save the picture; returns its path."""
+    """Ask the questions, print a table and save the picture; return the picture's path."""
     from rich.console import Console
 
     screen = console or Console()
     budget = Budget(epsilon, delta)
     screen.print(
-        f"[bold]hedgerow[/] · RAND Health Insurance Experiment · {universe().size:,} cells · ε = {epsilon:g}, δ = {delta:g}"
+        f"[bold]hedgerow[/] · RAND Health Insurance Experiment · {universe().size:,} cells · "
+        f"ε = {epsilon:g}, δ = {delta:g}"
     )
     with screen.status("learning a private hypothesis of the data"):
         data = Table(path(), universe())
@@ -119,7 +120,7 @@ def run(
 
 
 def headline(answers: list[Answer], truth: Array, session: Session) -> str:
-    """What was asked, for what, and how far off the answers are: in a sentence, and what that cost in another."""
+    """Summarize the run: the number of questions, their cost, and the errors of the answers."""
     off = np.array([abs(float(answer) - t) for answer, t in zip(answers, truth, strict=True)])
     inside = np.mean([o <= (1.0 if a.error is None else a.error) for a, o in zip(answers, off, strict=True)])
     widest = max(1.0 if a.error is None else float(a.error) for a in answers)
@@ -128,14 +129,16 @@ def headline(answers: list[Answer], truth: Array, session: Session) -> str:
     )
     budget = session.budget
     return (
-        f"{len(answers):,} questions about {session.rows:,.0f} person-years cost ε = {budget.epsilon:g} in all, and the answers are "
-        f"{off.mean():.2%} off on average and {off.max():.2%} at most, {within} (± {widest:.2%} where widest).\n"
+        f"{len(answers):,} questions about {session.rows:,.0f} person-years cost ε = {budget.epsilon:g} in all, "
+        f"and the answers are {off.mean():.2%} off on average and {off.max():.2%} at most, "
+        f"{within} (± {widest:.2%} where widest).\n"
         f"Spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}, that is (ε = {budget.epsilon:g}, δ = "
         f"{budget.delta:g}), for everything above, however many questions follow."
     )
 
 
 def _table(asked: list[Query], answers: list[Answer], truth: Array) -> Any:
+    """Return a table of the first answers."""
     from rich.table import Table
 
     table = Table(title="a dozen of the answers (the truth is shown because this table is public)")
@@ -148,7 +151,7 @@ def _table(asked: list[Query], answers: list[Answer], truth: Array) -> Any:
 
 
 def words(query: Query) -> str:
-    """A question as people would write it: neighbouring bins as one."""
+    """Write a question in plain words, with neighbouring bins joined to one range."""
     said, declared = [], universe()
     for name, wanted in query.predicates if isinstance(query, Count) else ():
         if isinstance(wanted, set):
@@ -161,7 +164,10 @@ def words(query: Query) -> str:
 
 
 def _picture(folder: Path, session: Session, errors: Array, truth: Array) -> Path:
-    """Mean and largest error after k questions: the session's, and that of noise on every answer at the same budget."""
+    """Plot mean and largest error after k questions, for the session and for noise on every answer.
+
+    Both have the same budget.
+    """
     ks = [int(k) for k in np.unique(np.geomspace(10, len(errors), 25).astype(int))]
     noise, rows = Noise(), session.rows
     noisy_mean, noisy_max = [], []

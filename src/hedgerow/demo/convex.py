@@ -1,8 +1,9 @@
 """The demo of convex questions: an analyst who fits a thousand regressions and classifiers under one budget.
 
-For one target after another she adds features step by step, each time trying every one that is left and keeping the one
-that helps most (on the session's own public hypothesis), and then starts again within each group of the feature that
-helped most. So what she asks depends on all she was told. The table is public, which is why true excess risks may be shown.
+For one target after another the analyst adds features step by step. Each time she tries every feature that is left
+and keeps the one that helps most, as judged on the session's own public hypothesis. Then she starts again within each
+group of the feature that helped most. So her questions depend on all earlier answers. The table is public, which is
+why true excess risks may be shown.
 """
 
 from __future__ import annotations
@@ -40,10 +41,10 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count
 from hedgerow.session import Session
 
-QUESTIONS = 1000
-MOST_FEATURES = 3
-BALL = L2Ball(3.0)
-STUDIES: tuple[Loss, ...] = (
+QUESTIONS = 1000  # default number of models
+MOST_FEATURES = 3  # features that a stepwise selection chooses
+BALL = L2Ball(3.0)  # the set that every model is fitted over
+STUDIES: tuple[Loss, ...] = (  # the targets and losses that the analyst studies
     Logistic(target="physical_limitation"),
     Squared(target="visits"),
     MultinomialLogistic(target="health"),
@@ -60,18 +61,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fit:
+    """One fitted model: the question, its answer, and the true excess risk of the answer."""
+
     query: Query
     answer: Answer
     excess: float
 
 
 def analyst(session: Session) -> Generator[Query, Answer, None]:
-    """Stepwise selection, study by study; ``send`` her each answer."""
+    """Select features stepwise, study by study; ``send`` the generator each answer."""
     found: list[tuple[Loss, tuple[str, ...]]] = []
     for study in STUDIES:
         chosen = yield from _stepwise(session, study)
         found.append((study, chosen))
-    for rank in range(MOST_FEATURES):  # the same again within each group of what mattered most, then second most, …
+    for rank in range(MOST_FEATURES):  # again within each group of the best feature, then of the second best, …
         for study, chosen in found:
             for label in session.universe[chosen[rank]].labels:
                 group = replace(study, where=count({chosen[rank]: label}))
@@ -81,7 +84,7 @@ def analyst(session: Session) -> Generator[Query, Answer, None]:
 def _stepwise(
     session: Session, study: Loss, without: tuple[str, ...] = ()
 ) -> Generator[Query, Answer, tuple[str, ...]]:
-    """Asks for every model it tries; returns the features in the order in which they were chosen."""
+    """Ask for every model that is tried; return the features in the order in which they were chosen."""
     chosen: tuple[str, ...] = ()
     while len(chosen) < MOST_FEATURES:
         risks: dict[str, float] = {}
@@ -95,13 +98,13 @@ def _stepwise(
 
 
 def _believed(session: Session, query: Query, answer: Answer) -> float:
-    """The risk of the answer on the hypothesis: public."""
+    """Return the risk of the answer on the hypothesis. Public."""
     bound = cast(BoundMinimize, query.on(session.universe))
     return bound.risk.objective(session.hypothesis.marginal(bound.attributes)).value(answer.value)
 
 
 def fits(session: Session, data: DataSource, how_many: int) -> list[Fit]:
-    """What the analyst asks, until she has had so many answers, with the true excess risk of each."""
+    """Run the analyst until there are ``how_many`` answers; return them with their true excess risks."""
     asking = analyst(session)
     made: list[Fit] = []
     query = next(asking)
@@ -117,7 +120,10 @@ def fits(session: Session, data: DataSource, how_many: int) -> list[Fit]:
 
 
 def alone(session: Session, data: DataSource, query: Query, share: float, rng: np.random.Generator) -> float:
-    """The excess risk of noisy gradient descent with this share of the budget, at the best of a few step sizes."""
+    """Return the excess risk of noisy gradient descent with this share of the budget, at its best step size.
+
+    A few step sizes are tried.
+    """
     bound = cast(BoundMinimize, query.on(session.universe))
     risk, n, p, steps = bound.risk, session.rows, bound.risk.dimension, 100
     counts = data.marginal(bound.attributes)
@@ -143,7 +149,7 @@ def run(
     how_many: int = QUESTIONS,
     console: Console | None = None,
 ) -> Path:
-    """Fit, print a table and save the picture; returns its path."""
+    """Fit, print a table and save the picture; return the picture's path."""
     from rich.console import Console
 
     screen = console or Console()
@@ -158,8 +164,8 @@ def run(
     screen.print(_table(made))
     screen.print(
         f"{len(made):,} adaptively chosen models · mean excess risk {excess.mean():.5f} · worst {excess.max():.4f}\n"
-        f"spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}: (ε = {epsilon:g}, δ = {delta:g}) for everything "
-        "above, however many models follow"
+        f"spent {session.spent:.4g} of {budget.total:.4g} {budget.currency}: "
+        f"(ε = {epsilon:g}, δ = {delta:g}) for everything above, however many models follow"
     )
     with screen.status("the same models with the budget split between them"):
         picture = _picture(folder, session, data, made)
@@ -168,6 +174,7 @@ def run(
 
 
 def _table(made: list[Fit]) -> Any:
+    """Return a table of some of the models."""
     from rich.table import Table
 
     table = Table(title="some of the models (true excess risk is shown because this table is public)")
@@ -180,7 +187,7 @@ def _table(made: list[Fit]) -> Any:
 
 
 def _picture(folder: Path, session: Session, data: DataSource, made: list[Fit]) -> Path:
-    """Mean and worst excess risk after k models: the session's, and gradient descent with 1/k of the budget for each."""
+    """Plot mean and worst excess risk after k models, for the session and for descent with 1/k of the budget each."""
     extra("matplotlib").use("Agg")
     plt = extra("matplotlib.pyplot")
 

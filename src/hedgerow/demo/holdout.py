@@ -1,7 +1,8 @@
-"""The classic false discovery: features that say nothing, a search that believes otherwise, and a holdout that does not.
+"""The classic false discovery: features without information, a search that trusts them, and a holdout that does not.
 
-After Dwork et al., *The reusable holdout* (Science 2015): labels are coins, and so is every feature. An analyst asks how often each agrees with
-the label, keeps those that look best on the test set, and lets them vote. No vote is better than a coin.
+After Dwork et al., *The reusable holdout* (Science 2015): labels are coin flips, and so is every feature. An analyst
+asks how often each feature agrees with the label, keeps those that look best on the test set, and lets them vote. No
+vote is better than a coin flip.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from hedgerow.privacy.noise import Noise
 if TYPE_CHECKING:
     from rich.console import Console
 
-VOTERS = (20, 50, 100, 200, 500)
-TRUTH = 0.5  # of every classifier there is
+VOTERS = (20, 50, 100, 200, 500)  # numbers of features that vote
+TRUTH = 0.5  # the true accuracy of every classifier
 
 Coins = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
 class Discovery:
-    """What was claimed for votes of so many features: by the test set itself, by the training set, and by the holdout.
+    """The claimed accuracy of each vote: by the test set itself, by the training set, and by the holdout.
 
-    The holdout says less, from some vote on, where its rounds ended before the questions did.
+    ``scores`` is shorter than ``voters`` if the holdout's rounds ended before the questions did.
     """
 
     voters: tuple[int, ...]
@@ -45,7 +46,7 @@ class Discovery:
 
 
 def coins(rows: int, features: int, rng: np.random.Generator) -> tuple[Coins, Coins]:
-    """Features, one column after the other in memory, and labels: ±1, all independent."""
+    """Return independent features and labels, all ±1; features are stored column by column in memory."""
     bits = rng.integers(0, 2, (features, rows), dtype=np.int8)
     return (2 * bits - 1).T, 2 * rng.integers(0, 2, rows, dtype=np.int8) - 1
 
@@ -60,7 +61,7 @@ def false_discovery(
     voters: tuple[int, ...] = VOTERS,
     progress: bool | None = False,
 ) -> Discovery:
-    """One analyst twice, with the same data: asking the test set itself, and asking a holdout of it."""
+    """Run the same analyst twice on the same data: asking the test set itself, and asking a holdout of it."""
     train, test = coins(rows, features, rng), coins(rows, features, rng)
     on_train, on_test = (np.array([np.mean(X[:, j] == y) for j in range(features)]) for X, y in (train, test))
     agree = np.flatnonzero((on_train > TRUTH) == (on_test > TRUTH))
@@ -83,18 +84,19 @@ def false_discovery(
 
 
 def best_of(means: NDArray[Any], among: NDArray[Any], k: int) -> NDArray[Any]:
-    """The k that are furthest from a coin."""
+    """Return the k features whose means are furthest from a coin flip."""
     chosen: NDArray[Any] = among[np.argsort(-np.abs(means[among] - TRUTH))[:k]]
     return chosen
 
 
 def vote(chosen: NDArray[Any], means: NDArray[Any]) -> Any:
-    """What most of the chosen features say, each on the side that its mean has."""
+    """Return a classifier: the majority of the chosen features, each on the side of its mean."""
     sides = np.where(means[chosen] > TRUTH, 1.0, -1.0)
     return lambda X: np.where(X[:, chosen] @ sides > 0, 1, -1)
 
 
 def accuracy(model: Any, rows: tuple[Coins, Coins]) -> float:
+    """Return the share of rows that the model labels correctly."""
     X, y = rows
     return float(np.mean(model(X) == y))
 
@@ -102,14 +104,15 @@ def accuracy(model: Any, rows: tuple[Coins, Coins]) -> float:
 def run(
     folder: Path, *, epsilon: float = 1.0, rows: int = 5000, features: int = 5000, console: Console | None = None
 ) -> Path:
-    """Search, print a table and save the picture; returns its path."""
+    """Search, print a table and save the picture; return the picture's path."""
     from rich.console import Console
     from rich.table import Table
 
     screen = console or Console()
     budget = Budget(epsilon, 0.0)
     screen.print(
-        f"[bold]hedgerow[/] · {features:,} features that are coins · {rows:,} rows to train on, {rows:,} held out · ε = {epsilon:g}"
+        f"[bold]hedgerow[/] · {features:,} features that are coins · "
+        f"{rows:,} rows to train on, {rows:,} held out · ε = {epsilon:g}"
     )
     found = false_discovery(rows, features, budget, Noise().generator(), progress=screen.is_terminal)
     table = Table(title="what is claimed for a vote of the best features, where the truth is 50 %")
@@ -135,8 +138,9 @@ def run(
         screen.print(f"its {held.plan.rounds} rounds ended before the questions did: {unasked:,} were not answered")
     wrong = sum(score.source == "holdout" for score in held.scores)
     screen.print(
-        f"{len(held.scores):,} questions · {wrong} of them measured, the rest explained by the training set · spent {held.ledger.spent:.3g} of "
-        f"{budget.total:g} {budget.currency} · intervals hold for all of them together with {1 - held.plan.beta:.0%}"
+        f"{len(held.scores):,} questions · {wrong} of them measured, the rest explained by the training set · "
+        f"spent {held.ledger.spent:.3g} of {budget.total:g} {budget.currency} · "
+        f"intervals hold for all of them together with {1 - held.plan.beta:.0%}"
     )
     picture = draw(
         found, folder / "false-discovery.png", f"{rows:,} rows, {features:,} features that say nothing, ε = {epsilon:g}"
@@ -146,7 +150,7 @@ def run(
 
 
 def draw(found: Discovery, target: Path, title: str) -> Path:
-    """Claimed accuracy by the number of features that vote."""
+    """Plot the claimed accuracy by the number of features that vote."""
     extra("matplotlib").use("Agg")
     plt = extra("matplotlib.pyplot")
 

@@ -38,6 +38,7 @@ class Axis:
         return cls(min(values) / 10**0.1, max(values) * 10**0.1, first, last)
 
     def pixel(self, value: float) -> float:
+        """Return the pixel of a value."""
         share = math.log(value / self.low) / math.log(self.high / self.low)
         return round(self.first + share * (self.last - self.first), 1)
 
@@ -61,7 +62,8 @@ def line_chart(lines: Sequence[Line], *, title: str, x_label: str, y_label: str)
     up = Axis.around([value for line in lines for value in line.y], BOTTOM, TOP)
     middle = (TOP + BOTTOM) / 2
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" '
+        f'width="{WIDTH}" height="{HEIGHT}" role="img">',
         f"<title>{escape(title)}</title><style>{STYLE}</style>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
         *_grid(across, up),
@@ -76,6 +78,7 @@ def line_chart(lines: Sequence[Line], *, title: str, x_label: str, y_label: str)
 
 
 def _grid(across: Axis, up: Axis) -> Iterator[str]:
+    """Yield the grid lines and the labels at powers of ten."""
     for value, whole in across.ticks():
         x = across.pixel(value)
         yield f'<line class="grid" x1="{x}" y1="{TOP}" x2="{x}" y2="{BOTTOM}"/>'

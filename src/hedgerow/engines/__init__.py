@@ -1,5 +1,7 @@
-"""What answers a session.
+"""Answer the questions of a session: one engine per profile.
 
-``engine`` is the protocol; ``theory`` the textbook profile with its guarantee, ``practical`` the profile for accuracy at the user's
-n, ``release`` a hypothesis that was bought all at once. ``wire`` is the JSON form of what they write down.
+``engine`` defines the interface. ``theory`` is the textbook profile with its guarantee, ``practical`` is the profile
+tuned for accuracy at the user's n, and ``release`` answers from a hypothesis that was bought all at once.
+``sampling`` answers from a few random rows, ``together`` answers about several blocks of rows, and ``over_time``
+counts rows block after block. ``wire`` is the JSON form of everything the engines write down.
 """

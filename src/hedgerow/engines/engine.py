@@ -1,7 +1,9 @@
-"""What answers a session. A profile is an engine; tests/engines/test_engines.py is what every one must pass.
+"""The interface between a session and its engine. Every profile is an engine and must pass
+tests/engines/test_engines.py.
 
-An engine is a function of public entries: the ledger's of its opening, met again when it is opened again, and those of the
-stream, which ``resume`` takes up. Nothing else that it learned survives, and nothing else is needed.
+The state of an engine is a function of public ledger entries alone. The entries of its opening are replayed when the
+session is opened again; ``resume`` then learns from the entries of the question stream. Nothing else survives a
+restart, and nothing else is needed.
 """
 
 from __future__ import annotations
@@ -23,21 +25,24 @@ from hedgerow.questions.linear import AnswersLinear, Linear
 
 
 def require_sold(said: Estimate, within: float) -> None:
-    """Refuse a bar that nobody sells."""
+    """Refuse an answer whose bar is wider than ``within`` when the engine sells no narrower bar."""
     bar = said.error
     if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
         found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
         raise InvalidInput(
-            f"within must be at least the bar that the answer has, for this session sells no narrower one. Found {within:g}, where the "
-            f'bar is {found}. Ask without within, or open a session with profile="practical".'
+            "within must be at least the error bar of the answer, because this session sells no narrower bar. "
+            f"Found {within:g}, where the bar is {found}. "
+            'Ask without within, or open a session with profile="practical".'
         )
 
 
 def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, float], within: float) -> float | None:
-    """What bar for both gives t/b one of ``within``, where the one is part of the other; None where what is known is enough.
+    """Return the bar e that numerator and denominator both need so that their ratio t/b has a bar of ``within``.
 
-    Each is a value and its bar. Bars of e for both give t/b one of e(1 + t/b)/(b − e): what e is enough, for every t and b that are
-    possible.
+    The rows of the numerator are among the rows of the denominator. Each argument is a pair of value and bar. Bars of
+    e for both give the ratio a bar of e(1 + t/b)/(b − e); the returned e is small enough for every possible t and b.
+    Return None if the bars known already are narrow enough. Refuse with ``BudgetExceeded`` if the denominator may be
+    zero.
     """
     (t, above), (b, below) = numerator, denominator
     least = b - below
@@ -46,40 +51,50 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
         return None
     if least <= 0:
         raise BudgetExceeded(
-            "The records that a ratio is among must be known to exist before it is bought. "
-            f"Found {b:.4g} ± {below:.4g} of the rows. Ask for their count within less than that first."
+            "The denominator of a ratio must be known to be above zero before a bar for the ratio is bought. "
+            f"Found {b:.4g} ± {below:.4g} of the rows. "
+            "First ask for the count of the denominator with a narrower error."
         )
     return within * least / (1 + share + within)
 
 
 class AnswersForNothing:
-    """An engine of which every question is answered at no price, or refused."""
+    """Base class of engines that answer every question for free or refuse it."""
 
     certificate: Certificate | None = None
-    typical_of_rows = 0.0  # no answer has a typical error
+    typical_of_rows = 0.0  # these engines state no typical errors
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer one linear query; subclasses implement this."""
         raise NotImplementedError
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Both as they are: the ratio's bar says whether that is what was asked for."""
+        """Answer numerator and denominator as they are.
+
+        ``within`` is ignored here: the caller computes the ratio's bar and decides whether the bar is narrow enough.
+        """
         return self.linear(numerator, None), self.linear(denominator, None)
 
     def quoting(self) -> Any:
-        """Who says, from public values alone, what an answer would be: the engine itself where no answer consults the data."""
+        """Return the object that predicts answers from public values alone.
+
+        This is the engine itself when none of its answers consults the data.
+        """
         return self
 
     def price(self, bound: Bound[Any], within: float) -> float:
-        """Nothing is sold: 0 where the answer has such a bar anyway, and otherwise a refusal."""
+        """Return 0 if the free answer already has a bar of ``within``; refuse otherwise, because nothing is sold."""
         require_sold(bound.ask(self.quoting(), within), within)
         return 0.0
 
     def expect(self, queries: Sequence[Linear]) -> None:
-        """Each is answered when it is asked."""
+        """Do nothing: each query is answered when it is asked."""
 
 
 class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
-    """Answers linear queries, whole tables and convex questions, each from the hypothesis or by paying for better."""
+    """Answer linear queries, whole tables and convex questions, from the hypothesis or by paying for a better
+    answer.
+    """
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -87,39 +102,66 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
 
     @property
     def rows(self) -> float:
-        """n where it is public, else an estimate of it."""
+        """The number of rows n if it is public, otherwise an estimate of n."""
 
     @property
     def typical_of_rows(self) -> float:
-        """The mean error of that estimate; 0 where n is public."""
+        """The mean error of the estimate ``rows``; 0 if n is public."""
 
     @property
     def certificate(self) -> Certificate | None:
-        """What holds of all small questions, asked or not; None where nothing was certified."""
+        """The released bound on the errors of all small questions, asked or not; None if nothing was certified."""
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Both, such that the one's share of the other, which holds it, has a bar of ``within``: met, or refused unpaid."""
+        """Answer both queries so that numerator/denominator has a bar of ``within``.
+
+        The rows of the numerator are among the rows of the denominator. The bar is either met, or refused before
+        anything is paid.
+        """
 
     def price(self, bound: Bound[Any], within: float) -> float:
-        """What asking it with this ``within`` would cost now, in the budget's currency. Public, and nothing is charged."""
+        """Return the cost, in the budget's currency, of asking ``bound`` with ``within`` now.
+
+        The price is public, and nothing is charged.
+        """
 
     def quoting(self) -> Any:
-        """Who says, from public values alone, what an answer would be; its ``price``, where it has one, is what that would cost."""
+        """Return an object that predicts answers from public values alone.
+
+        If that object has a ``price`` attribute, it is the cost of the answers predicted so far.
+        """
 
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
-        """Answers that consult nothing private, all at once; None where each may depend on the one before."""
+        """Answer all queries at once without consulting private data; None if each answer may depend on the one
+        before.
+        """
 
     def expect(self, queries: Sequence[Linear]) -> None:
-        """These are asked next, each once: what does not depend on earlier answers may be worked out together. None ends it."""
+        """Announce the queries that are asked next, each once, so that the engine can compute independent answers
+        together.
+
+        An empty sequence ends the announcement.
+        """
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """The bar of rows·value around the true number of rows, where ``error`` is that of the fraction."""
+        """Return the bar of rows·value around the true number of rows, where ``error`` is the bar of the fraction
+        ``value``.
+        """
 
     def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """The bar of rows·value around a total over the rows, where ``error`` is that of its mean over all rows. ``value``: its size."""
+        """Return the bar of rows·value around a total over the rows, where ``error`` is the bar of the mean over all
+        rows.
+
+        ``value`` is the absolute size of that mean.
+        """
 
     def resume(self, entries: Sequence[Entry]) -> None:
-        """Learn what these entries of a stream taught, in order: its own, taken up again, or those of other processes."""
+        """Learn in order from entries of the stream: the engine's own from an earlier run, or those of other
+        processes.
+        """
 
     def state(self) -> Any | None:
-        """All that it knows, public and as JSON, from which it is made again without its entries; None where they are few."""
+        """Return all that the engine knows, public and as JSON, so that it can be restored without its entries.
+
+        Return None if the engine has few entries to replay.
+        """

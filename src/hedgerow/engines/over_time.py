@@ -1,17 +1,18 @@
-"""Counts over time: how many rows there were after each block, by the tree mechanism.
+"""Counts over time: the number of rows after each block, by the tree mechanism.
 
-Papers: Dwork, Naor, Pitassi & Rothblum "Differential privacy under continual observation" (2010); Chan, Shi & Song "Private and
-continual release of statistics" (2011); the estimate from all nodes is least squares, as in Honaker "Efficient use of
-differentially private binary trees" (2015) but with every node that was drawn.
+Papers: Dwork, Naor, Pitassi & Rothblum "Differential privacy under continual observation" (2010); Chan, Shi & Song
+"Private and continual release of statistics" (2011). The estimate is least squares on all nodes, as in Honaker
+"Efficient use of differentially private binary trees" (2015), but with every node that was drawn.
 
-    T          the blocks of a tree, a power of two: L = log2 T + 1 levels. After T blocks the next tree begins.
-    node       blocks i·2^l + 1 … (i + 1)·2^l of a tree: their count has noise of its own, drawn once, when the last of them is there
-    share      of its budget that a block pays, at most, for one question: share/L for each of the L nodes that it is in
+    T          number of blocks in one tree, a power of two: L = log2 T + 1 levels. After T blocks the next tree begins.
+    node       blocks i·2^l + 1 … (i + 1)·2^l of a tree. Its count has its own noise, drawn once the last block exists.
+    share      largest part of its budget that a block pays for one question: share/L for each of the L nodes it is in
 
-Neighbours differ in one row of one block, which moves the counts of at most L nodes, by at most 1 each (``budget.linear()``). Each node is
-charged, before it is drawn, to every block in it, at the same event: the block with the least to spend for a level decides which.
-So no block pays more than its share, however many come after it and however often it is asked: a node that was drawn is read
-from the ledger. Proof: docs/proofs/blocks.md.
+Neighbours differ in one row of one block. That row moves the counts of at most L nodes, by at most 1 each
+(``budget.linear()``). Each node is charged to every one of its blocks before it is drawn, with the same event. The
+block with the smallest budget decides that event. So no block pays more than its share, however many blocks follow
+and however often the question is asked: a node that was drawn once is read from the ledger. Proof:
+docs/proofs/blocks.md.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from hedgerow.questions.counts import OverTime
 from hedgerow.questions.linear import Linear
 
 WHY = "over time"
-PLACES = np.linspace(0.02, 0.98, 49)  # where the exponent of a Laplace tail is tried, of all that it may be
+PLACES = np.linspace(0.02, 0.98, 49)  # values of λ to try in the Laplace tail bound, as shares of the largest valid λ
 
 
 @dataclass(frozen=True)
 class Column:
-    """One block, as a tree sees it."""
+    """One block of rows as a tree sees it: its data and the ledger that pays for it."""
 
     data: DataSource
     ledger: Ledger
@@ -56,11 +57,12 @@ class Node:
 
     @property
     def variance(self) -> float:
+        """The variance of the node's noise."""
         return self.event.sigma**2 if isinstance(self.event, Gaussian) else 2 * self.event.scale**2
 
 
 def due(blocks: int, span: int) -> Iterator[tuple[int, int]]:
-    """The first and last block of every node that is whole once there are so many blocks, in the order in which they become so."""
+    """Yield the first and last block of every node that is complete after ``blocks`` blocks, in order of completion."""
     for last in range(blocks):
         size = 1
         while size <= span and (last % span + 1) % size == 0:
@@ -69,18 +71,23 @@ def due(blocks: int, span: int) -> Iterator[tuple[int, int]]:
 
 
 def levels(span: int) -> int:
+    """Return L, the number of levels of a tree over ``span`` blocks (a power of two)."""
     return span.bit_length()
 
 
 class Series:
-    """One question over time: its nodes, read from the blocks' ledgers or drawn."""
+    """One question over time and its nodes, which are read from the blocks' ledgers or drawn."""
 
     def __init__(self, asked: OverTime, query: Linear, columns: Sequence[Column], noise: Noise) -> None:
-        """``query``: what is counted, bound to the universe; it counts rows."""
+        """``query`` is the counted query, bound to the universe; it must count rows."""
         self._asked, self._query, self._columns, self._noise = asked, query, columns, noise
 
     def known(self) -> dict[tuple[int, int], Node]:
-        """What was drawn, as the ledgers have it. A node is written down in all of its blocks: a crash may leave it in some."""
+        """Return the nodes that the ledgers hold, by first and last block.
+
+        A node is recorded in the ledgers of all its blocks. After a crash it may be in only some of them; the first
+        one found is used.
+        """
         found: dict[tuple[int, int], Node] = {}
         for number, column in enumerate(self._columns):
             for entry in column.ledger.entries():
@@ -93,6 +100,7 @@ class Series:
         return found
 
     def _place(self, entry: Entry) -> tuple[int, int] | None:
+        """Return the first and last block of the node that ``entry`` paid for; None if it is of another question."""
         about = entry.about
         asked = about.get("query"), about.get("span"), about.get("share")
         if entry.why != WHY or asked != (self._query, self._asked.span, self._asked.share):
@@ -101,7 +109,7 @@ class Series:
 
     @property
     def number(self) -> int:
-        """Which series of the session it is, from 1 on, in the order in which the first block was asked."""
+        """The number of this series in the session, from 1 on, in the order in which the first block was asked."""
         seen = dict.fromkeys(
             (entry.about.get("query"), entry.about.get("span"), entry.about.get("share"))
             for entry in self._columns[0].ledger.entries()
@@ -111,18 +119,19 @@ class Series:
         return list(seen).index(key) + 1 if key in seen else len(seen) + 1
 
     def event(self, first: int, last: int) -> Laplace | Gaussian:
-        """The noise of a node: what the least of its blocks has for a level. Public."""
+        """Return the noise of a node: what the smallest budget among its blocks buys for one level. Public."""
         each = self._asked.share / levels(self._asked.span)
         budgets = [column.ledger.budget for column in self._columns[first : last + 1]]
         least = min(budgets, key=lambda budget: budget.total)
         return Amount.share_of(least, each).count()
 
     def missing(self) -> list[tuple[int, int]]:
+        """List the nodes that are complete but were not drawn yet."""
         known = self.known()
         return [place for place in due(len(self._columns), self._asked.span) if place not in known]
 
     def price(self) -> float:
-        """What asking it now costs any one row: the most that a block pays."""
+        """Return the cost of asking now to any one row, which is the largest amount that a block pays."""
         costs = [0.0] * len(self._columns)
         for first, last in self.missing():
             event = self.event(first, last)
@@ -131,11 +140,11 @@ class Series:
         return max(costs)
 
     def drawn(self) -> list[Node]:
-        """All nodes that are due, those that are not known drawn now; or a refusal before any is."""
+        """Return all complete nodes and draw those that are missing; refuse before any draw if a block cannot pay."""
         if self.missing():
-            for (
-                column
-            ) in self._columns:  # what another process draws is not paid for again, nor a node in some blocks alone
+            # Read what other processes recorded: a node that they drew, even if only some blocks have it, is not
+            # paid for again.
+            for column in self._columns:
                 column.ledger.look()
         missing = self.missing()
         for number, column in enumerate(self._columns):
@@ -143,8 +152,10 @@ class Series:
             if events and not column.ledger.affords(*events):
                 cost = math.fsum(map(column.ledger.budget.cost, events))
                 raise BudgetExceeded(
-                    f"Every block must afford its part of the series, {cost:.4g} {column.ledger.budget.currency}. Found "
-                    f"{column.ledger.remaining:.4g} left in one, and nothing was charged. Ask for a smaller share, or stop here."
+                    "Every block must be able to pay for its part of the series, "
+                    f"{cost:.4g} {column.ledger.budget.currency}. "
+                    f"Found a block with {column.ledger.remaining:.4g} left; nothing was charged. "
+                    "Ask for a smaller share, or stop here."
                 )
         for place in missing:
             self._draw(*place)
@@ -152,7 +163,7 @@ class Series:
         return [known[place] for place in due(len(self._columns), self._asked.span)]
 
     def _draw(self, first: int, last: int) -> None:
-        """Charge every block of the node, then draw its count: one row of one of them moves it by at most 1."""
+        """Charge every block of the node, then draw its count: one row of one block moves the count by at most 1."""
         event, inside = self.event(first, last), self._columns[first : last + 1]
         about = {
             "query": self._query, "span": self._asked.span, "share": self._asked.share, "first": first, "last": last,
@@ -165,12 +176,14 @@ class Series:
 
 
 def estimated(nodes: Sequence[Node], blocks: int, span: int, beta: float) -> tuple[Array, Array, Array]:
-    """The counts of each block and of all up to it (an axis of two), by least squares; bars that hold together with 1 − β; typical errors.
+    """Estimate the counts of each block and of all blocks up to it by least squares, with bars and typical errors.
 
-    Sums agree: what is counted up to a block is what each of them has. An estimate is linear in the nodes, and so its error in their
-    noise, of which every node has its own.
+    Return three arrays of shape (blocks, 2): estimates, bars that hold together with probability 1 − β, and typical
+    errors. The last axis is (this block, all blocks up to it). Sums agree: a running count is the sum of the blocks'
+    counts. Every estimate is linear in the nodes, so its error is linear in their noise, which is independent from
+    node to node.
     """
-    within = np.zeros((blocks, len(nodes)))  # each block's estimate, by nodes
+    within = np.zeros((blocks, len(nodes)))  # weights of the nodes in each block's estimate
     for start in range(0, blocks, span):
         here = [i for i, node in enumerate(nodes) if start <= node.first < start + span]
         size = min(span, blocks - start)
@@ -189,10 +202,10 @@ def estimated(nodes: Sequence[Node], blocks: int, span: int, beta: float) -> tup
 
 
 def tail(weights: Array, nodes: Sequence[Node], beta: float) -> float:
-    """t with Pr[|Σ wZ| > t] ≤ β for the nodes' noise Z.
+    """Return t with Pr[|Σ wZ| > t] ≤ β for the nodes' noise Z.
 
-    Gaussian: the discrete one is sub-Gaussian with its σ. Laplace of scale b: E e^{λwZ} ≤ 1/(1 − λ²w²b²), so that
-    t = (ln(2/β) − Σ ln(1 − λ²w²b²))/λ for any λ below the least 1/|w|b; several are tried.
+    Gaussian: the discrete Gaussian is sub-Gaussian with its σ. Laplace of scale b: E e^{λwZ} ≤ 1/(1 − λ²w²b²), so
+    that t = (ln(2/β) − Σ ln(1 − λ²w²b²))/λ for any λ below the smallest 1/(|w|b); several values of λ are tried.
     """
     x = math.log(2 / beta)
     scales = np.abs(weights) * [n.event.sigma if isinstance(n.event, Gaussian) else n.event.scale for n in nodes]

@@ -1,7 +1,8 @@
-"""What answers a session's questions from a few rows at random: statistics of raw values, and flips.
+"""Answer questions from a few randomly drawn rows: statistics of raw values, and randomized yes/no answers.
 
-Beside the profile's engine, on the same ledger: nothing of it goes into the hypothesis. Only where neighbours replace a row, for the
-number of rows is in every loss. Proofs: docs/proofs/subsampled.md, docs/proofs/scq.md.
+This engine works beside the profile's engine and charges the same ledger. Nothing it releases goes into the
+hypothesis. It requires replace-one neighbours, because the number of rows n enters every privacy loss and so must be
+public. Proofs: docs/proofs/subsampled.md, docs/proofs/scq.md.
 """
 
 from __future__ import annotations
@@ -25,20 +26,24 @@ from hedgerow.textbook import scq, subsampled
 
 @final
 class Sampling:
-    """Statistics, each within what it asked for, all of up to k of them together with probability 1 − β; and flips."""
+    """Answer row statistics, each within the error that was asked for, and randomized yes/no questions about random
+    rows.
+
+    Up to ``queries`` statistics hold their bars together with probability 1 − ``beta``.
+    """
 
     def __init__(
         self, rows: Rows, universe: Universe, ledger: Ledger, noise: Noise, *, queries: int, beta: float
     ) -> None:
         self.ledger, self._rows, self._universe, self._noise = ledger, rows, universe, noise
         self._queries, self._beta = queries, beta
-        self._known: dict[RowStatistic, Estimate] = {}  # in this process alone: functions cannot be written down
+        self._known: dict[RowStatistic, Estimate] = {}  # in memory only: a Python function has no stored form
 
     def ask(self, question: RowStatistic, within: float | None) -> Estimate:
-        """The average of the function over the rows. One that was asked before, at least as well, is repeated for free."""
+        """Return the average of the function over the rows; repeat a known answer for free if it is accurate enough."""
         wanted = question.within if within is None else within
         if wanted is None:
-            raise InvalidInput("A statistic must say how well: within. Found none. For example within=0.05.")
+            raise InvalidInput("within must be given for a statistic. Found none. Pass, for example, within=0.05.")
         known = self._known.get(question)
         if known is not None and known.error is not None and known.error <= wanted * (1 + 1e-9):
             return Estimate(known.value, known.error, "repeat")
@@ -50,13 +55,13 @@ class Sampling:
         return estimate
 
     def flip(self, predicate: Any, lies: float) -> bool:
-        """What one row at random says, which lies with that probability."""
+        """Return the predicate's value on one random row, inverted with probability ``lies``."""
         n = self._rows.rows
         answers = scq.flips(scq.scq(n, lies), self._valued(predicate), n, self.ledger, self._noise)
         return bool(answers[0])
 
     def counting(self, predicate: Any, lies: float, at_once: int | None) -> Iterator[scq.Counted]:
-        """Flips, and an interval that narrows as they come."""
+        """Draw randomized yes/no answers and yield an interval for the count that narrows as they come in."""
         n = self._rows.rows
         valued = self._valued(predicate)
         return scq.counting(
@@ -64,16 +69,20 @@ class Sampling:
         )
 
     def _valued(self, predicate: Any) -> Valued:
+        """Return a function from row numbers to the predicate's values; refuse a question that is not yes or no for a
+        row.
+        """
         if type(predicate) is RowStatistic:
             return statistic_values(self._rows, predicate)
         asked = bound(predicate, self._universe)
         if isinstance(asked, BoundCount):
             raise InvalidInput(
-                f"A predicate must be of whole bins. Found {predicate!r}, which cuts one. Ask hr.statistic with a function of the "
-                "values, or about whole bins."
+                f"A predicate must cover whole bins. Found {predicate!r}, which cuts a bin. "
+                "Use hr.statistic with a function of the values, or ask about whole bins."
             )
         if not isinstance(asked, Linear) or not asked.is_count:
             raise InvalidInput(
-                f"A predicate must be yes or no of a record. Found {predicate!r}. For example hr.count(smoker=True)."
+                f"A predicate must be true or false for each record. Found {predicate!r}. "
+                "Pass, for example, hr.count(smoker=True)."
             )
         return linear_values(self._rows, self._universe, asked)

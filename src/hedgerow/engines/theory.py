@@ -1,9 +1,10 @@
 """The theory profile: textbook private multiplicative weights with the guarantee of the theorem.
 
-Every answer is within 3α of the data, all at once, with probability 1 − β (see ``pmw``). Where n is private, N/ñ stands for
-N/n, ñ an estimate that is off by at most h rows except with its own part of β: an answer is then within 3α + h/ñ, and in
-rows within ñ times that. Convex questions are answered within an α of their own (``convex_pmw``), by the same hypothesis. At small n this says little; the practical profile
-makes every other choice for accuracy.
+Every answer is within 3α of the data, all answers together with probability 1 − β (see ``textbook/pmw``). Where n is
+private, N/ñ stands for N/n: ñ is an estimate that is off by at most h rows, except with its own part of β. An answer
+is then within 3α + h/ñ, and in rows within ñ times that. Convex questions are answered from the same hypothesis,
+within an α of their own (``textbook/convex_pmw``). At small n these bounds are too wide to be useful; the practical
+profile makes every other choice for accuracy.
 """
 
 from __future__ import annotations
@@ -34,11 +35,11 @@ from hedgerow.textbook.oracles import NoisyGradientDescent
 from hedgerow.textbook.pmw import OnlinePMW
 from hedgerow.textbook.pmw import configure as configure_linear
 
-ROOM = 1.25  # times the least α of the convex theorem: at the least itself the oracle takes ten times the steps
+ROOM = 1.25  # factor on the smallest α of the convex theorem: at that α itself, the oracle needs ten times the steps
 
 
 class Theory(AnswersForNothing):
-    """Online PMW behind the interface that a session asks."""
+    """Online private multiplicative weights as an engine."""
 
     def __init__(
         self,
@@ -47,57 +48,68 @@ class Theory(AnswersForNothing):
         off: float = 0.0,
         vouched: Collection[Custom] = (),
     ) -> None:
-        """``convex`` shares the hypothesis of ``pmw``; without it convex questions are refused.
+        """Share one hypothesis between counts and convex questions.
 
-        ``off``: h, how many rows the scale of both may be off, 0 where n is public.
+        ``convex`` must share the hypothesis of ``pmw``; without it convex questions are refused. ``off`` is h, the
+        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``vouched`` lists
+        the user-defined losses whose constants the owner trusts.
         """
         self._pmw, self._convex, self.ledger, self._vouched = pmw, convex, pmw.ledger, vouched
         self._doubt = off / pmw.config.scale
 
     @property
     def error(self) -> float:
-        """What holds for every answer: of a fraction, and times ñ of a number of rows."""
+        """The bar of every answer: as a fraction, and times ñ as a number of rows."""
         return self._pmw.config.error + self._doubt
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """|ñv − N| ≤ 3αñ, and h more where a measured v was cut off at 1."""
+        """Return the bar in rows: |ñv − N| ≤ 3αñ, and h more where a measured v was clipped to 1."""
         return error * self.rows
 
     def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """|ñv − nt| ≤ |ñ − n||v| + n|v − t|: where all numbers are far from 0, the first term is by far the larger."""
+        """Return the bar of a total from |ñv − nt| ≤ |ñ − n||v| + n|v − t|.
+
+        Where all values are far from 0, the first term is by far the larger.
+        """
         h = self._doubt * self.rows
         reach: float | Array = h * value + (self.rows + h) * error
         return reach
 
     @property
     def hypothesis(self) -> Hypothesis:
+        """The public model that counts and convex questions share."""
         return self._pmw.hypothesis
 
     @property
     def rows(self) -> float:
+        """The number of rows n, or its estimate ñ where n is private."""
         return self._pmw.config.scale
 
     @property
     def least_rows(self) -> float:
+        """The smallest number of rows that the data may have, ñ − h."""
         return self.rows * (1 - self._doubt)
 
     def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
         return self.hypothesis.answer(query)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query by online PMW."""
         self.require_reach(within)
         answer = self._pmw.ask(query)
         return Estimate(answer.value, self.error, answer.source)
 
     def quoting(self) -> Quote:
+        """Return the engine's quote: the same bars around the hypothesis' answers."""
         return Quote(self)
 
     def free(self, queries: Sequence[Linear]) -> None:
-        """None: each answer may teach the hypothesis what the next one uses, so they are asked one by one."""
+        """Return None: questions are asked one by one, because each answer may change the hypothesis for the next."""
 
-    @one_at_a_time  # all its cells together
+    @one_at_a_time  # no other question comes between the cells
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
-        """Cell by cell: each is a count of its own."""
+        """Answer a table cell by cell: each cell is a count of its own."""
         self.require_reach(within)
         universe = self.hypothesis.universe
         answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, table.attributes)]
@@ -106,7 +118,7 @@ class Theory(AnswersForNothing):
         return Estimate(values, self.error, source)
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
-        """θ within the convex theorem's α of the best, by the same hypothesis and from the same budget."""
+        """Return a θ whose risk is within the convex theorem's α of the best, from the same hypothesis and budget."""
         self.require_convex(question)
         assert self._convex is not None
         alpha = self.alpha(within)
@@ -115,20 +127,24 @@ class Theory(AnswersForNothing):
         return Estimate(answer.theta, alpha if alpha < math.inf else None, source)
 
     def require_convex(self, question: BoundMinimize) -> None:
-        """Refuse a loss whose constants were not declared, or which nobody vouched for."""
+        """Refuse a convex question if no losses were declared, or if the owner did not vouch for its loss."""
         if self._convex is None:
             raise InvalidInput(
-                "The theory profile must know the losses it will be asked, for their constants calibrate it. Found none. "
+                "The losses of convex questions must be declared in the theory profile, because their constants "
+                "calibrate it. Found none. "
                 'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
             )
         if not question.is_vouched(self._vouched):
             raise InvalidInput(
-                f"A loss of one's own must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
-                "Let the owner open the session with vouched=[loss], or use one of hedgerow.losses."
+                f"A user-defined loss must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
+                "Have the owner open the session with vouched=[loss], or use one of hedgerow.losses."
             )
 
     def alpha(self, within: float | None) -> float:
-        """How good a convex answer is: α is of ñ rows, and there may be fewer."""
+        """Return the excess risk that convex answers are promised, and refuse a smaller ``within``.
+
+        The mechanism's α is relative to ñ rows; the promise is wider, because there may be fewer rows.
+        """
         assert self._convex is not None
         alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf
         self.require_reach(within, alpha, "alpha")
@@ -136,7 +152,7 @@ class Theory(AnswersForNothing):
 
     @one_at_a_time
     def resume(self, entries: Sequence[Entry]) -> None:
-        """Both kinds in the order in which they taught the hypothesis that they share."""
+        """Relearn the entries of both kinds of question in the order in which they taught the shared hypothesis."""
         for entry in entries:
             self._pmw.relearn(entry)
             if self._convex is not None:
@@ -146,9 +162,10 @@ class Theory(AnswersForNothing):
             self._convex.resume(entries)
 
     def state(self) -> None:
-        """None: the theorem bounds how much there is to learn again."""
+        """Return None: the theorem bounds the number of updates, so relearning is cheap."""
 
     def require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
+        """Refuse a ``within`` below the bar that the profile promises."""
         reach = self.error if reach is None else reach
         if within is not None and within < reach:
             raise InvalidInput(
@@ -158,30 +175,36 @@ class Theory(AnswersForNothing):
 
 
 class Quote:
-    """The same bars around what the hypothesis says: nothing private is asked, and nothing taught."""
+    """The engine's bars around the hypothesis' answers: nothing private is consulted, and nothing is learned."""
 
     def __init__(self, engine: Theory) -> None:
         self._engine = engine
 
     def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
         return self._engine.believed(query)
 
     @property
     def least_rows(self) -> float:
+        """The smallest number of rows that the data may have."""
         return self._engine.least_rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Predict the answer to a linear query."""
         self._engine.require_reach(within)
         return Estimate(self._engine.believed(query), self._engine.error, "hypothesis")
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Predict the answers to numerator and denominator."""
         return self.linear(numerator, None), self.linear(denominator, None)
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Predict the answer to a table."""
         self._engine.require_reach(within)
         return Estimate(self._engine.hypothesis.marginal(table.attributes), self._engine.error, "hypothesis")
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Predict the answer to a convex question."""
         self._engine.require_convex(question)
         return Estimate(question.fitted(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
 
@@ -197,7 +220,10 @@ def calibrated(
     alpha: float | None,
     vouched: Collection[Custom],
 ) -> Theory:
-    """The engine for so many queries, and for convex ones with constants up to those of the questions in ``convex``."""
+    """Build the theory engine for ``queries`` linear questions and for convex questions like those in ``convex``.
+
+    The constants of a later loss must not exceed the largest constants among the questions in ``convex``.
+    """
     budget, share, scale, off = ledger.budget, 1.0, float(data.rows), 0.0
     if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget, and a tenth of β, estimate it
         share, event = 0.99, Amount.share_of(budget, 0.01).count()
@@ -219,13 +245,16 @@ def calibrated(
 
 
 def _reach(event: Laplace | Gaussian, beta: float) -> float:
-    """How far its noise reaches, except with probability β: P[|Z| ≥ t] ≤ 2e^{−t/b}, or 2e^{−t²/2σ²}."""
+    """Return t with P[|Z| ≥ t] ≤ β for the event's noise Z.
+
+    The tail bounds are 2e^{−t/b} for Laplace noise and 2e^{−t²/2σ²} for Gaussian noise.
+    """
     if isinstance(event, Laplace):
         return event.scale * math.log(2 / beta)
     return event.sigma * math.sqrt(2 * math.log(2 / beta))
 
 
-_configured = lru_cache(maxsize=64, typed=True)(configure)  # a search over public numbers: once for the same ones
+_configured = lru_cache(maxsize=64, typed=True)(configure)  # a slow search that depends on public numbers alone
 
 
 def convex_pmw(
@@ -240,14 +269,17 @@ def convex_pmw(
     beta: float,
     share: float,
 ) -> OnlineConvexPMW:
-    """The convex mechanism, on a share of the budget, for losses with constants up to those of the questions, on a hypothesis shared with counts.
+    """Build the convex mechanism on a share of the budget and on a hypothesis that it shares with counts.
 
-    An update of either kind lowers KL(D ‖ D̂) ≤ ln|X| by what its own theorem says, so both bounds on updates hold.
+    It answers losses with constants up to the largest among ``questions``. An update of either kind lowers KL(D ‖ D̂)
+    ≤ ln|X| by at least the amount that its own theorem states, so both theorems' bounds on the number of updates
+    hold.
     """
     scales = [question.scale for question in questions]
     if None in scales:
         raise InvalidInput(
-            "Convex questions of the theory profile must be over bounded sets. Found one that is not. Give L2Ball(radius)."
+            "Convex questions of the theory profile must be over bounded sets. Found an unbounded set. "
+            "Use, for example, over=L2Ball(radius)."
         )
     oracle = NoisyGradientDescent(
         lipschitz=max(q.risk.lipschitz(q.over) for q in questions),

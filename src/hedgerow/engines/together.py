@@ -1,11 +1,12 @@
-"""Several blocks as one table: an engine that asks each block's, and answers about all of their rows.
+"""Answer questions about several blocks as one table by asking the engine of each block.
 
-    f_b, n_b     a block's fraction, and its rows: public, or known to an interval
+    f_b, n_b               a block's fraction, and its number of rows: public, or known up to an interval
     Σ n_b·f_b / Σ n_b      the fraction of all rows
 
-Linear questions are answered so, with the interval that those of the blocks leave; what is composed of linear answers (means, quantiles,
-ratios) is composed of these, and so is about all rows, and no mean of means. The bars of blocks hold together, with the sum of
-their β, and so does what follows from them (docs/proofs/blocks.md). Nothing is drawn here.
+Linear questions are answered by this formula, with the interval that follows from the blocks' intervals. Means,
+quantiles and ratios are composed of such answers, so they are about all rows and not means of means. The bars of the
+blocks hold together with the sum of their β, and so does every bar that follows from them (docs/proofs/blocks.md).
+Nothing is drawn here.
 """
 
 from __future__ import annotations
@@ -29,24 +30,28 @@ from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.counts import AnswersMarginals, BoundMarginal
 from hedgerow.questions.linear import AnswersLinear, Linear
 
-SMALLEST = 1e-300  # of a bar: what is known exactly needs no other
+SMALLEST = 1e-300  # replaces a bar of 0 for a block whose free answer is exact
 
 
 class Respondent(AnswersLinear, AnswersMarginals, Minimises, Protocol):
-    """Whoever answers about one block."""
+    """Anything that answers linear, marginal and convex questions about one block."""
 
 
 class Remembers(Respondent, Protocol):
-    """One that is not asked twice."""
+    """A respondent that caches its answers."""
 
-    def has(self, bound: Bound[Any], within: float) -> bool: ...
+    def has(self, bound: Bound[Any], within: float) -> bool:
+        """Return True if the answer to ``bound`` is cached with a bar of at most ``within``."""
+        ...
 
-    def prepare(self, queries: Sequence[Linear]) -> None: ...
+    def prepare(self, queries: Sequence[Linear]) -> None:
+        """Announce the queries that are asked next."""
+        ...
 
 
 @dataclass(frozen=True)
 class Part:
-    """One block: its engine, who remembers what that said, and who pays."""
+    """One block: its engine, the cache of the engine's answers, and the ledger that pays."""
 
     engine: Engine
     memory: Remembers
@@ -54,14 +59,14 @@ class Part:
 
     @property
     def rows(self) -> tuple[float, float, float]:
-        """How many rows there are, as is known, and between what."""
+        """The number of rows as estimate, lower bound and upper bound."""
         found = self.engine.rows
         off = float(self.engine.error_in_rows(1.0, 0.0))
         return found, max(0.0, found - off), found + off
 
 
 class Mixed:
-    """What several respondents say, about all of their rows."""
+    """Combine the answers of several respondents into answers about all of their rows."""
 
     def __init__(
         self,
@@ -69,36 +74,44 @@ class Mixed:
         rows: Callable[[], Sequence[tuple[float, float, float]]],
         free: Callable[[Bound[Any]], Sequence[float]],
     ) -> None:
-        """``rows``: of each, the estimate, the least and the most that there may be. ``free``: the bar that each gives for nothing."""
+        """``rows`` returns estimate, lower bound and upper bound of each respondent's number of rows.
+
+        ``free`` returns the bar that each respondent gives for free.
+        """
         self._respondents, self._rows, self._free = tuple(respondents), rows, free
 
     def believed(self, query: Linear) -> float:
+        """Return the hypotheses' answer, weighted by the estimated numbers of rows."""
         known = np.array([n for n, _, _ in self._rows()])
         return float(known @ [each.believed(query) for each in self._respondents] / known.sum())
 
     @property
     def least_rows(self) -> float:
+        """The smallest number of rows that all blocks together may have."""
         return math.fsum(each.least_rows for each in self._respondents)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query about all rows."""
         bars = self._bars(query, within)
         return self._mixed([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a whole table about all rows."""
         bars = self._bars(table, within)
         return self._mixed([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def _bars(self, bound: Bound[Any], within: float | None) -> Sequence[float | None]:
-        """What each is asked for, so that all together have a bar of ``within``: as many rows each, or what is free where that is less.
+        """Return the bar to ask of each block so that the combined bar is ``within``. Public.
 
-        A measurement costs by the rows that its noise may reach, whatever the block's: so no block pays more than another. Public.
+        Every block gets the same error in rows, or its free bar where that is smaller. The cost of a measurement
+        depends on its error in rows and not on the size of the block, so no block pays more than another.
         """
         if within is None:
             return [None] * len(self._respondents)
         rows = np.array([n for n, _, _ in self._rows()])
         free = rows * self._free(bound)
         left, level = within * rows.sum(), math.inf
-        for k, most in enumerate(np.sort(free)):  # what those with the least do not need, the others have
+        for k, most in enumerate(np.sort(free)):  # error that the blocks with small free bars leave goes to the others
             if most * (len(free) - k) > left:
                 level = left / (len(free) - k)
                 break
@@ -106,7 +119,7 @@ class Mixed:
         return [float(max(f, 0.0) if f <= level else level) / n or SMALLEST for f, n in zip(free, rows, strict=True)]
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Both; with such bars, where it is asked for, that the one's share of the other has a bar of ``within``."""
+        """Answer numerator and denominator so accurately that their ratio has a bar of ``within``, if one is given."""
         top, bottom = self.linear(numerator, None), self.linear(denominator, None)
         if within is None:
             return top, bottom
@@ -120,11 +133,14 @@ class Mixed:
         )
 
     def minimise(self, question: BoundMinimize, within: float | None) -> NoReturn:
+        """Refuse: a convex question is about one block."""
         raise InvalidInput(
-            f"A convex question must be about one block. Found {len(self._respondents)} blocks. Ask it of one: session.over(name)."
+            f"A convex question must be about one block. Found {len(self._respondents)} blocks. "
+            "Ask one block at a time: session.over(name)."
         )
 
     def _mixed(self, said: Sequence[Estimate]) -> Estimate:
+        """Combine the blocks' estimates: the value weighted by rows, and the interval implied by the blocks'."""
         rows = self._rows()
         shape = np.shape(said[0].value)
         values = np.stack([np.broadcast_to(each.value, shape) for each in said])
@@ -138,7 +154,7 @@ class Mixed:
         is_known = float(np.max(error, initial=0.0)) < 1
         source: Source = "measured" if any(each.source == "measured" for each in said) else "hypothesis"
         usual = None
-        if all(each.typical is not None for each in said):  # noise of blocks is independent; no bound is made of it
+        if all(each.typical is not None for each in said):  # the blocks' noise is independent; this is not a bound
             parts = [share * np.asarray(each.typical) for share, each in zip(known / known.sum(), said, strict=True)]
             usual = np.sqrt(np.sum(np.square(parts), axis=0))
         if shape:
@@ -147,10 +163,12 @@ class Mixed:
 
 
 def greatest_mean(values: Array, least: Array, most: Array) -> Array:
-    """The greatest Σ n_b·v_b/Σ n_b for n_b between ``least`` and ``most``, in every cell; 1 where there may be no row at all.
+    """Return, cell by cell, the largest Σ n_b·v_b/Σ n_b for n_b between ``least`` and ``most``.
 
-    It is a mean of values by weights: a block of a value above it should have as many rows as it may, one below it as few. So it is
-    one of those with the k largest at their most.
+    The result is 1 where there may be no row at all. The expression is a weighted mean of the values, so at its
+    maximum a block whose value is above the mean has as many rows as possible, and a block below it as few as
+    possible. The maximum is therefore among the candidates that give the k largest values their upper bounds and the
+    others their lower bounds.
     """
     order = np.argsort(-values, axis=0, kind="stable")
     sorted_values = np.take_along_axis(values, order, axis=0)
@@ -165,7 +183,7 @@ def greatest_mean(values: Array, least: Array, most: Array) -> Array:
 
 
 class Together(Mixed):
-    """The blocks of a range: an ``Engine``."""
+    """The ``Engine`` of several blocks."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         def free(bound: Bound[Any]) -> list[float]:
@@ -177,39 +195,48 @@ class Together(Mixed):
 
     @property
     def rows(self) -> float:
+        """The estimated number of rows of all blocks."""
         return math.fsum(part.engine.rows for part in self._parts)
 
     @property
     def typical_of_rows(self) -> float:
+        """The typical error of ``rows``: the blocks' errors are independent."""
         return math.hypot(*(part.engine.typical_of_rows for part in self._parts))
 
     @property
     def hypothesis(self) -> Hypothesis:
+        """The mixture of the blocks' hypotheses, weighted by their rows."""
         return Mixture([part.engine.hypothesis for part in self._parts], self._shares)
 
     @property
     def _shares(self) -> list[float]:
+        """Each block's share of the estimated rows."""
         return [part.engine.rows / self.rows for part in self._parts]
 
     @property
     def _n_is_public(self) -> bool:
+        """True if the number of rows is public, that is under replace-one neighbours."""
         return self._parts[0].ledger.budget.neighbours == "replace"
 
     @property
     def certificate(self) -> Certificate | None:
-        """What every block's says; of the rows' numbers only that they are positive, where they are private."""
+        """The certificate that follows from the blocks' certificates; None if one is missing.
+
+        Where the numbers of rows are private, nothing is assumed of them but that they are positive.
+        """
         found = [part.engine.certificate for part in self._parts]
         certificates = [each for each in found if each is not None]
         if len(certificates) < len(found):
             return None
         limits = []
         for first in certificates[0].limits:
-            if first.kind == "means":  # about means that differ from block to block
+            if first.kind == "means":  # the certified means differ from block to block
                 continue
             alike = [
                 one for each in certificates for one in each.limits if (one.kind, one.size) == (first.kind, first.size)
             ]
-            if len(alike) < len(found) or any(one.sets < one.of for one in alike):  # of some sets: others in each block
+            # A limit that covers only some attribute sets covers different sets in each block.
+            if len(alike) < len(found) or any(one.sets < one.of for one in alike):
                 continue
             bars = [one.bar for one in alike]
             bar = math.fsum(s * b for s, b in zip(self._shares, bars, strict=True)) if self._n_is_public else max(bars)
@@ -223,7 +250,7 @@ class Together(Mixed):
         return Certificate(tuple(limits), typical, math.fsum(each.beta_of_rows for each in certificates))
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """|ñv − nt| ≤ |ñ − n|v + n|v − t|."""
+        """Return the bar in rows from |ñv − nt| ≤ |ñ − n|v + n|v − t|."""
         known, _, most = (math.fsum(each) for each in zip(*self._rows(), strict=True))
         reach: float | Array = (most - known) * value + most * error
         return reach
@@ -231,15 +258,17 @@ class Together(Mixed):
     total_error_in_rows = error_in_rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query; refuse before any block is charged if one of them cannot pay."""
         self._require_paid(query, within)
         return super().linear(query, within)
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a table; refuse before any block is charged if one of them cannot pay."""
         self._require_paid(table, within)
         return super().marginal(table, within)
 
     def _require_paid(self, bound: Bound[Any], within: float | None) -> None:
-        """Refuse, before any block is charged, what not all of them can pay."""
+        """Refuse, before any block is charged, a question that not every block can pay for."""
         if within is None:
             return
         self._require_public()
@@ -248,36 +277,42 @@ class Together(Mixed):
             price = 0.0 if part.memory.has(bound, bar) else part.engine.price(bound, bar)
             if price > part.ledger.remaining * (1 + 1e-9):
                 raise BudgetExceeded(
-                    f"Every block must afford what was asked for, at {price:.4g} {part.ledger.budget.currency}. Found one with "
-                    f"{part.ledger.remaining:.4g} left, and nothing was charged. Ask for a looser error, or about other blocks."
+                    "Every block must be able to pay for the answer, "
+                    f"{price:.4g} {part.ledger.budget.currency}. "
+                    f"Found a block with {part.ledger.remaining:.4g} left; nothing was charged. "
+                    "Ask for a looser error, or about other blocks."
                 )
 
     def _require_public(self) -> None:
+        """Refuse a bought bar where the weights of the blocks are private."""
         if not self._n_is_public:
             raise InvalidInput(
-                "within must be of one block where the number of rows is private, for how much each block counts is known to an interval "
-                f"only. Found {len(self._parts)} blocks. Buy it of each: session.over(name)."
+                "within must be asked about one block where the number of rows is private, because the weights of the "
+                f"blocks are known only up to intervals. Found {len(self._parts)} blocks. "
+                "Buy the answer for each block: session.over(name)."
             )
 
     def price(self, bound: Bound[Any], within: float) -> float:
-        """To any one row: the most that a block is charged."""
+        """Return the cost to any one row, which is the largest amount that a block is charged."""
         self._require_public()
         quotes = [part.engine.quoting() for part in self._parts]
         require_sold(bound.ask(Mixed(quotes, self._rows, self._free), within), within)
         return max(float(getattr(quote, "price", 0.0)) for quote in quotes)
 
     def quoting(self) -> Mixed:
+        """Return the combination of the blocks' quotes."""
         return Mixed([part.engine.quoting() for part in self._parts], self._rows, self._free)
 
     def free(self, queries: Sequence[Linear]) -> None:
-        """None: each block answers by itself, at once where it can (``expect``)."""
+        """Return None: each block answers by itself, in a batch where it can (``expect``)."""
 
     def expect(self, queries: Sequence[Linear]) -> None:
+        """Announce the next queries to every block."""
         for part in self._parts:
             part.memory.prepare(queries)
 
     def resume(self, entries: Sequence[Entry]) -> None:
-        """Every block's engine learns by itself (``Accounts.following``)."""
+        """Do nothing: every block's engine learns by itself (``Accounts.following``)."""
 
     def state(self) -> None:
-        """Every block's is its own."""
+        """Return None: every block keeps its own state."""

@@ -1,6 +1,6 @@
-"""Events, budgets, estimates, released measurements and the entries of a ledger, to and from JSON: see ``questions/wire``.
+"""JSON forms of events, budgets, estimates, released measurements and ledger entries (see ``questions/wire``).
 
-With this module everything below it has its form too.
+Importing this module registers the forms of everything in the layers below it as well.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-import hedgerow.convex.wire  # noqa: F401  # registers its kinds
+import hedgerow.convex.wire  # noqa: F401  # registers the forms of convex questions
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize, Minimize
 from hedgerow.engines.practical.contrasts import FEWEST
@@ -51,20 +51,21 @@ from hedgerow.questions.wire_values import (
     write_whole,
 )
 
-EVENTS = (Laplace, Gaussian)
-DTYPES = ("float64", "int64")
+EVENTS = (Laplace, Gaussian)  # the only noise that a measurement may carry
+DTYPES = ("float64", "int64")  # the only types of a measurement's values
 
 
 for event in events.KINDS.values():
     register_dataclass(event)
 register_refusal(
     RowStatistic,
-    "A question must be an expression, such as hr.count, to be stored or sent. Found a statistic, and functions have no JSON "
-    "form. Ask it of a session in the process that defines it.",
+    "A question must be an expression, such as hr.count, to be stored or sent. "
+    "Found a statistic, whose function has no JSON form. Ask a session in the process that defines the function.",
 )
 
 
 def _write_measurement(measurement: Measurement) -> dict[str, Json]:
+    """Return the JSON fields of a measurement; fields that older records lack are written only where they differ."""
     measurement = _checked(measurement)
     return {
         "attributes": write_names("A name", measurement.attributes),
@@ -88,6 +89,7 @@ def _read_measurement(
     of_groups: Json = False,
     ranged: Json = None,
 ) -> Measurement:
+    """Build a measurement from its JSON fields."""
     return _checked(
         Measurement(
             read_names("attributes", attributes),
@@ -103,7 +105,10 @@ def _read_measurement(
 
 
 def _checked(measurement: Measurement) -> Measurement:
-    """What can be seen without the universe, against which a reader must hold the attributes and the shape."""
+    """Check all of a measurement that can be checked without the universe.
+
+    A reader who has the universe must also check the attributes and the shape against it.
+    """
     names, values = measurement.attributes, measurement.values
     axes = len(names) if measurement.query is None else 0
     if len(set(names)) != len(names) or values.ndim != axes or 0 in values.shape or str(values.dtype) not in DTYPES:
@@ -113,7 +118,7 @@ def _checked(measurement: Measurement) -> Measurement:
         refuse("The event of a measurement", "Laplace or Gaussian", type(measurement.event).__name__)
     may_be = [n for n, m in zip(names, values.shape, strict=axes > 0) if measurement.residual and m >= FEWEST]
     if measurement.ranged != tuple(n for n in may_be if n in measurement.ranged):
-        refuse("ranged", f"attributes of a residual, of at least {FEWEST} values, in order", measurement.ranged)
+        refuse("ranged", f"attributes of a residual, each with at least {FEWEST} values, in order", measurement.ranged)
     if not 0 <= measurement.rounding < 1:
         refuse("rounding", "at least 0 and below 1", measurement.rounding)
     return measurement
@@ -123,7 +128,10 @@ register("measurement", Measurement, _write_measurement, _read_measurement)
 
 
 def _write_estimate(estimate: Estimate) -> dict[str, Json]:
-    """Without what older records do not have, where it says nothing: an estimate has one text."""
+    """Return the JSON fields of an estimate, which has exactly one JSON text.
+
+    Fields that older records lack are left out where they have their default.
+    """
     coarse, usual = estimate.resolution, estimate.typical
     return {
         "value": write_value(estimate.value),
@@ -138,6 +146,7 @@ def _write_estimate(estimate: Estimate) -> dict[str, Json]:
 def _read_estimate(
     value: Json, error: Json, source: Json, resolution: Json = 0.0, typical: Json = None, coefficients: Json = None
 ) -> Estimate:
+    """Build an estimate from its JSON fields."""
     found, said = read_value(value), read_text("source", source)
     bar, coarse, usual, each = (
         _read_widths(name, record)
@@ -158,7 +167,7 @@ def _read_estimate(
 
 
 def _read_widths(name: str, record: Json) -> float | Array | None:
-    """A number, one for each cell, or none."""
+    """Read a number, an array with one number for each cell, or None."""
     found = read_value(record)
     if found is None or isinstance(found, float) or (isinstance(found, np.ndarray) and found.dtype == float):
         return found
@@ -170,10 +179,12 @@ def _read_widths(name: str, record: Json) -> float | Array | None:
 register("estimate", Estimate, _write_estimate, _read_estimate)
 
 
-# Entries. What an entry is about is public values and linear queries; a question without a form is left out, for it is only named.
+# Entries. The facts of an entry (``about``) are public values and linear queries. A question without a JSON form is
+# left out, because an entry only names its question.
 
 
 def _write_entry(entry: Entry) -> dict[str, Json]:
+    """Return the JSON fields of a ledger entry."""
     return {
         "number": write_whole("number", entry.number),
         "events": [inner(event) for event in entry.events],
@@ -192,6 +203,7 @@ def _write_about(value: object) -> Json:
 
 
 def _write_asked(question: object) -> Json:
+    """Return the JSON form of the question, or None if it has none."""
     try:
         return None if question is None else inner(question)
     except InvalidInput:
@@ -209,6 +221,7 @@ def _read_entry(
     released: Json,
     private: Json,
 ) -> Entry:
+    """Build a ledger entry from its JSON fields."""
     facts = {}
     for name, value in read_pairs("about", about):
         is_query = kind_of(value) == kind_of(inner(_EVERYONE))
@@ -217,7 +230,7 @@ def _read_entry(
     if place < 0 or not paid >= 0:
         refuse("number and cost", "at least 0", [place, paid])
     if not read_list("events", events):
-        refuse("events", "what was charged, one at least", events)
+        refuse("events", "a list of at least one charged event", events)
     return Entry(
         number=place,
         events=tuple(thing("event", event, Event) for event in read_list("events", events)),
@@ -231,6 +244,7 @@ def _read_entry(
     )
 
 
+# The query that counts every row: its JSON form shows the kind that marks a query.
 _EVERYONE = Linear((), (), (), np.array(1.0), True)
 register("entry", Entry, _write_entry, _read_entry)
 register(
@@ -251,22 +265,24 @@ register(
 )
 
 
-# What ledgers hold besides entries: the account, and the answers that were given.
+# Besides entries, a ledger holds its account and the answers that were given.
 
 
 class Answered:
-    """A question that was answered, bound to its universe, and what was said."""
+    """A question, as bound to its universe, with the answer that was given."""
 
     def __init__(self, question: Linear | Query, estimate: Estimate, resolution: Resolution = "values") -> None:
         self.question, self.estimate, self.resolution = question, estimate, resolution
 
 
 def _write_answered(note: Answered) -> dict[str, Json]:
+    """Return the JSON fields of an answered question; the default resolution is left out."""
     written: dict[str, Json] = {"question": inner(note.question), "estimate": inner(note.estimate)}
     return written if note.resolution == "values" else {**written, "resolution": note.resolution}
 
 
 def _read_answered(question: Json, estimate: Json, resolution: Json = "values") -> Answered:
+    """Build an answered question from its JSON fields."""
     if resolution not in ("values", "bins"):
         refuse("resolution", "'values' or 'bins'", resolution)
     return Answered(thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate), resolution)
@@ -276,7 +292,7 @@ register("answered", Answered, _write_answered, _read_answered)
 
 
 class Account:
-    """What a ledger is opened with: its budget, and the δ set aside for events that have one of their own."""
+    """The terms a ledger is opened with: its budget, and the δ set aside for events that have a δ of their own."""
 
     def __init__(self, budget: Budget, slack: float) -> None:
         self.budget, self.slack = budget, slack
@@ -291,7 +307,7 @@ register(
 
 
 def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
-    """What has a form, and binds to the same question again at this resolution."""
+    """Return a question with a JSON form that binds to ``bound`` again, and its resolution; None if there is none."""
     match bound:
         case Linear():
             return bound, "values"
@@ -299,7 +315,7 @@ def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
             return make_marginal(*bound.attributes), "values"
         case BoundMinimize(risk=risk, over=over) if risk.is_glm:
             return Minimize(risk.loss, over), "values"  # type: ignore[attr-defined]
-        case BoundTop():  # its labels are part of what was answered, and it follows from its table, which is kept
+        case BoundTop():  # its labels are part of the answer; it follows from its table, which is stored
             return None
         case Composed(asked_as=asked) if asked is not None:
             return asked
@@ -307,8 +323,11 @@ def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
 
 
 def bound_question(question: Linear | Query, universe: Universe, resolution: Resolution) -> Bound[Any]:
+    """Bind a stored question to the universe; refuse a linear query whose shape does not fit."""
     if isinstance(question, Query):
         return bound_to(question, universe, resolution)
     if universe.sizes(question.attributes) != question.shape:
-        raise InvalidInput("A linear query must be of the session's universe. Found another shape. Pass its universe.")
+        raise InvalidInput(
+            "A linear query must be bound to the session's universe. Found another shape. Bind it to that universe."
+        )
     return question

@@ -1,6 +1,8 @@
-"""From the sample to the population: what differential privacy, and few words, say about people who are not in the table.
+"""From the sample to the population: statements about people who are not in the table.
 
-``transfer``: the theorems, both ways. ``statement``: what a session says of the population. ``holdout``: a test set that may be
-asked again and again, with its ``metrics``, its ``widths``, its ``search`` (feature selection, early stopping, leaderboard) and
-``scoring`` (scikit-learn's scorer and cross-validation object). ``analysts``: adaptive analysts to test with.
+They follow from differential privacy, or from how little the answers reveal (description length). ``transfer`` has
+the theorems, in both directions, and ``statement`` is a session's statement about the population. ``holdout`` is a
+test set that may be asked again and again, with its ``metrics``, its interval ``widths``, its ``search`` tools
+(feature selection, early stopping) and ``scoring`` (scikit-learn's scorer and cross-validation object). ``analysts``
+are adaptive analysts to test with.
 """

@@ -1,11 +1,12 @@
 """Adaptive analysts to test with: each tries to find a query that is true of the sample and not of the population.
 
-An analyst asks k queries, each a vector of values in [0, 1] over the cells of a public universe, of whoever answers: ``ask(query)``. Its last query
-is its discovery. An analyst sees answers only, never the sample.
+An analyst asks k queries, each a vector of values in [0, 1] over the cells of a public universe, by calling
+``ask(query)``. Its last query is its discovery. An analyst sees answers only, never the sample.
 
-``at_random`` does not adapt, and is the control. ``greedy`` combines what correlated with the sample so far (the classic false
-discovery). ``least_squares`` reconstructs which cells the sample has (Dinur & Nissim 2003). ``tracing`` scores each cell by its
-correlation with the answers' errors (Dwork et al. 2015, *Robust traceability*) and asks for those that look like members.
+``at_random`` does not adapt, and is the control. ``greedy`` combines the queries that correlated with the sample so
+far (the classic false discovery). ``least_squares`` reconstructs which cells the sample has (Dinur & Nissim 2003).
+``tracing`` scores each cell by its correlation with the answers' errors (Dwork et al. 2015, *Robust traceability*)
+and asks for the cells that look like members.
 """
 
 from __future__ import annotations
@@ -18,16 +19,17 @@ from hedgerow._types import Array
 
 Ask = Callable[[Array], float]
 Player = Callable[[Ask, int, Array, np.random.Generator], None]
-"""``player(ask, k, population, rng)``: asks exactly k queries."""
+"""An analyst, called as ``player(ask, k, population, rng)``: it asks exactly k queries."""
 
 
 def at_random(ask: Ask, queries: int, population: Array, rng: np.random.Generator) -> None:
+    """Ask k random queries."""
     for _ in range(queries):
         ask(_coins(population, rng))
 
 
 def greedy(ask: Ask, queries: int, population: Array, rng: np.random.Generator) -> None:
-    """Votes of the queries that were above or below their true mean; each fourth question is the vote so far."""
+    """Let queries vote by the sign of their answer's error; every fourth query is the vote so far."""
     votes = np.zeros(population.size)
     for i in range(1, queries + 1):
         if i == queries or i % 4 == 0:
@@ -38,7 +40,7 @@ def greedy(ask: Ask, queries: int, population: Array, rng: np.random.Generator) 
 
 
 def least_squares(ask: Ask, queries: int, population: Array, rng: np.random.Generator) -> None:
-    """The sample's share of each cell that explains all answers best, and then the cells with more than their share."""
+    """Estimate the sample's share of each cell by least squares; then ask for the cells above their share."""
     Q, errors = [], []
     for _ in range(queries - 1):
         q = _coins(population, rng)
@@ -49,7 +51,10 @@ def least_squares(ask: Ask, queries: int, population: Array, rng: np.random.Gene
 
 
 def tracing(ask: Ask, queries: int, population: Array, rng: np.random.Generator) -> None:
-    """Σ (a − q(D))·(q(x) − q(D)), clipped: members score higher. Then: who scores above the mean?"""
+    """Score each cell by Σ (a − q(D))·(q(x) − q(D)), clipped; then ask for the cells above the mean score.
+
+    Members of the sample score higher.
+    """
     scores = np.zeros(population.size)
     for _ in range(queries - 1):
         q = _coins(population, rng)

@@ -1,23 +1,25 @@
-"""A reusable holdout: it stands between a search for a model and the test set, and stays a test set.
+"""A reusable holdout: it stands between a model search and the test set, so that the test set stays a test set.
 
-Papers: Dwork et al., *The reusable holdout: preserving validity in adaptive data analysis* (Thresholdout); Rogers et al., *Guaranteed
-validity for empirical approaches to adaptive data analysis* (Guess and Check). Proof: docs/proofs/holdout.md.
+Papers: Dwork et al., *The reusable holdout: preserving validity in adaptive data analysis* (Thresholdout); Rogers et
+al., *Guaranteed validity for empirical approaches to adaptive data analysis* (Guess and Check). Proof:
+docs/proofs/holdout.md.
 
-A score is a mean over rows of values in [0, 1]. It is first guessed, from the training set. While the guess is near the holdout's own
-value, the guess is the answer, and the holdout has told one bit, in a round that is paid for already. Where it is not, the
-answer is measured with noise, and the round is over. When the budget buys no further round the holdout is exhausted: earlier
-scores remain, and hold.
+A score is a mean over rows of values in [0, 1]. It is first guessed, from the training set. While the guess is near
+the holdout's own value, the guess is the answer, and the holdout has revealed one bit, in a round that is already
+paid for. Where it is not near, the answer is measured with noise, and the round ends. When the budget buys no further
+round, the holdout is exhausted: earlier scores remain valid.
 
-Each score has an interval for the population, and all of them hold together with 1 − β (``widths``), if the holdout's rows are independent
-draws from it, of which nobody knows more than the scores. Replace-one: one row of the holdout has other values, n is public.
+Each score has an interval for the population, and all of them hold together with probability 1 − β (``widths``),
+provided that the holdout's rows are independent draws from the population and that nobody knows more about them than
+the scores. The adjacency is replace-one: one row of the holdout has other values, and n is public.
 
-Differs: Thresholdout's noise is σ, 2σ and 4σ for a number of rows that no theorem names; here it follows from a budget, in a round
-charged before it begins together with the measurement that ends it. The threshold's noise is fresh in every round, everything is
-discrete, and a measurement is rounded, so that it says few words.
+Differs: Thresholdout's noise is σ, 2σ and 4σ for a number of rows that no theorem names. Here the noise follows from
+a budget; a round is charged before it begins, together with the measurement that ends it. The threshold's noise is
+fresh in every round, everything is discrete, and a measurement is rounded, so that it reveals little.
 
-A model's ``predict`` is code that sees the holdout's features: this is for one's own process (docs/threat-model.md). What it predicts for a
-row must depend on that row alone, else one row moves more than one value and the budget's promise is void; ``by_row=True`` shows
-it one row at a time.
+A model's ``predict`` is code that sees the holdout's features: it must run in the user's own process
+(docs/threat-model.md). Its prediction for a row must depend on that row alone. Otherwise one row moves more than one
+value and the budget's promise is void; ``by_row=True`` shows the model one row at a time.
 """
 
 from __future__ import annotations
@@ -48,17 +50,18 @@ from hedgerow.textbook.sparse_vector import FINEST
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUND, MEASUREMENT = "holdout: round", "holdout: measurement"
+ROUND, MEASUREMENT = "holdout: round", "holdout: measurement"  # reasons, as the ledger stores them
 AnyMetric = Metric | str | PerRow
 
 
 @final
 @dataclass(frozen=True)
 class Score:
-    """A mean on the holdout's population. With 1 − β it is between ``low`` and ``high``, for all scores together.
+    """A mean on the holdout's population: between ``low`` and ``high`` with probability 1 − β, for all scores together.
 
-    ``source``: "guess" where the training set, or whoever guessed, was right enough; "holdout" where it was measured. ``by``: the
-    reason for the interval. ``cost``: what was charged for it, in the budget's currency.
+    ``source``: "guess" where the guess was near enough; "holdout" where the score was measured.
+    ``by``: the reason that the interval rests on.
+    ``cost``: the charge for this score, in the budget's currency.
     """
 
     value: float
@@ -73,12 +76,15 @@ class Score:
 
     @property
     def error(self) -> float:
-        """The larger half of the interval."""
+        """The larger distance from the value to an end of the interval."""
         return max(self.high - self.value, self.value - self.low)
 
     def __repr__(self) -> str:
         label = f"{self.name}: " if self.name else ""
-        return f"Score({label}{self.metric} {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}], {self.source}, cost {self.cost:.3g})"
+        return (
+            f"Score({label}{self.metric} {self.value:.4f} in [{self.low:.4f}, {self.high:.4f}], "
+            f"{self.source}, cost {self.cost:.3g})"
+        )
 
 
 @final
@@ -92,28 +98,30 @@ class _Rows:
             self.X, y = given.drop(columns=target), given[target]
         else:
             raise InvalidInput(
-                "A holdout must be a frame with its target column, or a pair (X, y). Found neither. Holdout(frame, budget, target=…)."
+                "A holdout must be a frame with its target column, or a pair (X, y). Found neither. "
+                "Use Holdout(frame, budget, target=…)."
             )
         self.y: NDArray[Any] = _read_only(np.asarray(y))
         self.n = int(self.y.shape[0])
         rows = self.X.shape[0] if hasattr(self.X, "shape") else len(self.X)
         if self.y.ndim != 1 or self.n < 1 or rows != self.n:
             raise InvalidInput(
-                f"A holdout must have one target for each of its rows, and a row. Found {rows} rows and {self.y.shape} targets. "
-                "Give both of one length."
+                f"A holdout must have at least one row and one target for each row. "
+                f"Found {rows} rows and targets of shape {self.y.shape}. Pass features and targets of equal length."
             )
         if isinstance(self.X, np.ndarray):
             self.X = _read_only(self.X)
 
     def shown(self) -> Any:
-        """The features for a model: one that writes to what it is shown would change later scores."""
+        """Return the features for a model, copied if they are a frame: its writes must not change later scores."""
         return self.X.copy() if hasattr(self.X, "iloc") else self.X
 
     def row(self, i: int) -> Any:
+        """Return the features of one row."""
         return self.X.iloc[i : i + 1].copy() if hasattr(self.X, "iloc") else self.X[i : i + 1]
 
     def column(self, name: Any) -> NDArray[np.float64]:
-        """A column of numbers, with NaN where a row has none: of each row by itself, and no row is refused."""
+        """Return a column of numbers, NaN where a row has none. Rows are read one by one, and none is refused."""
         values = np.asarray(self.X[name] if hasattr(self.X, "columns") else self.X[:, name])
         if values.dtype.kind in "biuf":
             return values.astype(np.float64)
@@ -121,26 +129,57 @@ class _Rows:
 
 
 def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of the array that cannot be written to."""
     seen = array.view()
     seen.flags.writeable = False
     return seen
 
 
 def _float(value: Any) -> float:
+    """Convert to a float; NaN if that fails."""
     try:
         return float(value)
-    except Exception:  # what it is would be told by the message
+    except Exception:  # an error message would reveal the value
         return math.nan
 
 
 @final
 class Holdout(OneOnly):
-    """``Holdout(frame, budget, target="y", train=train_frame)``, or with pairs (X, y) of arrays and without ``target``.
+    """A test set that may be scored again and again, with intervals that hold for all scores together.
 
-    ``train``: where guesses come from; without it each score needs a ``guess``, or is measured. ``rounds``: how many guesses may be
-    wrong; ``questions``: about how many will be asked, which sets the threshold (or ``threshold`` does, a fraction); more may be.
-    ``ledger``: who pays; one of its own by default. Where it pays for anything else, something else is known of the rows, and intervals rest on
-    privacy alone. ``seed``: repeatable, and therefore not private: for tests.
+    Parameters
+    ----------
+    frame : DataFrame or (X, y)
+        The rows that are held out: a frame that contains the target column, or a pair of arrays.
+    budget : Budget
+        The total privacy budget, with replace-one neighbours.
+    target : str, optional
+        The name of the target column, if ``frame`` is a frame.
+    train : DataFrame or (X, y), optional
+        The training set, which guesses come from. Without it each score needs a ``guess``, or is measured.
+    rounds : int
+        The number of guesses that may be wrong.
+    questions : int
+        About how many scores will be asked. It sets the threshold; more may be asked.
+    threshold : float, optional
+        The threshold of a comparison, as a fraction of the rows, if it is not set by ``questions``.
+    beta : float
+        The probability that any of the intervals fails.
+    ledger : Ledger, optional
+        The ledger that pays, by default one of the holdout's own. If it pays for anything else, more is known about
+        the rows than the scores, and intervals rest on privacy alone.
+    seed : int, optional
+        Makes the noise repeatable and therefore not private: for tests only.
+
+    Raises
+    ------
+    InvalidInput
+        If the rows, the budget or an option do not fit.
+
+    Example
+    -------
+    >>> holdout = Holdout(frame, Budget(1.0, 0.0), target="y", train=train_frame)
+    >>> holdout.score(model).value
     """
 
     def __init__(
@@ -162,12 +201,13 @@ class Holdout(OneOnly):
             raise InvalidInput("budget must be that of the ledger. Found another. Pass the budget it was opened with.")
         if budget.neighbours != "replace":
             raise InvalidInput(
-                "A holdout must know its number of rows, so neighbours must be 'replace'. Found 'add-remove'. Use Budget(ε, δ), at half "
-                "of ε: one row replaced is one removed and one added."
+                "neighbours must be 'replace' for a holdout, whose number of rows is public. Found 'add-remove'. "
+                "Use Budget(ε, δ), at half of ε: one row replaced is one removed and one added."
             )
         if not 0 < number(beta) < 1 or not (threshold is None or 0 < number(threshold) < 1):
             raise InvalidInput(
-                f"beta and threshold must be between 0 and 1. Found {beta!r} and {threshold!r}. Give a probability and a fraction."
+                f"beta and threshold must be between 0 and 1. Found {beta!r} and {threshold!r}. "
+                "Give a probability and a fraction."
             )
         self._held, self._train = _Rows(frame, target), None if train is None else _Rows(train, target)
         self._ledger, self._noise = account, Noise() if seed is None else Seeded(seed)
@@ -177,33 +217,58 @@ class Holdout(OneOnly):
             questions=whole("questions", questions), beta=beta, threshold=threshold,
         )  # fmt: skip
         self._round: tuple[GuardRound, Receipt] | None = None
-        account.rest()  # what it paid for before is not asked again here
+        account.rest()  # nothing that the ledger paid for earlier is replayed here
         self._asked, self._charges = widths.Asked(), 0
         self._scores: list[Score] = []
 
-    # Asking
+    # Scores.
 
     def score(
         self, model: Any, metric: AnyMetric = "accuracy", *, guess: float | None = None, name: str = "",
         by_row: bool = False,
     ) -> Score:  # fmt: skip
-        """A model's mean score or loss. ``model``: has ``predict``, or is a function of the features.
+        """Return a model's mean score or loss, with its interval for the population.
 
-        ``guess``: what it is believed to be, instead of its score on the training set. ``by_row``: predict row by row; a row
-        on which the model raises is as bad as can be.
+        Parameters
+        ----------
+        model : object with ``predict``, or function of the features
+            The model to score.
+        metric : Metric, str or function
+            The score or loss of a row.
+        guess : float, optional
+            The expected value, in place of the model's score on the training set.
+        name : str
+            A label for the leaderboard.
+        by_row : bool
+            Predict row by row. A row on which the model raises gets the worst value.
+
+        Returns
+        -------
+        Score
+
+        Raises
+        ------
+        BudgetExceeded
+            If the holdout is exhausted.
         """
         kind = metric_of(metric)
         return self._scored(lambda rows: _values(model, kind, rows, by_row), kind, guess, name, compared=True)
 
     def measure(self, model: Any, metric: AnyMetric = "accuracy", *, name: str = "", by_row: bool = False) -> Score:
-        """The same, measured in any case: for the model that was chosen. It costs a measurement, a fifth of a round."""
+        """Return a model's score, measured in any case: for the model that was chosen in the end.
+
+        It costs a measurement, a fifth of a round.
+        """
         kind = metric_of(metric)
         return self._scored(lambda rows: _values(model, kind, rows, by_row), kind, None, name, compared=False)
 
     def mean(
         self, function: Callable[[Any, NDArray[Any]], Any], *, guess: float | None = None, name: str = ""
     ) -> Score:
-        """The mean of any function(X, y) that gives each row a value in [0, 1], of that row alone: a statistical query."""
+        """Return the mean of any function(X, y) that gives each row a value in [0, 1]: a statistical query.
+
+        The value of a row must depend on that row alone.
+        """
         kind = Metric(name or getattr(function, "__name__", "mean"), lambda y, predicted: predicted)
 
         def values(rows: _Rows) -> Integers:
@@ -214,6 +279,7 @@ class Holdout(OneOnly):
     def _scored(
         self, values: Callable[[_Rows], Integers], metric: Metric, guess: float | None, name: str, *, compared: bool
     ) -> Score:
+        """Compare with the guess, or measure; then record the score with its interval."""
         with self._ledger.exclusively():
             guessed = self._guessed(values, guess) if compared else None
             with self._ledger.asking() as bill:
@@ -226,7 +292,7 @@ class Holdout(OneOnly):
                 else:
                     round_, receipt = self._opened()
                     total = _total(values(self._held))
-                    # |total − guess| is 1-sensitive, for one row moves the total by at most 1
+                    # |total − guess| is 1-sensitive, because one row moves the total by at most 1.
                     is_below = round_.excess(abs(total - guessed)) is None
                     before, after = self._asked.next(), self._asked.next(compared=1, above=not is_below)
                     rows = guessed / UNITS if is_below else self._measured(total, receipt)
@@ -244,7 +310,7 @@ class Holdout(OneOnly):
             return score
 
     def _guessed(self, values: Callable[[_Rows], Integers], guess: float | None) -> int | None:
-        """The guess for the sum over the holdout, in units. Public: the holdout has no part in it."""
+        """Return the guess for the sum over the holdout, in units. Public: the holdout's rows do not enter it."""
         if guess is not None:
             if not 0 <= number(guess) <= 1:
                 raise InvalidInput(f"guess must be between 0 and 1. Found {guess!r}. Guess the mean over rows.")
@@ -254,14 +320,17 @@ class Holdout(OneOnly):
         return round(_total(values(self._train)) * self._held.n / self._train.n)
 
     def _measured(self, total: int, receipt: Receipt) -> float:
-        """The total, in rows, with noise, clipped and rounded: only this is told, and written down."""
+        """Return the total in rows with noise, clipped and rounded: only this is revealed and recorded."""
         noisy = self._noise.add(total / UNITS, receipt)
         step = self.plan.resolution
         return min(float(self._held.n), max(0.0, round(noisy / step) * step))
 
     def _opened(self) -> tuple[GuardRound, Receipt]:
-        """The open round, or the next: charged, with the measurement that will end it, before the holdout is looked at."""
-        if self._round is None or not self._round[0].is_open:  # an interrupt may have left one that is over
+        """Return the open round, or open the next.
+
+        A round is charged, together with the measurement that will end it, before the holdout's rows are read.
+        """
+        if self._round is None or not self._round[0].is_open:  # an interrupt may have left a round that is over
             self._require(self.plan.guard, self.plan.measurement)
             receipt = self._ledger.charge(self.plan.guard, self.plan.measurement, why=ROUND, keep=False)
             threshold = math.floor(self.plan.threshold / FINEST)
@@ -270,44 +339,50 @@ class Holdout(OneOnly):
         return self._round
 
     def _charged_for_a_measurement(self) -> Receipt:
+        """Charge a measurement outside a round."""
         self._require(self.plan.measurement)
         self._charges += 1
         return self._ledger.charge(self.plan.measurement, why=MEASUREMENT, keep=False)
 
     def _require(self, *events: Any) -> None:
+        """Refuse if the budget does not cover these events."""
         if not self._ledger.affords(*events):
             raise BudgetExceeded(
-                f"The holdout must have budget for what is asked. Found {self._ledger.remaining:.4g} {self._ledger.budget.currency} left "
-                f"after {len(self._scores)} scores, {self._asked.above + self._asked.measured} of them measured: it is exhausted. Earlier "
-                "scores remain in `scores`; go on with fresh rows."
+                "The holdout must have enough budget for the next score. "
+                f"Found {self._ledger.remaining:.4g} {self._ledger.budget.currency} left "
+                f"after {len(self._scores)} scores, {self._asked.above + self._asked.measured} of them measured: "
+                "it is exhausted. Earlier scores remain in `scores`; continue with fresh rows."
             )
 
-    # What was said, and what is left
+    # Results, and what is left.
 
     @property
     def scores(self) -> tuple[Score, ...]:
-        """Every score, in order."""
+        """All scores, in order."""
         return tuple(self._scores)
 
     @property
     def exhausted(self) -> bool:
-        """Whether the next score that is compared would be refused."""
+        """True if the next comparison would be refused."""
         return self._round is None and not self._ledger.affords(self.plan.guard, self.plan.measurement)
 
     @property
     def ledger(self) -> Ledger:
+        """The ledger that pays."""
         return self._ledger
 
     @property
     def rows(self) -> int:
+        """The number of rows held out."""
         return self._held.n
 
     @property
     def private(self) -> bool:
+        """True unless the noise comes from a seed."""
         return self._noise.private
 
     def leaderboard(self, metric: str | None = None) -> pd.DataFrame:
-        """The scores of one metric, best first: by default the last one's."""
+        """Return the scores of one metric, best first; by default of the metric that was used last."""
         import pandas as pd
 
         wanted = metric if metric is not None or not self._scores else self._scores[-1].metric
@@ -318,13 +393,13 @@ class Holdout(OneOnly):
             [{column: getattr(score, column) for column in columns} for score in chosen], columns=list(columns)
         )
 
-    # Ways to search
+    # Search.
 
     def select_features(self, columns: Any = None, *, positive: Any = None, margin: float = 0.0) -> list[Selected]:
-        """The columns that tell the target's ``positive`` class from the rest, the best first: one score each.
+        """Return the columns that tell the target's ``positive`` class from the rest, best first; each costs one score.
 
-        Of each numeric column the training set says a cut, its mean, and a side; the score is how often a row's side
-        is right. Kept are those whose score is above ½ + margin.
+        For each numeric column the training set gives a cut, its mean, and a side; the score is how often a row's
+        side is right. Columns whose score is above ½ + ``margin`` are kept.
         """
         if self._train is None:
             raise InvalidInput("Feature selection must have a training set. Found none. Pass train=… to the holdout.")
@@ -346,12 +421,18 @@ class Holdout(OneOnly):
         return sorted(found, key=lambda one: -one.score.value)
 
     def early_stopping(self, metric: AnyMetric = "accuracy", *, patience: int = 5) -> EarlyStopping:
-        """``stopping.update(model)`` scores a model and says whether it is time to stop: no better for so many updates."""
+        """Return an object whose ``update(model)`` scores a model and returns True when it is time to stop.
+
+        It is time after ``patience`` updates without improvement.
+        """
         kind = metric_of(metric)
         return EarlyStopping(lambda model: self.score(model, kind), kind.sign, whole("patience", patience))
 
     def scorer(self, metric: AnyMetric = "accuracy") -> HoldoutScorer:
-        """For scikit-learn's ``scoring=``: the rows it is handed make the guess, the holdout checks it. More is better."""
+        """Return a scorer for scikit-learn's ``scoring=``: greater is better.
+
+        The rows that scikit-learn passes make the guess, and the holdout checks it.
+        """
         kind = metric_of(metric)
 
         def scored(model: Any, X: Any, y: Any) -> float:
@@ -363,7 +444,7 @@ class Holdout(OneOnly):
 
     @property
     def cv(self) -> WholeTrainingSet:
-        """For scikit-learn's ``cv=``: fit on all rows it is given, and let the holdout judge."""
+        """A splitter for scikit-learn's ``cv=``: fit on all rows, and let the holdout judge."""
         return WholeTrainingSet()
 
     def __repr__(self) -> str:
@@ -377,7 +458,7 @@ def _total(units: Integers) -> int:
 
 
 def _values(model: Any, metric: Metric, rows: _Rows, by_row: bool) -> Integers:
-    """Of each row, in units."""
+    """Return the value of each row, in units."""
     predict = getattr(model, metric.wants, model)
     if not callable(predict):
         raise InvalidInput(
@@ -390,15 +471,16 @@ def _values(model: Any, metric: Metric, rows: _Rows, by_row: bool) -> Integers:
 
 
 def _alone(predict: Callable[[Any], Any], metric: Metric, rows: _Rows, i: int) -> int:
+    """Return the value of one row that the model is shown alone; the worst value if the model raises."""
     try:
         with np.errstate(all="ignore"):
             return int(in_units(metric.rows(rows.y[i : i + 1], predict(rows.row(i))), 1, metric.worst)[0])
-    except Exception:  # the row's own doing: nobody hears of it
+    except Exception:  # caused by the row, so it must not show
         return int(metric.worst * UNITS)
 
 
 def _called(values: Callable[[], Any]) -> Any:
-    """What a user's function gives. What it raises may quote rows, and is not passed on."""
+    """Return what a user's function gives; hide its error, which may quote rows."""
     try:
         return values()
     except InvalidInput:
@@ -406,5 +488,6 @@ def _called(values: Callable[[], Any]) -> Any:
     except Exception:
         pass
     raise InvalidInput(
-        "A model and a metric must give every row a value. Found that they raised. Try them on the training set, or score with by_row=True."
+        "A model and a metric must give every row a value. Found that they raised. "
+        "Try them on the training set, or score with by_row=True."
     )

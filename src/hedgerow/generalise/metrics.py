@@ -1,7 +1,7 @@
-"""Scores and losses of single rows, in [0, 1]: what a holdout averages.
+"""Scores and losses of single rows, in [0, 1], which a holdout averages.
 
-A value outside [0, 1] is clipped. What is not a number is the worst value there is: 0 of a score, 1 of a loss. Values are then
-floored to whole units of 2^-20, so that sums are exact and one row moves a sum by at most one.
+A value outside [0, 1] is clipped. A value that is not a number counts as the worst: 0 for a score, 1 for a loss.
+Values are then rounded down to whole units of 2^-20, so that sums are exact and one row moves a sum by at most one.
 """
 
 from __future__ import annotations
@@ -18,14 +18,17 @@ from hedgerow._types import Integers
 from hedgerow.errors import InvalidInput
 
 UNITS = 2**20
-"""Steps in one row's value."""
+"""The number of units in a row's value of 1."""
 
 PerRow = Callable[[NDArray[Any], Any], Any]
 
 
 @dataclass(frozen=True)
 class Metric:
-    """``rows(y, prediction)``: one value for each row, of that row alone. ``wants``: the method of a model that it reads."""
+    """A score or loss of a row: ``rows(y, prediction)`` gives one value for each row, from that row alone.
+
+    ``wants`` is the method of a model that gives the predictions.
+    """
 
     name: str
     rows: PerRow
@@ -34,20 +37,25 @@ class Metric:
 
     @property
     def worst(self) -> float:
+        """The worst value: 0 for a score, 1 for a loss."""
         return 0.0 if self.greater_is_better else 1.0
 
     @property
     def sign(self) -> int:
+        """1 for a score, −1 for a loss."""
         return 1 if self.greater_is_better else -1
 
 
 def in_units(values: Any, rows: int, worst: float) -> Integers:
-    """One value a row, clipped, in whole units. What a row holds never raises; shapes and types may."""
+    """Clip one value per row and convert it to whole units.
+
+    Shapes and types may raise; the values of rows never do.
+    """
     given = np.asarray(values)
     if given.dtype.kind not in "buif" or given.shape != (rows,):
         raise InvalidInput(
-            f"A metric must give one number for each of {rows} rows. Found shape {given.shape} of {given.dtype}. Return an array of "
-            "floats."
+            f"A metric must give one number for each of {rows} rows. "
+            f"Found shape {given.shape} of {given.dtype}. Return an array of floats."
         )
     known = np.nan_to_num(given.astype(np.float64), nan=worst, posinf=1.0, neginf=0.0)
     units: Integers = np.floor(np.clip(known, 0.0, 1.0) * UNITS).astype(np.int64)
@@ -64,7 +72,10 @@ zero_one_loss = Metric("zero_one_loss", lambda y, predicted: 1.0 - _agree(y, pre
 
 
 def squared_error(scale: float = 1.0) -> Metric:
-    """((y − prediction)/scale)², clipped at 1. ``scale``: an error so large is as bad as any, from public knowledge."""
+    """Return the loss ((y − prediction)/scale)², clipped at 1.
+
+    ``scale`` is the error from which on the loss is 1; choose it from public knowledge.
+    """
     s = positive("scale", scale)
 
     def rows(y: NDArray[Any], predicted: Any) -> Any:
@@ -74,7 +85,7 @@ def squared_error(scale: float = 1.0) -> Metric:
 
 
 def absolute_error(scale: float = 1.0) -> Metric:
-    """|y − prediction|/scale, clipped at 1."""
+    """Return the loss |y − prediction|/scale, clipped at 1."""
     s = positive("scale", scale)
 
     def rows(y: NDArray[Any], predicted: Any) -> Any:
@@ -84,16 +95,20 @@ def absolute_error(scale: float = 1.0) -> Metric:
 
 
 def log_loss(classes: Any, most: float = 5.0) -> Metric:
-    """−ln(probability of the true class)/most, clipped at 1. ``classes``: in the order of ``predict_proba``'s columns."""
+    """Return the loss −ln(probability of the true class)/most, clipped at 1.
+
+    ``classes`` are in the order of ``predict_proba``'s columns.
+    """
     known, cap = np.asarray(classes), positive("most", most)
 
     def rows(y: NDArray[Any], probabilities: Any) -> Any:
         told = np.asarray(probabilities, dtype=np.float64)
         if told.ndim != 2 or told.shape[1] != known.size:
             raise InvalidInput(
-                f"predict_proba must give a column for each of {known.size} classes. Found shape {told.shape}. Name all classes."
+                f"predict_proba must give a column for each of {known.size} classes. "
+                f"Found shape {told.shape}. Name all classes."
             )
-        true = np.asarray(y)[:, None] == known[None, :]  # a class that is not named has no probability
+        true = np.asarray(y)[:, None] == known[None, :]  # a class that is not named has probability 0
         with np.errstate(divide="ignore", invalid="ignore"):
             return -np.log(np.where(true, told, 0.0).sum(axis=1)) / cap
 
@@ -113,7 +128,7 @@ NAMED = {
 
 
 def metric_of(given: Metric | str | PerRow) -> Metric:
-    """A metric, the name of one, or a function of (y, prediction) whose values are scores: more is better."""
+    """Return a metric from a metric, its name, or a function of (y, prediction) whose values are scores."""
     if isinstance(given, Metric):
         return given
     if isinstance(given, str) and given in NAMED:
@@ -121,5 +136,6 @@ def metric_of(given: Metric | str | PerRow) -> Metric:
     if callable(given):
         return Metric(getattr(given, "__name__", "custom"), given)
     raise InvalidInput(
-        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join(NAMED)}. Found {given!r}. Choose one."
+        f"metric must be a Metric, a function of (y, prediction), or one of {', '.join(NAMED)}. "
+        f"Found {given!r}. Choose one of these."
     )

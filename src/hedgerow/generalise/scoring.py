@@ -1,4 +1,4 @@
-"""A holdout in scikit-learn's words: what ``GridSearchCV`` takes as ``scoring`` and ``cv``. scikit-learn itself is not needed."""
+"""Adapters for scikit-learn: the ``scoring`` and ``cv`` that ``GridSearchCV`` takes. scikit-learn is not needed."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from hedgerow.privacy.process import OneOnly
 
 @final
 class HoldoutScorer(OneOnly):
-    """``scorer(estimator, X, y)``: the holdout's score, guessed from X and y. It stays in its process: no ``n_jobs``."""
+    """A scorer for scikit-learn, called as ``scorer(estimator, X, y)``.
+
+    It returns the holdout's score, guessed from X and y. It cannot leave its process, so ``n_jobs`` must not be used.
+    """
 
     def __init__(self, scored: Callable[[Any, Any, Any], float]) -> None:
         self._scored = scored
@@ -24,11 +27,13 @@ class HoldoutScorer(OneOnly):
 
 @final
 class WholeTrainingSet:
-    """One split: every row to fit on, and every row to guess from. The test set is the holdout."""
+    """A splitter with one split: every row to fit on, and every row to guess from. The test set is the holdout."""
 
     def split(self, X: Any, y: Any = None, groups: Any = None) -> Iterator[tuple[Integers, Integers]]:
+        """Yield the one split: all rows twice."""
         rows = np.arange(len(X))
         yield rows, rows
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Return 1."""
         return 1

@@ -1,4 +1,4 @@
-"""What a search for a model asks of a holdout besides single scores: which features, and when to stop."""
+"""Search helpers of a holdout: feature selection and early stopping."""
 
 from __future__ import annotations
 
@@ -11,14 +11,18 @@ from numpy.typing import NDArray
 
 
 class HasValue(Protocol):
+    """Anything with a score."""
+
     @property
-    def value(self) -> float: ...
+    def value(self) -> float:
+        """The score."""
+        ...
 
 
 @final
 @dataclass(frozen=True)
 class Selected:
-    """A column, the cut and the side of it that go with the positive class, and how often that is right."""
+    """A column, the cut and side of it that go with the positive class, and the score of that rule."""
 
     column: Any
     cut: float
@@ -27,7 +31,7 @@ class Selected:
 
 
 def best_side(values: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float, bool]:
-    """The mean of a column, and whether rows above it are rather positive."""
+    """Return the mean of a column, and True if rows above it tend to be positive."""
     known = values[np.isfinite(values)]
     cut = float(np.mean(known)) if known.size else 0.0
     return cut, bool(np.mean((values > cut) == positive) >= 0.5)
@@ -35,7 +39,7 @@ def best_side(values: NDArray[Any], positive: NDArray[np.bool_]) -> tuple[float,
 
 @final
 class EarlyStopping:
-    """The best model so far, and how long ago it was."""
+    """The best model so far, and the number of updates since."""
 
     def __init__(self, scored: Callable[[Any], HasValue], sign: int, patience: int) -> None:
         self._scored, self._sign, self._patience = scored, sign, patience
@@ -43,7 +47,7 @@ class EarlyStopping:
         self.best_update, self.updates = 0, 0
 
     def update(self, model: Any) -> bool:
-        """Score it; True where no update since the best has been better for ``patience`` of them."""
+        """Score a model; return True once ``patience`` updates have brought no improvement."""
         score = self._scored(model)
         self.updates += 1
         if self.best is None or self._sign * score.value > self._sign * self.best.value:

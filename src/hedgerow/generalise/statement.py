@@ -1,7 +1,8 @@
-"""What a session says of the population its rows come from, and by which theorem.
+"""A session's statement about the population its rows come from, and the theorem behind it.
 
-Bars hold on the table with 1 − β. The theorems add what the table itself may be off by, for another β: both hold with 1 − 2β. They speak of
-fractions of independent rows; and at an ε near 1 they promise nothing, which is then what is said.
+Bars hold on the table with probability 1 − β. The theorems add the error of the table itself, for another β: both
+hold with probability 1 − 2β. They are about fractions of independent rows. At an ε near 1 they promise nothing, and
+the statement then says so.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ from hedgerow.generalise import transfer
 from hedgerow.privacy.budget import Budget
 
 FIRST, GROWTH = 1024, 4
-"""Questions that a statement is made for: these, then so many times as many, each with half the β of the one before."""
+"""Statements are made for 1024 questions, then for 4 times as many, and so on, each with half the β of the last."""
 
 
 @dataclass(frozen=True)
 class Generalisation:
-    """``extra`` is added to every bar on the table: the sum is a bar for the population, for all answers with 1 − ``beta``.
+    """A statement about the population: ``extra`` is added to every bar on the table.
 
-    ``epsilon`` and ``delta``: for one replaced row, whatever the session's neighbours. ``questions``: how many it holds for.
+    The sum is a bar for the population, for all answers together with probability 1 − ``beta``. ``epsilon`` and
+    ``delta`` are for one replaced row, whatever the session's neighbours. ``questions`` is the number of answers that
+    the statement covers.
     """
 
     epsilon: float
@@ -32,11 +35,11 @@ class Generalisation:
 
     @property
     def is_useful(self) -> bool:
-        """Whether it says anything: a fraction is never off by more than 1."""
+        """True if the statement says anything: a fraction is never off by more than 1."""
         return self.extra < 1
 
     def error(self, sample_error: float | None) -> float | None:
-        """The bar for the population, of a fraction whose bar on the table this is; None where there is none."""
+        """Return the population bar of a fraction with this bar on the table; None if there is none."""
         if sample_error is None or not sample_error + self.extra < 1:
             return None
         return sample_error + self.extra
@@ -44,15 +47,19 @@ class Generalisation:
     def __str__(self) -> str:
         privacy = f"({self.epsilon:g}, {self.delta:g})-private for a replaced row"
         if not self.is_useful:
-            return f"No theorem bounds the error on the population at this budget, {privacy}: spend less, or use hr.Holdout."
+            return (
+                f"No theorem bounds the error on the population at this budget, {privacy}: "
+                "spend less, or use hr.Holdout."
+            )
         return (
-            f"Every fraction is within its bar + {self.extra:.4g} of the population's, for the first {self.questions:,} answers together, "
+            f"Every fraction is within its bar + {self.extra:.4g} of the population's, "
+            f"for the first {self.questions:,} answers together, "
             f"with probability {1 - self.beta:.4g}, by {self.theorem}: all answers are {privacy}."
         )
 
 
 def stated(budget: Budget, *, rows: float | None, asked: int, sample_beta: float) -> Generalisation:
-    """The best statement for so many questions. ``rows``: n, where it is public."""
+    """Return the best statement for ``asked`` questions; ``rows`` is n where it is public."""
     ε, δ = transfer.replace_one(budget)
     questions, β = FIRST, sample_beta / 2
     while questions < asked:

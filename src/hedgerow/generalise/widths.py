@@ -1,18 +1,22 @@
-"""How far a score of a holdout may be from the population's: public numbers alone. Proof: docs/proofs/holdout.md.
+"""Interval widths of a holdout's scores, from public numbers alone. Proof: docs/proofs/holdout.md.
 
-Papers: Rogers et al., *Guaranteed validity for empirical approaches to adaptive data analysis* (Guess and Check); Dwork et al.,
-*Generalization in adaptive data analysis and holdout reuse* (Thresholdout, description length); Hoeffding 1963, (2.1).
+Papers: Rogers et al., *Guaranteed validity for empirical approaches to adaptive data analysis* (Guess and Check);
+Dwork et al., *Generalization in adaptive data analysis and holdout reuse* (Thresholdout, description length);
+Hoeffding 1963, (2.1).
 
-Symbols: n rows; T threshold in rows; τ, ν noise of a round's threshold and of a comparison; i the question's number, f how many were above,
-m how many were measured without being compared, V how many values a measurement may have.
+Symbols: n rows; T the threshold in rows; τ, ν the noise of a round's threshold and of a comparison; i the question's
+number, s the number of comparisons, f how many of them were above, m how many scores were measured without being
+compared, V the number of values that a measurement may have.
 
-Two reasons, each good for half of β, and both may be used at once.
+There are two arguments, each with half of β, and both may be used at once.
 
-*Few words.* All noise fixed, an analyst's i-th query depends on the answers so far alone. There are C(s, f)·V^(f+m) of those with f of s
-comparisons above and m measurements. Each gets a share of β, p(i)·p(f)·p(m)/(C(s, f)·V^(f+m)), which add up to at most 1, and Hoeffding's
-bound with that share holds at it, for its query was not chosen by the sample.
+*Description length.* With all noise fixed, an analyst's i-th query depends only on the answers so far. There are C(s,
+f)·V^(f+m) sequences of answers with f of s comparisons above and m measurements. Each gets a share of β,
+p(i)·p(f)·p(m)/(C(s, f)·V^(f+m)). The shares add up to at most 1. Hoeffding's bound with that share holds for the
+sequence, because its query was not chosen by the sample.
 
-*Privacy.* The theorem of Jung et al. (``transfer.jung``) for the whole budget, with the error on the sample of each answer.
+*Privacy.* The theorem of Jung et al. (``transfer.jung``) for the whole budget, with the error on the sample of each
+answer.
 """
 
 from __future__ import annotations
@@ -30,19 +34,19 @@ from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace, grid_at_m
 from hedgerow.textbook.sparse_vector import FINEST, guard_round
 
 GUARD_SHARE = 0.8
-"""Of a round's price, for comparisons; the rest is for the measurement that ends it, which is made once and needs less."""
+"""Share of a round's price for its comparisons; the measurement that ends it is made once and needs less."""
 SPARED = 1e-3
-"""Of β, for failures on the sample in the theorem of Jung et al., which costs their ratio."""
+"""Share of β for failures on the sample in the theorem of Jung et al., whose bound contains the ratio of the two."""
 FALSE_ALARMS = 0.5
-"""How many answers that the guess does explain the planned questions lose to noise, about."""
+"""Planned number of false alarms: correct guesses among the planned questions that noise makes look wrong."""
 
-NOTHING = "nothing: the budget is too large for the theorem, and the rows were asked about elsewhere"
-FEW_WORDS = "few words: Hoeffding's bound at each of the queries that the answers could lead to"
+NOTHING = "nothing: the budget is too large for the theorem, and the ledger paid for other answers about the rows"
+FEW_WORDS = "description length: Hoeffding's bound for every query that the answers could have led to"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """All that is public of a holdout's mechanism. Threshold and resolution are in rows."""
+    """All public parameters of a holdout's mechanism. Threshold and resolution are in rows."""
 
     rows: int
     guard: AboveThreshold
@@ -57,13 +61,13 @@ class Plan:
 
     @property
     def values(self) -> int:
-        """V: how many values a measurement may have."""
+        """V, the number of values that a measurement may have."""
         return math.floor(self.rows / self.resolution) + 2
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How many questions there were, how many of them were compared, how many of these above, how many just measured: public."""
+    """Public counts of the questions so far: all, those compared, those above, those measured outright, and rounds."""
 
     questions: int = 0
     compared: int = 0
@@ -72,7 +76,7 @@ class Asked:
     rounds: int = 0
 
     def next(self, compared: int = 0, above: int = 0, measured: int = 0) -> Asked:
-        """With one question more, and what came of it; without, as it was when the question came."""
+        """Return the counts with one more question and its outcome; without an outcome, as when it was asked."""
         return Asked(
             self.questions + 1, self.compared + compared, self.above + above, self.measured + measured, self.rounds
         )
@@ -82,7 +86,10 @@ def planned(
     amount: Amount, budget: Budget, *, rows: int, trained_on: int | None, rounds: int, questions: int, beta: float,
     threshold: float | None,
 ) -> Plan:  # fmt: skip
-    """The amount in equal rounds. The threshold is as low as about k honest guesses allow, unless it is given (a fraction)."""
+    """Divide the amount into equal rounds and fix noise, threshold and resolution.
+
+    The threshold, unless it is given as a fraction, is as low as about k honest guesses allow.
+    """
     guard = guard_round(amount.part(GUARD_SHARE).round_epsilon(rounds))
     measurement = amount.part((1 - GUARD_SHARE) / rounds * (1 - 1e-9)).noise(1.0, 1.0, FINEST)
     deviation = math.sqrt((rows + rows**2 / trained_on) / 4) if trained_on else math.sqrt(rows / 4)
@@ -103,9 +110,10 @@ def planned(
 
 
 def threshold_for(guard: AboveThreshold, deviation: float, questions: int) -> float:
-    """T for which about ``FALSE_ALARMS`` of k guesses, off by chance alone, are found above. A plan, not a promise.
+    """Return the threshold T that about ``FALSE_ALARMS`` of k guesses, off by chance alone, exceed.
 
-    Chernoff: E e^(λ(X + ν − τ)) ≤ e^(λ²s²/2)/((1 − λ²b²)(1 − λ²c²)), X the difference of two means, s its deviation.
+    T is a plan, not a promise. Chernoff: E e^(λ(X + ν − τ)) ≤ e^(λ²s²/2)/((1 − λ²b²)(1 − λ²c²)), X the difference of
+    two means, s its deviation.
     """
     b, c = guard.query_scale, guard.threshold_scale
     λ = np.linspace(0.01, 0.99, 99) / max(b, c)
@@ -114,14 +122,14 @@ def threshold_for(guard: AboveThreshold, deviation: float, questions: int) -> fl
 
 
 def below(plan: Plan, asked: Asked, beta: float) -> float:
-    """After ⊥, in rows: |sum − guess| ≤ T + τ − ν, with the tails of τ and ν on the one side that matters."""
+    """Return the half-width in rows after ⊥: |sum − guess| ≤ T + τ − ν, with one-sided tails of τ and ν."""
     τ = plan.guard.threshold_scale * math.log(_parts(asked.rounds, plan.rounds) * 3 / (2 * beta))
     ν = plan.guard.query_scale * math.log(_parts(asked.questions, plan.questions) * 3 / (2 * beta))
     return plan.threshold + max(0.0, τ) + max(0.0, ν) + 2 * FINEST
 
 
 def measured(plan: Plan, asked: Asked, beta: float) -> float:
-    """Of a measurement, in rows: noise and rounding."""
+    """Return the half-width of a measurement in rows: noise and rounding."""
     share = beta / (3 * _parts(asked.above + asked.measured, plan.rounds))
     if isinstance(plan.measurement, Laplace):
         noise = plan.measurement.scale * math.log(1 / share)
@@ -131,7 +139,10 @@ def measured(plan: Plan, asked: Asked, beta: float) -> float:
 
 
 def words(plan: Plan, asked: Asked) -> float:
-    """ln of one over the share of β that the query at hand has. Answers before it count, its own does not."""
+    """Return ln(1/share) for the share of β that the query at hand has.
+
+    Answers before it count, its own answer does not.
+    """
     i, s, f, m = asked.questions, asked.compared, asked.above, asked.measured
     combinations = math.lgamma(s + 1) - math.lgamma(f + 1) - math.lgamma(s - f + 1)
     which = math.log(_parts(i, plan.questions) * (f + 1) * (f + 2) * (m + 1) * (m + 2))
@@ -141,15 +152,16 @@ def words(plan: Plan, asked: Asked) -> float:
 def interval(
     plan: Plan, before: Asked, after: Asked, centre: float, is_below: bool, alone: bool = True
 ) -> tuple[float, float, str]:
-    """The population's mean is between these two, for all answers together with 1 − β; and by which reason, mostly.
+    """Return an interval for the population's mean, for all answers together with 1 − β, and the main reason for it.
 
-    ``centre`` in rows: the guess, or what was measured. ``before``: what led to the query; ``after``: with its own answer.
-    ``alone``: nothing else was said of the rows, so that words can be counted.
+    ``centre`` is the guess or the measured value, in rows. ``before`` counts what led to the query, ``after``
+    includes its own answer. ``alone`` means that nothing else was revealed about the rows, so that description length
+    can be counted.
     """
     n, half = plan.rows, plan.beta / 2
     width = below if is_below else measured
     off = width(plan, after, half / 3)
-    spent = words(plan, before) + math.log(3 / (2 * half))  # two thirds of this half, and the noise the rest
+    spent = words(plan, before) + math.log(3 / (2 * half))  # two thirds of this half of β; the noise has the rest
     low, high, reason = 0.0, 1.0, NOTHING
     if alone:
         low, high = _chernoff(max(0.0, centre - off) / n, min(n, centre + off) / n, spent + math.log(2), n)
@@ -165,15 +177,16 @@ def interval(
 
 
 def on_sample(plan: Plan, questions: int, rounds: int) -> float:
-    """How far any of so many answers is from the holdout's own value, together, with 1 − β: a fraction."""
+    """Return a bound, as a fraction, on the distance of all these answers from the holdout's own values, with 1 − β."""
     last = Asked(questions, questions, rounds, 0, rounds)
     return max(below(plan, last, plan.beta), measured(plan, last, plan.beta)) / plan.rows
 
 
 def split_questions(budget: Budget, rows: int, error: float, beta: float) -> int:
-    """How many answers the same budget gives with Laplace noise on each, all within ``error`` of the holdout's with 1 − β.
+    """Return how many answers the same budget gives if each has Laplace noise of its own.
 
-    Each costs the same in the budget's currency: b·ln(k/β) ≤ error·n at the scale b that k of them can have.
+    All are within ``error`` of the holdout's values together with probability 1 − β. Each costs the same in the
+    budget's currency: b·ln(k/β) ≤ error·n at the scale b that k of them can have.
     """
     low, high = 0, 1
     while split_error(budget, rows, high, beta) <= error:
@@ -185,11 +198,14 @@ def split_questions(budget: Budget, rows: int, error: float, beta: float) -> int
 
 
 def split_error(budget: Budget, rows: int, questions: int, beta: float) -> float:
-    """How far any of k answers, each with its part of the budget's Laplace noise, is from the holdout's, together with 1 − β."""
+    """Return the error of k answers that share the budget, each with Laplace noise of its own.
+
+    All are within that error of the holdout's values together with probability 1 − β.
+    """
     each = budget.total / questions
     if budget.pure:
         scale = 1 / each
-    else:  # ρ of fine Laplace noise, ε − 1 + e^−ε, inverted: the least noise that the ledger could sell
+    else:  # invert ρ of fine Laplace noise, ε − 1 + e^−ε: the least noise that the ledger could sell
         low, high = 0.0, 2 * math.sqrt(each) + each + 1
         for _ in range(100):
             middle = (low + high) / 2
@@ -200,11 +216,15 @@ def split_error(budget: Budget, rows: int, questions: int, beta: float) -> float
 
 @functools.lru_cache(maxsize=1024)
 def _chernoff(low: float, high: float, spent: float, n: int) -> tuple[float, float]:
-    """All μ for which a mean in [low, high] has P ≤ e^−spent on its side: n·KL(mean ‖ μ) ≤ spent (Hoeffding 1963, (2.1))."""
+    """Return the range of μ for which the tail bound at a mean in [low, high] is at least e^−spent.
+
+    The bound is Hoeffding's, so the condition is n·KL(mean ‖ μ) ≤ spent (Hoeffding 1963, (2.1)).
+    """
     return _furthest(low, 0.0, spent / n), _furthest(high, 1.0, spent / n)
 
 
 def _furthest(mean: float, end: float, most: float) -> float:
+    """Return the point between ``mean`` and ``end`` at which the divergence reaches ``most``, rounded outward."""
     inside, outside = mean, end
     for _ in range(50):
         middle = (inside + outside) / 2
@@ -213,14 +233,15 @@ def _furthest(mean: float, end: float, most: float) -> float:
 
 
 def _divergence(p: float, q: float) -> float:
-    """KL of two coins; infinite where q excludes what p has."""
+    """Return the KL divergence of two coins; infinite where q excludes an outcome that p has."""
     parts = ((p, q), (1 - p, 1 - q))
     return sum(a * math.log(a / b) if b > 0 else math.inf for a, b in parts if a > 0)
 
 
 def _parts(count: int, planned: int) -> float:
-    """One over the share of the count-th: half of all is for those planned, alike, and half for a series without end.
+    """Return 1/share of the count-th event.
 
-    Σ 1/(i(i+1)) = 1, so all shares together are at most 1, and early ones and the last one planned are both large.
+    Half of all shares is divided equally among the planned events, and half goes to an infinite series. Σ 1/(i(i+1))
+    = 1, so all shares together are at most 1, and both the early ones and the last one planned are large.
     """
     return 2 / (1 / (count * (count + 1)) + (1 / planned if count <= planned else 0.0))

@@ -1,7 +1,7 @@
-"""All tables of a model added to its cliques, and all sums of its cliques onto them, in two compiled loops.
+"""Add all tables of a model to its cliques, and sum its cliques onto all tables, in two compiled loops.
 
-For a model of many small tables, whose arithmetic takes less time than calling a function for each: every cell of a table's clique
-has the place of its parameter, once and for all.
+This suits a model of many small tables, whose arithmetic takes less time than a function call for each: every cell of
+a table's clique has the place of its parameter, computed once.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from hedgerow._compiled import compiled
 from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import JunctionTree
 
-MOST_PLACES = 1_000_000  # of all tables: more is faster one by one, along the memory (``memory_layout``)
-FEW_TABLES, FEW_PLACES = 32, 1 << 17  # are added table by table, and nothing is compiled
+MOST_PLACES = 1_000_000  # with more places in all, adding tables one by one along memory is faster (``memory_layout``)
+FEW_TABLES, FEW_PLACES = 32, 1 << 17  # up to this size tables are added one by one, and nothing is compiled
 
 
 class FlatSums:
-    """Parameters of tables on ``sets``, one after another, and beliefs on the cliques of a tree, one after another."""
+    """The map between parameters of tables on ``sets`` and beliefs on the cliques of a tree, both laid end to end."""
 
     def __init__(self, tree: JunctionTree, sets: Sequence[Names], homes: Sequence[int]) -> None:
         starts = np.cumsum([0, *(int(np.prod(shape)) for shape in tree.shapes)])
@@ -43,7 +43,7 @@ class FlatSums:
 
     @staticmethod
     def planned(tree: JunctionTree, sets: Sequence[Names]) -> FlatSums | None:
-        """None where that would be large."""
+        """Return the map; None if it would be large, or if a set lies in no clique."""
         homes = [tree.home(names) for names in sets]
         inside = [home for home in homes if home is not None]
         if len(inside) < len(homes) or sum(int(np.prod(tree.shapes[h])) for h in inside) > MOST_PLACES:
@@ -51,7 +51,7 @@ class FlatSums:
         return FlatSums(tree, sets, inside)
 
     def potentials(self, parameters: Array, found: Array) -> None:
-        """Set the cliques' log potentials."""
+        """Set the cliques' log potentials from the parameters."""
         found.fill(0.0)
         if not self._few:
             _add(parameters, self._starts, self._ends, self._places, found)
@@ -59,7 +59,7 @@ class FlatSums:
             found[start:end] += parameters[places]
 
     def means(self, beliefs: Array, found: Array) -> None:
-        """Set the tables' sums."""
+        """Set the tables' sums from the cliques' beliefs."""
         found.fill(0.0)
         if not self._few:
             _sum(beliefs, self._starts, self._ends, self._places, found)
@@ -69,6 +69,7 @@ class FlatSums:
 
 @compiled()
 def _add(parameters: Array, starts: Any, ends: Any, places: Any, found: Array) -> None:
+    """Add parameters to the cells of their cliques."""
     at = 0
     for t in range(starts.size):
         for i in range(starts[t], ends[t]):
@@ -78,6 +79,7 @@ def _add(parameters: Array, starts: Any, ends: Any, places: Any, found: Array) -
 
 @compiled()
 def _sum(beliefs: Array, starts: Any, ends: Any, places: Any, found: Array) -> None:
+    """Add the cells of cliques to the sums of their tables."""
     at = 0
     for t in range(starts.size):
         for i in range(starts[t], ends[t]):

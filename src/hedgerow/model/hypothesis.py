@@ -1,15 +1,15 @@
 """The hypothesis: a public log-linear model of the private data, with exact marginals.
 
-Hardt & Rothblum, "A multiplicative weights mechanism for privacy-preserving data analysis" (2010), and Ullman, "Private
-multiplicative weights beyond linear queries" (2015), keep one weight per element of the universe. An update by a query
-on attributes A multiplies the weights by a table over A, so
+Hardt & Rothblum, "A multiplicative weights mechanism for privacy-preserving data analysis" (2010), and Ullman,
+"Private multiplicative weights beyond linear queries" (2015), keep one weight per element of the universe. An update
+by a query on attributes A multiplies the weights by a table over A, so
 
     D̂(x) = exp(Σ_A θ_A(x_A)) / Z          θ_A: the sum of all log tables added on attributes A
 
 and a junction tree gives every marginal without an array over the universe. A dense universe is one clique.
 
 Differs: the papers renormalise the histogram at every step. Here the log tables are the truth, and probabilities are
-made from them when a marginal is asked for. A single clique is multiplied in place: the update waits for the next
+computed from them when a marginal is requested. A single clique is multiplied in place: the update waits for the next
 marginal and is done in the same pass over memory, which gives the normaliser as well.
 """
 
@@ -32,21 +32,23 @@ from hedgerow.questions.universe import Universe
 if TYPE_CHECKING:
     from hedgerow.questions.linear import Linear
 
-MEMORY = 2**31  # bytes
-SMALL = 1 << 12  # universes up to here are one clique: nothing is gained by a tree
-MODERATE = 1 << 22  # up to here one clique is used where the tree would have a quarter of its cells or more
-MOST_AXES = 32  # and NumPy's arrays have room for the axes
-JOINED = 1 << 14  # waiting updates are joined into one table up to this many cells (128 kB: it stays in the cache)
-SAFE_RANGE = 400.0  # updates in place since the last rebuild may move log weights this far: exp(-708 + 400) is nothing
-MOST_UPDATES = 4096  # and be this many, each with a rounding error of 2e-16
+MEMORY = 2**31  # default memory limit in bytes
+SMALL = 1 << 12  # a universe of at most this many cells is one clique: a tree would gain nothing
+MODERATE = 1 << 22  # up to this size one clique is used if the tree would have at least a quarter of its cells,
+MOST_AXES = 32  # and if NumPy's arrays can have that many axes
+JOINED = 1 << 14  # waiting updates are joined into one table of at most this many cells (128 kB: it stays in the cache)
+SAFE_RANGE = 400.0  # updates in place since the last rebuild may move log weights this far: exp(-708 + 400) is tiny
+MOST_UPDATES = 4096  # and there may be this many of them, each with a rounding error of 2e-16
 
 
 class Hypothesis:
     """A distribution over the universe, uniform at first, that ``add_factor`` multiplies by tables over few attributes.
 
-    ``memory_limit`` is in bytes, by default 2 GiB or less where there is little memory. A factor or marginal that needs more is refused before anything changes. ``cliques``
-    are attribute sets known to be coming. ``dense`` says whether to keep one array over the whole universe; by default
-    that is done where the universe is small or the tree would save little.
+    ``memory_limit``: in bytes; by default 2 GiB, or less where there is little memory. A factor or marginal that
+        needs more is refused before anything changes.
+    ``cliques``: attribute sets that are known to be added later.
+    ``dense``: True keeps one array over the whole universe, False never does. By default that is done where the
+        universe is small or a tree would save little.
     """
 
     def __init__(
@@ -58,29 +60,29 @@ class Hypothesis:
         dense: bool | None = None,
     ) -> None:
         self.universe, self.dense = universe, dense
-        # room for the answers that are made of its tables, of which there are several
+        # A quarter of the memory in force leaves room for the answers that are computed from the tables.
         self.memory_limit = min(MEMORY, _memory.in_force() // 4) if memory_limit is None else memory_limit
         self._sets: frozenset[Names] = frozenset(universe.order(c) for c in cliques)
         self._tree = self._planned(self._sets)
         self._factors: dict[Names, Array] = {}
-        self._owned: set[Names] = set()  # factors no copy shares: they may be changed in place
+        self._owned: set[Names] = set()  # factors that no copy shares, and that may be changed in place
         self._cache: dict[Names, Array] = {}
         self._cached_bytes = 0
-        self._beliefs: list[Array] | None = None  # on every clique; a single clique's are not normalised
+        self._beliefs: list[Array] | None = None  # probabilities on every clique; a single clique's are not normalised
         self._beliefs_shared = False
-        self._small: SmallTables | None = None  # of these beliefs
+        self._small: SmallTables | None = None  # small tables computed from these beliefs
         self._total = 1.0  # the sum of a single clique's beliefs
-        self._waiting: list[tuple[Names, Array]] = []  # factors not yet in a single clique's beliefs
-        self._range, self._updates = 0.0, 0  # of updates in place since the beliefs were made from the factors
+        self._waiting: list[tuple[Names, Array]] = []  # factors that a single clique's beliefs do not include yet
+        self._range, self._updates = 0.0, 0  # range and number of updates in place since the beliefs were rebuilt
 
     @property
     def cliques(self) -> tuple[Names, ...]:
-        """The maximal cliques: any attributes inside one of them have a marginal at the cost of one sum."""
+        """The maximal cliques: attributes inside one of them have a marginal at the cost of one sum."""
         return self._tree.cliques
 
     @property
     def factors(self) -> dict[Names, Array]:
-        """The log tables, one for each attribute set that was added to: the whole truth about the distribution."""
+        """Copies of the log tables, one for each attribute set; they determine the distribution."""
         return {names: table.copy() for names, table in self._factors.items()}
 
     def add_factor(self, attributes: Iterable[str], log_table: ArrayLike) -> None:
@@ -104,18 +106,20 @@ class Hypothesis:
                 self._owned.add(names)
 
     def settle(self) -> None:
-        """Let all factors in at once, not with the next marginal: whatever is asked next, and in which order, the same
-        factors then give the same numbers to the last bit."""
+        """Apply all factors now, not with the next marginal.
+
+        The same factors then give the same numbers to the last bit, whatever is asked next and in which order.
+        """
         self._current()
 
     def require(self, attributes: Iterable[str]) -> None:
-        """Refuse now, from public sizes alone, attributes on which a factor would be refused. Nothing changes."""
+        """Refuse attributes on which a factor would be refused, from public sizes alone. Nothing changes."""
         names = self.universe.order(attributes)
         if self._tree.home(names) is None:
             self._planned(self._sets | {names})
 
     def marginal(self, attributes: Iterable[str]) -> Array:
-        """The probabilities on these attributes, axes in universe order. Read-only; kept until the next change."""
+        """Return the probabilities on these attributes, axes in universe order: a read-only, cached array."""
         key = attributes if type(attributes) is tuple else tuple(attributes)
         known = self._cache.get(key)
         if known is None:
@@ -125,14 +129,17 @@ class Hypothesis:
         return known
 
     def expect(self, sets: Sequence[Names]) -> None:
-        """Marginals that will be asked for next: what they have in common is worked out once, and kept until others are expected."""
+        """Announce the marginals that are requested next, so that their common parts are computed once.
+
+        These parts are kept until other marginals are announced.
+        """
         self._small_tables().expect(s for s in sets if s not in self._cache and self._is_small(s))
 
     def answer(self, query: Linear) -> float:
-        """⟨q, D̂⟩. A conjunction over attributes of many cliques needs no table over them all."""
+        """Return ⟨q, D̂⟩. A conjunction over attributes of many cliques needs no table over all of them."""
         names = query.attributes
         if len(self._tree.cliques) == 1 and names == self._tree.cliques[0]:
-            # No second array of that size; and whoever asked for one before, this is the same to the last bit.
+            # This avoids a second array of that size. The result is the same to the last bit whatever was asked before.
             return query.dot(self._current()[0]) / self._total
         if names in self._cache or query.vectors is None or self._tree.home(names) is not None:
             return query.dot(self.marginal(names))
@@ -140,7 +147,7 @@ class Hypothesis:
         return float(self._tree.eliminate(self._current(), (), weights, memory_limit=self.memory_limit))
 
     def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
-        """Records (rows × attributes, as cells): independent, or ``rounded`` so that counts match the distribution."""
+        """Draw records (rows × attributes, as cells), independent or ``rounded``: counts match the distribution."""
         if int(rows) != rows or rows < 0:
             raise InvalidInput(
                 f"rows must be a whole number of at least 0. Found {rows!r}. Give the number of records."
@@ -148,7 +155,7 @@ class Hypothesis:
         return self._tree.sample(self._current(), int(rows), rng, rounded=rounded)
 
     def copy(self) -> Hypothesis:
-        """An independent hypothesis with the same distribution. Arrays are shared until one of the two changes them."""
+        """Return an independent hypothesis with the same distribution; arrays are shared until either changes."""
         self._owned, self._beliefs_shared = set(), True
         twin = Hypothesis.__new__(Hypothesis)
         twin.__dict__.update(self.__dict__)
@@ -156,9 +163,10 @@ class Hypothesis:
         twin._factors, twin._cache = dict(self._factors), dict(self._cache)
         return twin
 
-    # From factors to probabilities
+    # From factors to probabilities.
 
     def _computed(self, names: Names) -> Array:
+        """Compute a marginal; use the pass of a waiting update if it gives the sums."""
         if not names:
             return np.ones(())
         summed = self._caught_up(names)
@@ -175,13 +183,14 @@ class Hypothesis:
         return self._tree.home(names) is None and fits(self._tree, names, self.memory_limit)
 
     def _small_tables(self) -> SmallTables:
+        """Return the small tables of the current beliefs."""
         beliefs = self._current()
         if self._small is None:
             self._small = SmallTables(self._tree, beliefs)
         return self._small
 
     def _current(self) -> list[Array]:
-        """The beliefs on every clique with all factors in them."""
+        """Return the beliefs on every clique with all factors applied."""
         if self._beliefs is None:
             flat = np.zeros(self._tree.cells)
             beliefs = self._tree.split(flat)
@@ -193,10 +202,10 @@ class Hypothesis:
         self._caught_up(())
         return self._beliefs
 
-    # A single clique, multiplied in place
+    # A single clique, multiplied in place.
 
     def _multiply(self, names: Names, table: Array, low: float, high: float) -> None:
-        """Let a new factor into the beliefs: a single clique's at once or at the next marginal, others by a rebuild."""
+        """Apply a new factor to the beliefs: to a single clique now or at the next marginal, else by a rebuild."""
         if self._beliefs is None:
             return
         self._range += high - low
@@ -209,7 +218,7 @@ class Hypothesis:
             self._waiting.append((names, table.copy()))
 
     def _caught_up(self, wanted: Names) -> Array | None:
-        """Apply the updates that wait, as few tables; the sums on the wanted attributes if they came with the last."""
+        """Apply the waiting updates as few tables; return the sums on ``wanted`` if they came with the last."""
         if not self._waiting:
             return None
         *earlier, (names, last) = self._joined(self._waiting)
@@ -219,7 +228,7 @@ class Hypothesis:
         return self._apply(names, last, wanted)
 
     def _joined(self, tables: Iterable[tuple[Names, Array]]) -> list[tuple[Names, Array]]:
-        """The same factors as fewer tables, each sum of neighbours over a union of attributes that is still small."""
+        """Join factors into fewer tables: neighbours are added while the union of their attributes is small."""
         joined: list[tuple[Names, Array]] = []
         for names, table in tables:
             before, sum_before = joined[-1] if joined else ((), np.zeros(()))
@@ -231,7 +240,7 @@ class Hypothesis:
         return joined
 
     def _apply(self, names: Names, table: Array, wanted: Names, top: float | None = None) -> Array | None:
-        """Multiply a single clique by exp(table) in one pass; the sums on the wanted attributes, if they came with it."""
+        """Multiply a single clique by exp(table) in one pass; return the sums on ``wanted`` if they came with it."""
         from hedgerow.model import kernels
         from hedgerow.model import memory_layout as folds
 
@@ -260,9 +269,10 @@ class Hypothesis:
         sizes = dict(zip(names, table.shape, strict=True))
         return table.reshape([sizes.get(n, 1) for n in union])
 
-    # Housekeeping
+    # Housekeeping.
 
     def _remember(self, names: Names, table: Array) -> Array:
+        """Cache a marginal, read-only; empty the cache when it is full."""
         self._cached_bytes += table.nbytes
         if self._cached_bytes > self.memory_limit // 16:
             self._forget()
@@ -274,6 +284,7 @@ class Hypothesis:
         self._cache, self._cached_bytes = {}, 0
 
     def _planned(self, sets: Iterable[Names]) -> JunctionTree:
+        """Return the junction tree of these sets, or one clique where that is better, within the memory limit."""
         size, free = self.universe.size, self.dense is None and len(self.universe.names) <= MOST_AXES
         tree = JunctionTree(self.universe, sets, dense=bool(self.dense) or (free and size <= SMALL))
         if free and size <= MODERATE and 4 * tree.cells >= size:
@@ -283,7 +294,7 @@ class Hypothesis:
         return tree
 
     def _aligned(self, given: Names, table: Array) -> tuple[Names, Array, float, float]:
-        """The factor with its axes in universe order, and its least and greatest entry."""
+        """Return the factor with its axes in universe order, and its least and greatest entry."""
         from hedgerow.model import kernels
 
         names = self.universe.order(given)
@@ -298,12 +309,12 @@ class Hypothesis:
             table = np.transpose(table, [given.index(n) for n in names])
         table = np.asarray(table, order="C")
         if table.size <= FEW_CELLS:
-            low, high = float(table.min()), float(table.max())  # NaN if any entry is
+            low, high = float(table.min()), float(table.max())  # NaN if any entry is NaN
         else:
             low, high = kernels.extremes(table.reshape(-1))
         if not math.isfinite(high - low):
             raise InvalidInput(
-                "A log table must be finite. Found an entry that is not. Use a large negative number for 0."
+                "A log table must be finite. Found an entry that is not. Use a large negative number for log 0."
             )
         return names, table, low, high
 

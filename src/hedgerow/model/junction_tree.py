@@ -4,13 +4,14 @@ Lauritzen & Spiegelhalter, "Local computations with probabilities on graphical s
 "Probabilistic Graphical Models", ch. 9–10.
 
     P(x) = exp(Σ_C θ_C(x_C) − A)     θ_C: log potential of clique C,  A: log partition function
-    S                                separator: what a clique shares with its parent
+    S                                separator: the attributes that a clique shares with its parent
     W(r | s), Z(s)                   exp(θ + messages from below), and its sum over r, the rest of the clique
 
-A forest over the maximal cliques of a triangulated graph, children before parents. One pass upward turns every clique
-into the conditional W/Z = P(r | s), which costs one exp per cell; one pass downward multiplies it by P(s).
+The tree is a forest over the maximal cliques of a triangulated graph, children before parents. One pass upward turns
+every clique into the conditional W/Z = P(r | s), which costs one exp per cell; one pass downward multiplies it by
+P(s).
 
-Differs: messages go up as logarithms and down as probabilities, so there is no division of messages, and an entry far
+Differs: messages go up as logarithms and down as probabilities. So there is no division of messages, and an entry far
 below its neighbours keeps its relative accuracy however wide the range of the potentials.
 """
 
@@ -35,22 +36,23 @@ if TYPE_CHECKING:
     from hedgerow.model.memory_layout import Fold
     from hedgerow.questions.universe import Universe
 
-BYTES_PER_CELL = 16  # of a clique: its beliefs and one temporary of the same shape
-FEW_CLIQUES, FEW_CELLS = 8, 1 << 14  # of a tree that is calibrated without compiled code
-LOWEST_LOG = -708.0  # exp of anything below is taken as 0: it would be subnormal
+BYTES_PER_CELL = 16  # memory per cell of a clique: its beliefs and one temporary of the same shape
+FEW_CLIQUES, FEW_CELLS = 8, 1 << 14  # a tree of at most this size is calibrated without compiled code
+LOWEST_LOG = -708.0  # exp of anything below counts as 0: it would be subnormal
 
 
 def junction_cells(sizes: Mapping[str, int] | Universe, cliques: Iterable[Iterable[str]]) -> int:
-    """How many cells the junction tree of these attribute sets has in all, exactly. Nothing is allocated."""
+    """Return the exact number of cells of the junction tree of these attribute sets. Nothing is allocated."""
     names = _sizes(sizes)
     return triangulation.cells(tuple(names.values()), frozenset(_mask(c, _positions(tuple(names))) for c in cliques))
 
 
 class JunctionTree:
-    """The structure: maximal cliques, their tree, and how arrays over them are added, calibrated and projected.
+    """The structure of the model: maximal cliques, their forest, and operations on arrays over them.
 
     ``sizes`` gives the number of values of every attribute, in universe order; axes are always in that order.
-    Attributes in no clique get one of their own. Nothing is allocated until ``zeros``.
+    Attributes in no clique get one of their own. Nothing is allocated until ``zeros``. With ``dense`` there is one
+    clique of all attributes.
     """
 
     def __init__(
@@ -69,7 +71,7 @@ class JunctionTree:
         self._clique_cells = [math.prod(s) for s in self.shapes]
         self.cells: int = sum(self._clique_cells)
         self._by_size = sorted(range(len(self.cliques)), key=self._clique_cells.__getitem__)
-        # For each attribute the cliques that hold it, as bits: the smallest first.
+        # For each attribute, the cliques that contain it, as bits: the smallest clique first.
         self._holding = dict.fromkeys(names, 0)
         for place, i in enumerate(self._by_size):
             for name in self.cliques[i]:
@@ -80,37 +82,38 @@ class JunctionTree:
 
     @property
     def bytes(self) -> int:
-        """What calibrating takes, in bytes."""
+        """The memory that calibration takes, in bytes."""
         return BYTES_PER_CELL * self.cells
 
     @property
     def largest(self) -> tuple[str, ...]:
+        """The attributes of the largest clique."""
         return self.cliques[self._clique_cells.index(max(self._clique_cells))]
 
     def home(self, attributes: Iterable[str]) -> int | None:
-        """The smallest clique that holds all these attributes; None if no clique does."""
+        """Return the smallest clique that contains all these attributes; None if no clique does."""
         holding = (1 << len(self.cliques)) - 1
         for name in attributes:
             holding &= self._holding[name]
         return self._by_size[(holding & -holding).bit_length() - 1] if holding else None
 
     def axes(self, names: Iterable[str], clique: int) -> tuple[int, ...]:
-        """Where these attributes are among the axes of a clique."""
+        """Return the positions of these attributes among the axes of a clique."""
         wanted = set(names)
         return tuple(k for k, n in enumerate(self.cliques[clique]) if n in wanted)
 
     def zeros(self) -> list[Array]:
-        """Log potentials of the uniform distribution: one array per clique, all parts of one flat array."""
+        """Return log potentials of the uniform distribution: one array per clique, all views of one flat array."""
         return self.split(np.zeros(self.cells))
 
     def split(self, flat: Array) -> list[Array]:
-        """The cliques' arrays as views of one flat array."""
+        """Return the cliques' arrays as views of one flat array."""
         return [
             flat[a:b].reshape(shape) for a, b, shape in zip(self._starts, self._starts[1:], self.shapes, strict=False)
         ]
 
     def marginal_plan(self, attributes: Sequence[str]) -> tuple[int, Fold]:
-        """The home clique of these attributes, and the fold that sums its array onto them or adds a table to it."""
+        """Return the home clique of these attributes, and the fold that sums onto them or adds a table."""
         from hedgerow.model.memory_layout import fold
 
         home = self.home(attributes)
@@ -121,18 +124,21 @@ class JunctionTree:
         return home, fold(self.shapes[home], self.axes(attributes, home))
 
     def add(self, potentials: Sequence[Array], attributes: Sequence[str], log_table: Array) -> None:
-        """Add a log table (axes in universe order) to the potentials, in place, at its home clique."""
+        """Add a log table (axes in universe order) to the potentials of its home clique, in place."""
         home, fold = self.marginal_plan(attributes)
         fold.add(potentials[home], log_table)
 
     def calibrate(self, potentials: Sequence[Array]) -> tuple[list[Array], float]:
-        """The probabilities on every clique, and the log partition function A = log Σ_x exp(Σ_C θ_C)."""
+        """Return the probabilities on every clique, and the log partition function A = log Σ_x exp(Σ_C θ_C)."""
         flat = np.concatenate([np.ravel(p) for p in potentials], dtype=float)
         log_partition = self.calibrate_flat(flat)
         return self.split(flat), log_partition
 
     def calibrate_flat(self, flat: Array) -> float:
-        """Do the same in place on the one array that ``split`` takes apart; return A. A small tree is not worth compiling for."""
+        """Calibrate in place, on the one array that ``split`` takes apart; return A.
+
+        A small tree is calibrated with NumPy, because compiled code would not be worth its start.
+        """
         if len(self.cliques) <= FEW_CLIQUES and self.cells <= FEW_CELLS:
             return self._calibrate_by_arrays(self.split(flat))
         from hedgerow.model import kernels
@@ -142,7 +148,7 @@ class JunctionTree:
         return kernels.calibrate(flat, plan, indices, scratch[0], scratch[1])
 
     def _calibrate_by_arrays(self, cliques: Sequence[Array]) -> float:
-        """Turn log potentials into probabilities, in place, as ``kernels.calibrate`` does; equal to it but for rounding."""
+        """Turn log potentials into probabilities in place, equal to ``kernels.calibrate`` up to rounding."""
         log_partition, scales = 0.0, []
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             for i, parent in enumerate(self.parents):  # children first
@@ -172,7 +178,7 @@ class JunctionTree:
         return message.reshape([self.sizes[name] if name in shared else 1 for name in self.cliques[parent]])
 
     def marginal(self, beliefs: Sequence[Array], attributes: Sequence[str], *, memory_limit: float = math.inf) -> Array:
-        """The probabilities on these attributes (in universe order), from calibrated beliefs."""
+        """Return the probabilities on these attributes (in universe order), from calibrated beliefs."""
         if self.home(attributes) is None:
             return self.eliminate(beliefs, attributes, {}, memory_limit=memory_limit)
         home, fold = self.marginal_plan(attributes)
@@ -186,10 +192,10 @@ class JunctionTree:
         *,
         memory_limit: float = math.inf,
     ) -> Array:
-        """Σ_x P(x) times one weight vector per attribute in ``weights``, as a table over ``keep``.
+        """Return Σ_x P(x) times one weight vector per attribute in ``weights``, as a table over ``keep``.
 
-        Variable elimination over the part of the forest that connects the attributes. No array past the memory limit is
-        made: the sizes are checked first, on the structure alone.
+        Variables are eliminated over the part of the forest that connects the attributes. No array past the memory
+        limit is made: the sizes are checked first, on the structure alone.
         """
         waiting: dict[int, list[_Table]] = {}
         result = _Table((), np.ones(()))
@@ -212,10 +218,11 @@ class JunctionTree:
     def sample(
         self, beliefs: Sequence[Array], rows: int, rng: np.random.Generator, *, rounded: bool = False
     ) -> NDArray[np.int32]:
-        """Records (rows × attributes) drawn from the root cliques down, each clique given what is already drawn.
+        """Draw records (rows × attributes) from the root cliques down, each clique given what is already drawn.
 
-        ``rounded``: not independently. Within each cell of what is already drawn, records are spread evenly over the
-        cumulative probabilities, in random order: every count is its expectation rounded up or down.
+        With ``rounded`` the draws are not independent: within each cell of what is already drawn, records are spread
+        evenly over the cumulative probabilities, in random order, so that every count is its expectation rounded up
+        or down.
         """
         codes = np.empty((rows, len(self.sizes)), np.int32, order="F")
         for i in reversed(range(len(self.cliques))):
@@ -224,7 +231,7 @@ class JunctionTree:
             order = [names.index(n) for n in (*shared, *new)]
             cumulative = np.cumsum(np.transpose(beliefs[i], order))
             width = math.prod(self._shape(new))
-            given = np.zeros(rows, np.int64)  # the cell of the shared attributes
+            given = np.zeros(rows, np.int64)  # each record's cell of the shared attributes
             for name in shared:
                 given *= self.sizes[name]
                 given += codes[:, self._position[name]]
@@ -240,7 +247,7 @@ class JunctionTree:
         return codes
 
     def _steps(self, keep: tuple[str, ...], weighted: tuple[str, ...], memory_limit: float) -> list[_Step]:
-        """The order of elimination, with every size checked."""
+        """Return the steps of the elimination in order, with every size checked."""
         below: dict[int, list[tuple[str, ...]]] = {}
         steps = []
         result: tuple[str, ...] = ()
@@ -261,7 +268,7 @@ class JunctionTree:
         return steps
 
     def _connecting(self, wanted: int) -> list[tuple[int, bool]]:
-        """The cliques that connect the wanted attributes, children first, and which of them have nothing above."""
+        """Return the cliques that connect the wanted attributes, children first, and whether each is a top."""
         children: dict[int, list[int]] = {}
         tops = []
         for i, (mask, parent) in enumerate(zip(self._masks, self.parents, strict=True)):
@@ -274,7 +281,7 @@ class JunctionTree:
         connecting = []
         for top in tops:
             while len(children.get(top, ())) == 1 and self._masks[top] & wanted & ~self._masks[children[top][0]] == 0:
-                top = children[top][0]  # what is above adds nothing
+                top = children[top][0]  # the clique above adds nothing
             connecting.append((top, True))
             stack = [top]
             while stack:
@@ -284,6 +291,7 @@ class JunctionTree:
         return sorted(connecting)
 
     def _checked(self, names: Iterable[str], memory_limit: float) -> tuple[str, ...]:
+        """Return the names in universe order; refuse a table on them that exceeds the memory limit."""
         ordered = tuple(sorted(names, key=self._position.__getitem__))
         cells = math.prod(self._shape(ordered))
         if BYTES_PER_CELL * cells > memory_limit:
@@ -298,7 +306,7 @@ class JunctionTree:
 
     @cached_property
     def _program(self) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
-        """What ``kernels.calibrate`` reads: a row per clique, the index arrays of all folds, the separators' cells."""
+        """The input of ``kernels.calibrate``: a row per clique, the index arrays of folds, the separators' cells."""
         from hedgerow.model.memory_layout import fold
 
         rows, indices, places, separator = [], [], 0, 0
@@ -325,7 +333,10 @@ class JunctionTree:
 
 
 def _evenly(groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
-    """For m members of a group the numbers (i + u)/m, i = 0 … m − 1, in random order; u uniform, one for each group."""
+    """Return for the m members of each group the numbers (i + u)/m, i = 0 … m − 1, in random order.
+
+    u is uniform, drawn once for each group.
+    """
     order = np.lexsort((rng.random(len(groups)), groups))
     _, first, inverse, sizes = np.unique(groups[order], return_index=True, return_inverse=True, return_counts=True)
     shares = np.empty(len(groups))
@@ -334,10 +345,12 @@ def _evenly(groups: NDArray[np.int64], rng: np.random.Generator) -> Array:
 
 
 def too_large(tree: JunctionTree, memory_limit: float) -> TooLarge:
+    """Return the error for a tree that exceeds the memory limit."""
     names = tree.largest
     return TooLarge(
         f"The cliques of the hypothesis must fit the memory limit of {memory_limit:.0f} bytes. "
-        f"Found {tree.cells} cells ({tree.bytes} bytes), of which {math.prod(tree.sizes[n] for n in names)} are on the clique "
+        f"Found {tree.cells} cells ({tree.bytes} bytes), "
+        f"of which {math.prod(tree.sizes[n] for n in names)} are on the clique "
         f"{', '.join(names)}. {_WAY_OUT}"
     )
 
@@ -347,7 +360,7 @@ _WAY_OUT = "Use coarser bins, fewer attributes, or a larger memory_limit."
 
 @dataclass(frozen=True)
 class _Step:
-    """One clique of a variable elimination: names left after the product with each table from below, and at the end."""
+    """One clique of a variable elimination: the names left after each product with a table from below, and at last."""
 
     clique: int
     shared: tuple[str, ...]
@@ -363,25 +376,27 @@ class _Table:
     values: Array
 
     def onto(self, names: Sequence[str]) -> _Table:
+        """Sum onto these names, with axes in their order."""
         wanted = set(names)
         summed = self.values.sum(axis=tuple(i for i, n in enumerate(self.names) if n not in wanted))
         left = [n for n in self.names if n in wanted]
         return _Table(tuple(names), np.transpose(summed, [left.index(n) for n in names]))
 
     def given(self, names: Sequence[str]) -> _Table:
-        """The conditional probabilities given these names; none (0) where their own probability underflows."""
+        """Return the conditional probabilities given these names; 0 where their own probability underflows."""
         rest = tuple(i for i, n in enumerate(self.names) if n not in names)
         above = self.values.sum(axis=rest, keepdims=True)
         return _Table(self.names, np.divide(self.values, above, out=np.zeros_like(self.values), where=above > 0))
 
     def weighted(self, name: str, weights: Array) -> _Table:
+        """Multiply by weights along one attribute."""
         axis = self.names.index(name)
         return _Table(
             self.names, self.values * weights.reshape([-1 if k == axis else 1 for k in range(len(self.names))])
         )
 
     def times(self, other: _Table, keep: Sequence[str]) -> _Table:
-        """The product summed onto ``keep``, as a batch of matrix products: the full product is never made."""
+        """Return the product summed onto ``keep``, as a batch of matrix products: the full product is never made."""
         mine, theirs, wanted = set(self.names), set(other.names), set(keep)
         batch = [n for n in self.names if n in theirs and n in wanted]
         inner = [n for n in self.names if n in theirs and n not in wanted]
@@ -396,6 +411,7 @@ class _Table:
 
 
 def _mask(names: Iterable[str], position: Mapping[str, int]) -> int:
+    """Return the attributes as a bit mask of their positions."""
     mask = 0
     for name in names:
         if name not in position:

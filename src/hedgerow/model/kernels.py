@@ -1,8 +1,8 @@
 """Compiled loops over large arrays: each reads (and writes) its array once.
 
-Tables over some axes of an array are laid along its memory by a fold (see ``memory_layout``). Exponentials are taken by a
-polynomial, 2^k (1 + r + r²/2! + … + r¹³/13!) with |r| ≤ ln(2)/2, which vectorises without a math library; its error is
-about one unit in the last place.
+Tables over some axes of an array are laid along its memory by a fold (see ``memory_layout``). Exponentials are
+computed by a polynomial, 2^k (1 + r + r²/2! + … + r¹³/13!) with |r| ≤ ln(2)/2, which vectorises without a math
+library; its error is about one unit in the last place.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ import numpy as np
 from hedgerow._compiled import compiled
 from hedgerow._types import Array
 
-CHUNK = 2048  # cells summed into one accumulator, so that rounding grows with the number of chunks only
-LOWEST = -708.0  # exp of anything below is taken as 0: it would be subnormal
-SAFE_RANGE = 600.0  # exp(-600) times anything that matters is far from underflow
+CHUNK = 2048  # cells summed into one accumulator, so that rounding errors grow only with the number of chunks
+LOWEST = -708.0  # exp of anything below counts as 0: it would be subnormal
+SAFE_RANGE = 600.0  # if log potentials span less than this, no exp underflows and one common maximum is enough
 
 
 @compiled("contract")
 def _exp(x: float) -> float:
+    """Return exp(x), by the polynomial of the module docstring; 0 below ``LOWEST``."""
     shifted = x * 1.4426950408889634 + 6755399441055744.0  # 1.5 * 2^52: the sum's low bits are round(x / ln 2)
     k = shifted - 6755399441055744.0
     r = (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10
@@ -46,7 +47,7 @@ def _exp(x: float) -> float:
 
 @compiled("reassoc", "contract", "nsz")
 def exp_times(values: Array, logs: Array, top: float) -> float:
-    """values *= exp(logs - top), in place; returns the new sum."""
+    """Multiply values by exp(logs − top), in place; return the new sum."""
     total = 0.0
     for start in range(0, values.size, CHUNK):
         v, t = values[start : start + CHUNK], logs[start : start + CHUNK]
@@ -59,7 +60,7 @@ def exp_times(values: Array, logs: Array, top: float) -> float:
     return total
 
 
-# Loops along a fold. Arguments: the array, the fold (outer, middle, length, constant), then tables laid along it.
+# Loops along a fold. Their arguments are the array, the fold (outer, middle, length, constant), then tables along it.
 
 
 @compiled("reassoc", "contract", "nsz")
@@ -75,7 +76,10 @@ def fold_times(
     summed: bool,
     sums: Array,
 ) -> None:
-    """values *= table; sums += values, where the sums have a fold of their own (onto, within, summed) on the same runs."""
+    """Multiply values by the table, in place, and add them to the sums.
+
+    The sums have a fold of their own (onto, within, summed) with the same runs.
+    """
     start = 0
     for o in range(outer.size):
         for m in range(middle.size):
@@ -114,7 +118,7 @@ def fold_times(
 
 @compiled("reassoc", "contract", "nsz")
 def fold_sum(values: Array, outer: Any, middle: Any, length: int, constant: bool, sums: Array) -> None:
-    """sums += values."""
+    """Add values to the sums."""
     start = 0
     if length == 1:
         for o in range(outer.size):
@@ -142,7 +146,7 @@ def fold_sum(values: Array, outer: Any, middle: Any, length: int, constant: bool
 
 @compiled("contract")
 def fold_add(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
-    """values += table."""
+    """Add the table to values, in place."""
     start = 0
     if length == 1:
         for o in range(outer.size):
@@ -168,7 +172,7 @@ def fold_add(values: Array, outer: Any, middle: Any, length: int, constant: bool
 
 @compiled("contract")
 def fold_scale(values: Array, outer: Any, middle: Any, length: int, constant: bool, table: Array) -> None:
-    """values *= table."""
+    """Multiply values by the table, in place."""
     start = 0
     if length == 1:
         for o in range(outer.size):
@@ -194,7 +198,7 @@ def fold_scale(values: Array, outer: Any, middle: Any, length: int, constant: bo
 
 @compiled("reassoc", "contract", "nsz", "nnan")
 def fold_max(values: Array, outer: Any, middle: Any, length: int, constant: bool, tops: Array) -> None:
-    """tops = max(tops, values)."""
+    """Raise each entry of ``tops`` to the largest of its values."""
     start = 0
     if length == 1:
         for o in range(outer.size):
@@ -222,7 +226,7 @@ def fold_max(values: Array, outer: Any, middle: Any, length: int, constant: bool
 
 @compiled("reassoc", "contract", "nsz")
 def fold_exp(values: Array, outer: Any, middle: Any, length: int, constant: bool, tops: Array, sums: Array) -> None:
-    """values = exp(values - tops); sums += values."""
+    """Replace values by exp(values − tops), in place, and add them to the sums."""
     start = 0
     if length == 1:
         for o in range(outer.size):
@@ -257,7 +261,10 @@ def fold_exp(values: Array, outer: Any, middle: Any, length: int, constant: bool
 
 @compiled()
 def extremes(values: Array) -> tuple[float, float]:
-    """The least and the greatest; NaN if any is not finite. A running min would not vectorise: each lane has its own."""
+    """Return the least and the greatest value; NaN if any is not finite.
+
+    A single running minimum would not vectorise, so each lane has its own.
+    """
     lanes = min(64, values.size)
     low, high, bad = values[:lanes].copy(), values[:lanes].copy(), 0.0 * values[:lanes]
     for start in range(values.size % lanes, values.size, lanes):
@@ -271,7 +278,7 @@ def extremes(values: Array) -> tuple[float, float]:
 
 @compiled("contract")
 def calibrate(values: Array, plan: Any, indices: Any, tops: Array, scales: Array) -> float:
-    """Log potentials of all cliques into probabilities, in place; returns the log partition function.
+    """Turn the log potentials of all cliques into probabilities, in place; return the log partition function.
 
     A row of the plan is a clique, children first: its place in ``values``, its separator's place in ``tops`` and
     ``scales``, its parent, and the folds of the separator along the clique and along the parent.
@@ -317,10 +324,10 @@ def calibrate(values: Array, plan: Any, indices: Any, tops: Array, scales: Array
 
 @compiled("contract")
 def rake(columns: Any, chosen: Any, strides: Any, target: Array, weights: Array, places: Any, sums: Array) -> None:
-    """Scale the weights of records to have these sums in the table of some attributes.
+    """Scale the weights of records so that they have these sums in the table of some attributes.
 
-    ``columns``: a row of codes for each attribute. ``chosen``: those of the table, ``strides`` their steps in it. ``places`` and ``sums``
-    are room to work in.
+    ``columns`` has a row of codes for each attribute. ``chosen`` are the table's attributes, and ``strides`` their
+    steps in it. ``places`` and ``sums`` are working space.
     """
     places[:] = 0
     for a in range(chosen.size):

@@ -1,14 +1,15 @@
-"""Fitting the log-linear hypothesis to everything that was measured.
+"""Fit the log-linear hypothesis to all measurements.
 
     p(x) ∝ exp(Σ_s θ_s(x_s) + Σ_q t_q·q(x))       one table per attribute set s, one number per single query q
     minimise  n·log Z(θ) − ⟨θ, y⟩ + ½ Σ a·θ²       y least-squares counts of the measurements, a their ridge
 
-The objective is the dual of a maximum-entropy problem: its optimum is the distribution of largest entropy whose counts
-n·μ stay near y, with squared deviations weighted by 1/a. The ridge a = max(v/(n·h), c·√v), v the variance of a cell and
-h the hypothesis' marginal before the set was added, trusts a noisy cell as much as the table around it deserves, and
-keeps the potentials of cells whose noisy count is negative from running to −∞. Blocks of a table's cells may have potentials and
-ridges of their own beside those of the cells. Convex, smooth, and solved by L-BFGS
-with the diagonal 1/(n·μ + a) as preconditioner, warm-started from the last fit (Nocedal & Wright, ch. 7).
+The objective is the dual of a maximum-entropy problem: its optimum is the distribution of largest entropy whose
+counts n·μ stay near y, with squared deviations weighted by 1/a. The ridge is a = max(v/(n·h), c·√v), with v the
+variance of a cell and h the hypothesis' marginal before the set was added. It trusts a noisy cell as much as the
+table around it deserves, and keeps the potentials of cells with negative noisy counts from running to −∞. Blocks of a
+table's cells may have potentials and ridges of their own beside those of the cells. The problem is convex and smooth.
+It is solved by L-BFGS with the diagonal 1/(n·μ + a) as preconditioner, warm-started from the last fit (Nocedal &
+Wright, ch. 7).
 
 Everything here is post-processing of released values.
 """
@@ -30,12 +31,12 @@ from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
 
-MEMORY = 20  # pairs L-BFGS keeps
+MEMORY = 20  # number of pairs that L-BFGS keeps
 
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What a table or query of the model should come near: counts y and ridge a (of one cell each, or one number)."""
+    """The target of a table or query of the model: counts y and ridge a (for each cell, or one number)."""
 
     counts: Array
     ridge: Array
@@ -51,7 +52,7 @@ class Blocks:
 
 
 class _Parts:
-    """θ as the sum of a part of its own for each cell and one for each block that holds it, laid end to end."""
+    """θ as a sum of parts, one for each cell and one for each block that contains it, laid end to end."""
 
     def __init__(self, targets: Sequence[Target]) -> None:
         ridges = [np.broadcast_to(t.ridge, t.counts.shape).ravel() for t in targets]
@@ -66,7 +67,7 @@ class _Parts:
         self.ridge = np.concatenate(ridges)
 
     def whole(self, parts: Array) -> Array:
-        """Their sum, cell by cell."""
+        """Add up the parts, cell by cell."""
         if not self._blocks:
             return parts
         total = parts[: self._cells].copy()
@@ -75,12 +76,15 @@ class _Parts:
         return total
 
     def sums(self, values: Array) -> Array:
-        """Values of cells, and after them their sums over blocks."""
+        """Return the values of cells, followed by their sums over blocks."""
         sums = [np.bincount(place, values[cells], own.stop - own.start) for cells, place, own in self._blocks]
         return np.concatenate([values, *sums]) if sums else values
 
     def split(self, whole: Array) -> Array:
-        """Parts of this sum: the largest blocks take what their cells have in common, weighted by the ridges, then smaller ones."""
+        """Split a sum into parts, weighted by the ridges.
+
+        The largest blocks take what their cells have in common, then the smaller ones.
+        """
         parts = np.concatenate([whole, np.zeros(self.ridge.size - self._cells)])
         for cells, place, own in reversed(self._blocks):
             a = self.ridge[cells]
@@ -91,7 +95,7 @@ class _Parts:
 
 
 class LogLinear:
-    """The model's structure and parameters: tables on a downward-closed family of attribute sets, and single queries."""
+    """The model's structure and parameters: tables on a downward-closed family of attribute sets, and queries."""
 
     def __init__(
         self, universe: Universe, sets: Iterable[Names], queries: Mapping[object, Linear] | None = None
@@ -110,26 +114,28 @@ class LogLinear:
         self._cuts = np.cumsum([0, *(math.prod(shape) for shape in shapes)])
         self._shapes = shapes
         self.theta = np.zeros(self._cuts[-1])
-        self._beliefs: list[Array] | None = None  # of the parameters evaluated last
-        self._settled = False  # whether those are ``theta``
-        self._small: SmallTables | None = None  # of those beliefs
+        self._beliefs: list[Array] | None = None  # beliefs at the parameters that were evaluated last
+        self._settled = False  # True if those parameters are ``theta``
+        self._small: SmallTables | None = None  # small tables computed from those beliefs
 
     def _part(self, names: Names) -> tuple[int, tuple[int, ...], tuple[int, ...]]:
-        """The top set that holds these names, their shape along its axes, and its axes to sum away."""
+        """Return the top set that contains these names, their shape along its axes, and the axes to sum away."""
         home = next(i for i, top in enumerate(self.tops) if set(names) <= set(top))
         top = self.tops[home]
         wide = tuple(self.universe[n].size if n in names else 1 for n in top)
         return home, wide, tuple(i for i, n in enumerate(top) if n not in names)
 
     def split(self, flat: Array) -> list[Array]:
+        """Return the parameters of each set and query, as views of a flat array."""
         cuts = self._cuts
         return [flat[a:b].reshape(s) for a, b, s in zip(cuts[:-1], cuts[1:], self._shapes, strict=True)]
 
     def tables(self) -> list[Array]:
-        """The log tables of the top sets, with those of their subsets and the queries added in."""
+        """Return the log tables of the top sets, including those of their subsets and the queries."""
         return self._tables(self.theta)
 
     def _tables(self, flat: Array) -> list[Array]:
+        """Return the log tables of the top sets for these parameters."""
         tables = [np.zeros(self.universe.sizes(top)) for top in self.tops]
         pieces = self.split(flat)
         for piece, (home, wide, _) in zip(pieces, self._parts, strict=False):
@@ -141,10 +147,10 @@ class LogLinear:
         return tables
 
     def evaluate(self, flat: Array) -> tuple[float, Array]:
-        """log Z and the expected statistics (the marginals on every set, then the answers to every query)."""
+        """Return log Z and the expected statistics: the marginals on every set, then the answers to every query."""
         self._settled, self._small = False, None
         if self._beliefs is None:
-            self._buffer = np.empty(self.tree.cells)  # reused: fresh memory of this size would cost more than the sums
+            self._buffer = np.empty(self.tree.cells)  # reused, because fresh memory would cost more time than the sums
             self._beliefs = self.tree.split(self._buffer)
         potentials, cliques = self._buffer, self._beliefs
         if self._flat is not None:
@@ -165,7 +171,7 @@ class LogLinear:
         return log_partition, means
 
     def grown(self, sets: Iterable[Names], query: Linear | None = None) -> LogLinear:
-        """The same distribution in a family that also has these sets, their subsets and the query."""
+        """Return the same distribution in a family that also has these sets, their subsets and the query."""
         family = {*self.sets, *(s for names in sets for s in subsets(names, 1))}
         queries = self.queries if query is None else {**self.queries, query.key: query}
         if len(family) == len(self.sets) and len(queries) == len(self.queries):
@@ -178,11 +184,11 @@ class LogLinear:
         return larger
 
     def settle(self, flat: Array) -> None:
-        """Take these parameters."""
+        """Set the parameters."""
         self.theta, self._settled = flat, False
 
     def beliefs(self) -> list[Array]:
-        """The probabilities on every clique of the tree, now: views that the next fit writes over."""
+        """Return the current probabilities on every clique of the tree: views that the next fit overwrites."""
         if not self._settled:
             self.evaluate(self.theta)
             self._settled = True
@@ -190,13 +196,13 @@ class LogLinear:
         return self._beliefs
 
     def marginal(self, names: Names) -> Array:
-        """What the model believes, now."""
+        """Return the model's current table on these attributes."""
         if self._is_small(names):
             return self._small_tables().marginal(names)
         return self.tree.marginal(self.beliefs(), names)
 
     def marginals(self, sets: Sequence[Names]) -> list[Array]:
-        """The same of many: what they have in common is worked out once."""
+        """Return many tables; their common parts are computed once."""
         small = self._small_tables()
         small.expect(names for names in sets if self._is_small(names))
         found = [self.marginal(names) for names in sets]
@@ -207,19 +213,21 @@ class LogLinear:
         return self.tree.home(names) is None and fits(self.tree, names)
 
     def _small_tables(self) -> SmallTables:
+        """Return the small tables of the current beliefs."""
         beliefs = self.beliefs()
         if self._small is None:
             self._small = SmallTables(self.tree, beliefs)
         return self._small
 
     def hypothesis(self, memory_limit: int | None = None) -> Hypothesis:
+        """Return the model as a hypothesis."""
         made = Hypothesis(self.universe, memory_limit)
         made.add_factors(dict(zip(self.tops, self.tables(), strict=True)))
         return made
 
 
 class Local:
-    """p(x) ∝ base(x)·exp(Σ_s θ_s(x_s)) on the cells of a few attributes: corrects what a larger model says of them."""
+    """A correction of a larger model on a few attributes: p(x) ∝ base(x)·exp(Σ_s θ_s(x_s))."""
 
     def __init__(self, names: Names, base: Array, sets: Sequence[Names]) -> None:
         self._base = np.maximum(base, 1e-12 / base.size)
@@ -229,19 +237,23 @@ class Local:
         self.theta = np.zeros(self._cuts[-1])
 
     def table(self) -> Array:
+        """Return the corrected probabilities."""
         weights = self._weights(self.theta)[0]
         return np.asarray(weights / weights.sum())
 
     def settle(self, flat: Array) -> None:
+        """Set the parameters."""
         self.theta = flat
 
     def evaluate(self, flat: Array) -> tuple[float, Array]:
+        """Return log Z and the marginals on every set."""
         weights, top = self._weights(flat)
         total = float(weights.sum())
         means = [np.asarray(weights.sum(axis=away)).ravel() for away in self._away]
         return math.log(total) + top, np.concatenate(means) / total
 
     def _weights(self, flat: Array) -> tuple[Array, float]:
+        """Return exp of the log weights less their maximum, and that maximum."""
         logs = np.log(self._base)
         for a, b, wide in zip(self._cuts[:-1], self._cuts[1:], self._wide, strict=True):
             logs = logs + flat[a:b].reshape(wide)
@@ -258,10 +270,10 @@ def minimise(
     tolerance: float,
     origin: Array | None = None,
 ) -> float:
-    """Fit ``model.theta`` in place, from where it is, until the decrement ⟨g, P g⟩ is below the tolerance (in nats).
+    """Fit ``model.theta`` in place until the decrement ⟨g, P g⟩ is below the tolerance (in nats); return the objective.
 
-    ``origin``: the parameters that the ridge draws to, where not to 0: those of a distribution that is believed before anything
-    is measured. Returns the objective.
+    The fit starts from the present parameters. ``origin`` are the parameters that the ridge draws to, 0 by default:
+    those of a distribution that is believed before anything is measured.
     """
     y = np.concatenate([t.counts.ravel() for t in targets])
     parts = _Parts(targets)
@@ -278,7 +290,7 @@ def minimise(
 
     x = parts.split(model.theta if origin is None else model.theta - origin)
     value, gradient, means = objective(x)
-    if not math.isfinite(value):  # a warm start from another scale of n may overflow; uniform never does
+    if not math.isfinite(value):  # a warm start from another scale of n may overflow; the uniform start never does
         x = np.zeros_like(x)
         value, gradient, means = objective(x)
     pairs: list[tuple[Array, Array, float]] = []
@@ -289,7 +301,7 @@ def minimise(
         direction = _lbfgs(gradient, precondition, pairs)
         slope = -float(gradient @ direction)
         size = 1.0 if pairs else min(1.0, 2.0 / max(float(np.abs(direction).max()), 1e-12))
-        while True:  # backtrack by the minimiser of a parabola
+        while True:  # backtrack to the minimum of a parabola
             moved = x - size * direction
             new_value, new_gradient, new_means = objective(moved)
             if new_value <= value + 1e-4 * size * slope or size < 1e-8:
@@ -311,7 +323,7 @@ def minimise(
 
 
 def _lbfgs(gradient: Array, precondition: Array, pairs: list[tuple[Array, Array, float]]) -> Array:
-    """The two-loop recursion, its middle matrix the preconditioner scaled to the last pair."""
+    """Return the L-BFGS direction: the two-loop recursion, with the preconditioner scaled to the last pair."""
     q = gradient.copy()
     weights = []
     for s, v, r in reversed(pairs):

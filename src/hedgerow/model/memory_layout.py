@@ -1,10 +1,10 @@
-"""Folds: how a table over some axes of an array lies along the array's memory.
+"""Folds: the layout of a table over some axes of an array along the array's memory.
 
 The array is cut into runs along its last axes. A flat index is a sum over axes, so that
 
     index into the table of run (o, m) = outer[o] + middle[m]       plus the place in the run, unless constant along it
 
-with two short arrays of offsets, and the loops of ``kernels`` go through memory once, from front to back.
+with two short arrays of offsets, and the loops of ``kernels`` pass through memory once, from front to back.
 """
 
 from __future__ import annotations
@@ -19,32 +19,30 @@ from numpy.typing import NDArray
 from hedgerow._types import Array
 from hedgerow.model import kernels
 
-SHORTEST = 64  # constant runs at least this long keep the vector units busy
-SCATTERED = 16  # runs of a table's own cells shorter than this are not worth a loop: each cell has its own index
-MIDDLE = 1024  # indices in the inner of the two index arrays
-LONG_ENOUGH = 512  # other runs need no widening past this
-FEW_CELLS = 1 << 12  # of an array that is summed, or added to, without compiled code
-WIDEST = 1 << 15  # cells of a widened table (256 kB: it stays in the cache)
+SHORTEST = 64  # constant runs of at least this length keep the vector units busy
+SCATTERED = 16  # shorter runs of a table's own cells are not worth a loop: each cell gets its own index
+MIDDLE = 1024  # most indices in the inner of the two index arrays
+LONG_ENOUGH = 512  # other runs of this length are not widened further
+FEW_CELLS = 1 << 12  # an array of at most this many cells is handled without compiled code
+WIDEST = 1 << 15  # most cells of a widened table (256 kB: it stays in the cache)
 
 
 class Fold:
-    """How a table over some axes of an array lies along the array's memory, cut into runs along its last axes.
+    """The layout of a table over some axes of an array, along the array's memory, in runs along its last axes.
 
     A table with some but not all of a run's axes is widened to all of them; tables are widened and sums narrowed on
-    the way. Folds with runs from the same first axis can be used in one pass.
+    the way. Folds whose runs begin at the same axis can be used in one pass.
     """
 
     def __init__(self, shape: Sequence[int], axes: Sequence[int], first: int) -> None:
         self._shape = tuple(shape)
         self._others = tuple(k for k in range(len(shape)) if k not in axes)
-        self._along = tuple(
-            size if k in axes else 1 for k, size in enumerate(shape)
-        )  # of a table, among the array's axes
+        self._along = tuple(size if k in axes else 1 for k, size in enumerate(shape))  # to broadcast a table by
         run = set(range(first, len(shape)))
         own = {k for k in axes if shape[k] > 1}
         self.constant = not own & run
         wide = own if self.constant else own | run
-        strides, self.size = [0] * len(shape), 1  # size: cells of the widened table
+        strides, self.size = [0] * len(shape), 1  # ``size`` is the number of cells of the widened table
         for k in sorted(wide, reverse=True):
             strides[k], self.size = self.size, self.size * shape[k]
         half = next(k for k in range(first + 1) if math.prod(shape[k:first]) <= MIDDLE)
@@ -65,14 +63,14 @@ class Fold:
         return self._narrowed(sums)
 
     def add(self, values: Array, table: Array) -> None:
-        """values += table, in place."""
+        """Add the table to the array, in place."""
         if values.size <= FEW_CELLS:
             values.reshape(self._shape)[...] += table.reshape(self._along)
             return
         kernels.fold_add(values.reshape(-1), self.outer, self.middle, self.length, self.constant, self._widened(table))
 
     def times(self, values: Array, table: Array, onto: Fold) -> Array:
-        """values *= table, in place; return the new sums, by a fold with the same runs."""
+        """Multiply the array by the table, in place; return the new sums, by a fold with the same runs."""
         if values.size <= FEW_CELLS:
             values.reshape(self._shape)[...] *= table.reshape(self._along)
             return onto.sum(values)
@@ -94,20 +92,23 @@ class Fold:
 
 @lru_cache(maxsize=4096)
 def fold(shape: tuple[int, ...], axes: tuple[int, ...], *, widen: bool = True) -> Fold:
-    """The fold of a table over these axes, widened where that is faster."""
+    """Return the fold of a table over these axes, widened where that is faster."""
     along = Fold(shape, axes, _first(shape, set(axes), set(axes), WIDEST if widen else 0))
     return along if along.constant or along.length >= SCATTERED else Fold(shape, axes, len(shape))
 
 
 @lru_cache(maxsize=1024)
 def update_folds(shape: tuple[int, ...], axes: tuple[int, ...], onto: tuple[int, ...]) -> tuple[Fold, Fold]:
-    """Folds for one pass: of a table to multiply by, and of sums to take."""
+    """Return two folds for one pass: of a table to multiply by, and of sums to take."""
     first = _first(shape, set(axes), set(onto), WIDEST)
     return Fold(shape, axes, first), Fold(shape, onto, first)
 
 
 def _first(shape: tuple[int, ...], axes: set[int], onto: set[int], widest: int) -> int:
-    """The first axis of the runs: as many last axes as need no widening, more where these are few and tables are small."""
+    """Return the first axis of the runs.
+
+    Runs take as many last axes as need no widening, and more where these are few and the tables are small.
+    """
     room = min(widest, math.prod(shape) // 4)
     first = len(shape)
     for k in reversed(range(len(shape))):
@@ -122,6 +123,7 @@ def _first(shape: tuple[int, ...], axes: set[int], onto: set[int], widest: int) 
 
 
 def _offsets(shape: Sequence[int], strides: Sequence[int]) -> NDArray[np.int64]:
+    """Return the flat offsets of all index combinations of these axes."""
     offsets = np.zeros(1, np.int64)
     for size, stride in zip(shape, strides, strict=True):
         offsets = np.add.outer(offsets, stride * np.arange(size)).reshape(-1)

@@ -1,4 +1,4 @@
-"""A hypothesis made of several: of each a share, by how many rows it is about."""
+"""A mixture of several hypotheses, each weighted by the number of rows it is about."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hedgerow.questions.linear import Linear
 
 
 class Mixture(Hypothesis):
-    """Σ share·part, of hypotheses of one universe. Public, as they are; it stays as they were."""
+    """The distribution Σ share·part over hypotheses of one universe. Public, as its parts are, and never updated."""
 
     def __init__(self, parts: Sequence[Hypothesis], shares: Sequence[float]) -> None:
         super().__init__(parts[0].universe, parts[0].memory_limit, dense=False)
@@ -22,32 +22,38 @@ class Mixture(Hypothesis):
 
     @property
     def cliques(self) -> tuple[Names, ...]:
-        """Of every part."""
+        """The cliques of all parts."""
         return tuple(dict.fromkeys(names for part in self._parts for names in part.cliques))
 
     @property
     def factors(self) -> dict[Names, Array]:
+        """Refuse: a mixture has no log tables."""
         raise InvalidInput(
-            "Factors must be of one block's hypothesis. Found a mixture of several. Use session.over(name).hypothesis."
+            "Factors must be read from one block's hypothesis. Found a mixture of several. "
+            "Use session.over(name).hypothesis."
         )
 
     def add_factors(self, factors: Mapping[Names, Array]) -> None:
+        """Refuse: the parts stay as they were fitted."""
         raise InvalidInput(
-            "A mixture must stay as its parts were fitted. Found a factor to add. Ask within=, and they are refitted."
+            "A mixture must stay as its parts were fitted. Found a factor to add. "
+            "Ask a question with within= to have them refitted."
         )
 
     def copy(self) -> Hypothesis:
-        return self  # nothing changes it
+        """Return the mixture itself: nothing changes it."""
+        return self
 
     def _computed(self, names: Names) -> Array:
         tables = [share * part.marginal(names) for part, share in zip(self._parts, self._shares, strict=True)]
         return np.asarray(np.sum(tables, axis=0))
 
     def answer(self, query: Linear) -> float:
+        """Return the parts' answers, weighted by their shares."""
         return float(self._shares @ [part.answer(query) for part in self._parts])
 
     def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
-        """Of each part so many records, in any order."""
+        """Draw from each part its share of the records, in random order."""
         if int(rows) != rows or rows < 0:
             raise InvalidInput(
                 f"rows must be a whole number of at least 0. Found {rows!r}. Give the number of records."

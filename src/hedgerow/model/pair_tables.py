@@ -3,10 +3,10 @@
     G[(a, v), (b, w)] = P(x_a = v, x_b = w)        one matrix over the values of all attributes
     U_C[s, (a, v)]    = P(x_a = v, x_S = s)        a from the part of the tree below clique C, S its separator
 
-Given its separator, what is below a clique is independent of the rest. So U of a child D goes through its parent C as
-U_D/P(S_D): onto single attributes of C, which gives their pairs with all that is below D; onto C's own separator, for those
-further up; and onto the separator of another child E, where it meets U_E. Every step is a sum over one clique's cells for each
-row, and no two attributes are eliminated by themselves.
+Given its separator, the part of the tree below a clique is independent of the rest. So U of a child D passes through
+its parent C as U_D/P(S_D): onto single attributes of C, which gives their pairs with everything below D; onto C's own
+separator, for cliques further up; and onto the separator of another child E, where it meets U_E. Every step is a sum
+over one clique's cells for each row, and no pair needs an elimination of its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hedgerow.model.small_tables import CliqueTable
 
 
 class PairTables:
-    """Where the values of attributes are in the matrix of all pairs: block (a, b) is the table on a and b."""
+    """The layout of the matrix of all pairs: block (a, b) is the table on a and b."""
 
     def __init__(self, sizes: dict[str, int]) -> None:
         self.sizes = sizes
@@ -33,18 +33,19 @@ class PairTables:
         self._slices = {name: slice(int(a), int(b)) for name, a, b in zip(sizes, ends, ends[1:], strict=False)}
 
     def block(self, matrix: NDArray[Any], names: Names) -> NDArray[Any]:
+        """Return the table of one pair, as a view into the matrix."""
         first, second = names
         return matrix[self._slices[first], self._slices[second]]
 
     def sums(self, matrix: NDArray[Any]) -> NDArray[Any]:
-        """Of each block, as a matrix over attributes."""
+        """Return the sum of each block, as a matrix over attributes."""
         return np.asarray(np.add.reduceat(np.add.reduceat(matrix, self.starts, axis=0), self.starts, axis=1))
 
     def believed(self, tree: JunctionTree, beliefs: Sequence[Array]) -> Array:
-        """G of a calibrated tree. Blocks of an attribute with itself are not filled in."""
+        """Return G of a calibrated tree. Blocks of an attribute with itself are not filled in."""
         found = np.empty((self.values, self.values))
         singles = self._singles(tree, beliefs)
-        np.multiply.outer(singles, singles, out=found)  # as between the trees of a forest
+        np.multiply.outer(singles, singles, out=found)  # right for attributes in different trees, which are independent
         below: dict[int, list[tuple[int, NDArray[np.int64], Array]]] = {}  # by parent: child, rows of G, Uᵀ
         for c, names in enumerate(tree.cliques):
             clique = CliqueTable(names, beliefs[c])
@@ -79,6 +80,7 @@ class PairTables:
         matrix[np.ix_(columns, rows)] = table.T
 
     def _singles(self, tree: JunctionTree, beliefs: Sequence[Array]) -> Array:
+        """Return the probabilities on all single attributes, end to end."""
         found, seen = np.empty(self.values), set()
         for names, belief in zip(tree.cliques, beliefs, strict=True):
             for i, name in enumerate(names):

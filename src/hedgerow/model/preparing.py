@@ -19,7 +19,7 @@ from hedgerow.questions.universe import Universe
 
 @contextlib.contextmanager
 def compiling(universe: Universe) -> Iterator[None]:
-    """Compile in a thread, if a model of this universe needs compiled loops; end when the thread does."""
+    """Compile in a thread if a model of this universe needs compiled loops; wait for the thread on exit."""
     if len(universe.names) <= FEW:
         yield
         return
@@ -32,9 +32,9 @@ def compiling(universe: Universe) -> Iterator[None]:
 
 
 def compile_all() -> None:
-    """Go once through every loop that each large model needs, on a made-up chain of attributes.
+    """Run every loop that a large model needs once, on a made-up chain of attributes.
 
-    A failure is left to the first real use, which meets it again and can say what was being done.
+    A failure is ignored here: the first real use fails again and can say what was being done.
     """
     names = [f"a{i}" for i in range(1 + max(FEW, FEW_CLIQUES, FEW_TABLES))]
     pairs = list(itertools.pairwise(names))

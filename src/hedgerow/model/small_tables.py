@@ -1,17 +1,18 @@
-"""The probabilities on two or three attributes that no clique holds together, many of them from one calibration.
+"""Tables on up to three attributes that no clique contains together, many of them from one calibration.
 
-    P(x | S)     what an attribute on one side of a separator S is likely to be, given S: a *message*
-    M            the clique at which the ways to three attributes part
+    P(x | S)     the distribution of an attribute on one side of a separator S, given S: a *message*
+    M            the clique at which the paths to the attributes part
 
 Seen from M, attributes outside it lie behind different separators, and are independent given M:
 
-    P(a, b, c) = Σ_M P(M)·P(a | S_a)·P(b | S_b)·P(c | S_c)        an attribute of M is its own, with certainty
+    P(a, b, c) = Σ_M P(M)·P(a | S_a)·P(b | S_b)·P(c | S_c)        an attribute inside M has itself as message
 
-Messages are made when they are first needed, each from those that come to the clique before its separator, and kept: a table
-then costs one sum over a few attributes of one clique, where an elimination goes through all cliques in between. On top of each
-tree is its largest clique. Messages go up for all attributes below a separator at once, and few are below a large one; for a third
-attribute they go down, one by one, and are forgotten where they become many. Of tables that are expected, those that meet in one clique by
-the same ways are summed together, with the messages of all their attributes side by side.
+Messages are computed when they are first needed, each from those that reach the clique before its separator, and are
+kept. A table then costs one sum over a few attributes of one clique, where an elimination would visit all cliques in
+between. The root of each tree is its largest clique. Messages go up for all attributes below a separator at once,
+because few attributes are below a large separator. For a third attribute they go down, one by one, and are dropped
+when they become many. Of the tables that are announced, those that meet in one clique by the same paths are summed
+together, with the messages of all their attributes side by side.
 """
 
 from __future__ import annotations
@@ -31,25 +32,25 @@ from hedgerow._types import Array, Names
 from hedgerow.model.junction_tree import BYTES_PER_CELL, JunctionTree
 from hedgerow.model.memory_layout import fold
 
-MOST = 3  # attributes of a table
-KEPT_BYTES = 600_000_000  # of all messages: half for those that go up, half for those that go down
-CLIQUE_CELLS = 2_000_000  # of the sums and places that are kept of one clique
-FEW_CELLS = 1 << 12  # are gone through by arrays, and nothing is compiled
-LONG_WAY = 4_000_000  # cells of a clique times the values of what comes to it
-TOGETHER = 2_000_000  # numbers that are kept while several tables are made
-MOST_UNASKED = 2  # tables are made together where there are at most so many to each that was asked for
-SCATTERED = 4_096  # cells: NumPy's sums over many short axes of more are slow
+MOST = 3  # most attributes of a table
+KEPT_BYTES = 600_000_000  # memory for messages: half for those that go up, half for those that go down
+CLIQUE_CELLS = 2_000_000  # most cells of the sums and places that are cached for one clique
+FEW_CELLS = 1 << 12  # up to this many cells are handled with NumPy, and nothing is compiled
+LONG_WAY = 4_000_000  # if clique cells × values of a message exceed this, the best order of summation is searched
+TOGETHER = 2_000_000  # most numbers held while several tables are computed together
+MOST_UNASKED = 2  # tables are computed together if that makes at most this many tables for each one requested
+SCATTERED = 4_096  # from this many cells on, NumPy's sums over many short axes are slow
 
 
 def fits(tree: JunctionTree, names: Sequence[str], memory_limit: float = math.inf) -> bool:
-    """Whether a table on these attributes is one for here: small, and messages are."""
+    """Return True if a table on these attributes can be computed here: the table and all messages are small."""
     cells = math.prod(tree.sizes[n] for n in names)
     small = 1 <= len(names) <= MOST and BYTES_PER_CELL * cells <= memory_limit
     return small and 8 * _rooted(tree).message_cells <= min(memory_limit, KEPT_BYTES) / 2
 
 
 class Rooted:
-    """The cliques of a forest, each tree's largest on top."""
+    """The cliques of a forest, with the largest clique of each tree as its root."""
 
     def __init__(self, tree: JunctionTree) -> None:
         count = len(tree.cliques)
@@ -58,15 +59,15 @@ class Rooted:
             if parent >= 0 and shared:
                 joined[i].append((parent, shared))
                 joined[parent].append((i, shared))
-        self.above = [-1] * count  # the clique above each; none above the top of a tree
-        self.separators: list[Names] = [()] * count  # between the two
-        self.next: list[list[int]] = [[] for _ in range(count)]  # the cliques below each
-        self.below = [set(names) for names in tree.cliques]  # the attributes in each and below it
-        self.depth, self.top = [0] * count, [0] * count  # the number of cliques above each, and the first of them
+        self.above = [-1] * count  # the clique above each; -1 for a root
+        self.separators: list[Names] = [()] * count  # the attributes shared with the clique above
+        self.next: list[list[int]] = [[] for _ in range(count)]  # the cliques directly below each
+        self.below = [set(names) for names in tree.cliques]  # the attributes in each clique and below it
+        self.depth, self.top = [0] * count, [0] * count  # the number of cliques above each, and its root
         reached: set[int] = set()
         for top in sorted(range(count), key=lambda i: -math.prod(tree.shapes[i])):
             down = [] if top in reached else [top]
-            for c in down:  # which grows
+            for c in down:  # the list grows while it is read
                 reached.add(c)
                 self.top[c] = top
                 for d, shared in joined[c]:
@@ -79,7 +80,7 @@ class Rooted:
         self.toward = [
             {n: c for c in below for n in self.below[c].difference(own)}
             for own, below in zip(tree.cliques, self.next, strict=True)
-        ]  # for each clique, the next one on the way to an attribute that is below it and not in it
+        ]  # for each clique, the next clique on the path to an attribute that is below it and not in it
         self.home = {n: i for i in sorted(range(count), key=lambda i: -self.depth[i]) for n in tree.cliques[i]}
         self.cells = [math.prod(tree.sizes[n] for n in shared) for shared in self.separators]
         self.message_cells = sum(
@@ -89,7 +90,11 @@ class Rooted:
         )
 
     def further(self, clique: int, names: Names) -> int | None:
-        """The clique below this one where two of the attributes are still together, or one and all that others share with it."""
+        """Return the clique below this one where the attributes still meet; None if they part here.
+
+        Two of the attributes are still together there, or one of them together with all that the others share with
+        it.
+        """
         ways = [self.toward[clique][n] for n in names if n in self.toward[clique]]
         for i, way in enumerate(ways):
             if way in ways[:i] or all(n in self.below[way] for n in names):
@@ -99,6 +104,7 @@ class Rooted:
 
 @lru_cache(maxsize=64)
 def _rooted(tree: JunctionTree) -> Rooted:
+    """Return the rooted form of a tree, cached."""
     return Rooted(tree)
 
 
@@ -111,12 +117,12 @@ class SmallTables:
         self._up: dict[int, dict[str, Array]] = {}
         self._down: dict[tuple[int, str], Array] = {}
         self._down_cells = 0
-        self._met: dict[Names, tuple[_Meeting, Names]] = {}  # where those meet that are expected
-        self._alike: dict[_Meeting, list[Names]] = {}  # who comes to each, where tables are made together
-        self._made: dict[tuple[Names, Names], Array] = {}  # by those inside and the others
+        self._met: dict[Names, tuple[_Meeting, Names]] = {}  # meetings of the announced tables
+        self._alike: dict[_Meeting, list[Names]] = {}  # outside attributes by meeting, of tables computed together
+        self._made: dict[tuple[Names, Names], Array] = {}  # computed tables, by inside and outside attributes
 
     def marginal(self, names: Names) -> Array:
-        """The probabilities on these attributes, in their order."""
+        """Return the probabilities on these attributes, in their order."""
         found, order = np.ones(()), list[str]()
         for together in self._trees(names):
             meeting, outside = self._met.get(together) or self._meeting(together)
@@ -130,9 +136,9 @@ class SmallTables:
         return np.ascontiguousarray(np.transpose(found, [order.index(n) for n in names]))
 
     def expect(self, sets: Iterable[Names]) -> None:
-        """Tables that will be asked for: those whose attributes come to the same clique by the same ways are made together.
+        """Announce tables: those whose attributes reach the same clique by the same paths are computed together.
 
-        To the last bit they are what they are one by one.
+        They equal, to the last bit, what they are when computed one by one.
         """
         together = dict.fromkeys(part for names in sets for part in self._trees(names) if len(part) > 1)
         self._met, self._made = {part: self._meeting(part) for part in together}, {}
@@ -142,18 +148,18 @@ class SmallTables:
         self._alike = {meeting: all_outside for meeting, all_outside in alike.items() if _are_most(all_outside)}
 
     def _trees(self, names: Names) -> list[Names]:
-        """The attributes by tree: they are independent."""
+        """Group the attributes by tree: attributes of different trees are independent."""
         parts: dict[int, list[str]] = {}
         for name in names:
             parts.setdefault(self._rooted.top[self._rooted.home[name]], []).append(name)
         return [tuple(part) for part in parts.values()]
 
     def _meeting(self, names: Names) -> tuple[_Meeting, Names]:
-        """M, and those outside it in the order of their ways.
+        """Return the meeting M of these attributes, and those outside it in the order of their paths.
 
-        From the top down, as long as two of them are in or below a clique further down, and no other is above that one alone.
-        Those that come through the largest separators are summed over first; what is left then lies along the attributes inside. Where the way
-        there would be long, it is the shortest one.
+        The search goes from the root down while two of the attributes are in or below the next clique and none is
+        left above it. Attributes that come through the largest separators are summed over first, so that what is left
+        lies along the attributes inside. Where that would take long, the cheapest order is searched.
         """
         rooted, at = self._rooted, self._rooted.top[self._rooted.home[names[0]]]
         while (further := rooted.further(at, names)) is not None:
@@ -163,7 +169,7 @@ class SmallTables:
         coming = []
         for n in names:
             if n not in table.names:
-                way = toward.get(n, at)  # from above through its own
+                way = toward.get(n, at)  # the clique itself stands for the path from above
                 coming.append(_Way(way, rooted.separators[way], n, self._tree.sizes[n]))
         coming.sort(key=lambda way: (-rooted.cells[way.through], way.through))
         if len(coming) > 1 and table.size(table.names) * max(way.values for way in coming) > LONG_WAY:
@@ -171,7 +177,7 @@ class SmallTables:
         return _Meeting(at, inside, tuple(way.through for way in coming)), tuple(way.name for way in coming)
 
     def _make(self, meeting: _Meeting, all_outside: Sequence[Names]) -> None:
-        """The tables of all these, a few at a time where their sums would be large."""
+        """Compute the tables of all these attributes together, in parts where their sums would be large."""
         others = [tuple(dict.fromkeys(names)) for names in zip(*all_outside, strict=True)]
         if len(all_outside) > 1 and self._largest(meeting, others) > TOGETHER:
             axis = max(range(len(others)), key=lambda k: len(others[k]))
@@ -189,7 +195,7 @@ class SmallTables:
             self._made[meeting.inside, outside] = table[tuple(whole + own)]
 
     def _largest(self, meeting: _Meeting, others: Sequence[Names]) -> int:
-        """The most numbers that are kept while they are summed over."""
+        """Return the most numbers that are held while these attributes are summed over."""
         table, columns, most = self._cliques[meeting.clique], 1, 0
         shared = [self._rooted.separators[way] for way in meeting.ways]
         for k, names in enumerate(others):
@@ -198,7 +204,10 @@ class SmallTables:
         return most
 
     def _summed(self, meeting: _Meeting, others: Sequence[Names]) -> Array:
-        """The formula above: a table along the attributes inside, and for each way along the values of the attributes that come by it."""
+        """Compute the formula of the module docstring.
+
+        The table's axes are the attributes inside, and for each path the values of all attributes that come by it.
+        """
         table, inside = self._cliques[meeting.clique], meeting.inside
         own = [self._rooted.separators[way] for way in meeting.ways]
         left = table.joined(inside, *own)
@@ -214,8 +223,12 @@ class SmallTables:
         return values.reshape(shape)
 
     def _from_above(self, clique: int, name: str) -> Array:
-        """P(x | S), S the separator above a clique and x an attribute that is not below it: cells of S by values of x."""
-        rooted, path = self._rooted, [clique]  # up to where it is known, or the attribute is or comes from below
+        """Return P(x | S), with S the separator above a clique and x an attribute that is not below it.
+
+        The array has a row for each cell of S and a column for each value of x.
+        """
+        # Go up to where the message is known, or where the attribute is in the clique above or below that clique.
+        rooted, path = self._rooted, [clique]
         while (path[-1], name) not in self._down and name not in rooted.below[rooted.above[path[-1]]]:
             path.append(rooted.above[path[-1]])
         found = self._down.get((path[-1], name))
@@ -229,7 +242,10 @@ class SmallTables:
         return found
 
     def _passed_down(self, clique: int, name: str, come: Array | None) -> Array:
-        """One separator further. ``come``: the same of the clique above, where the attribute is not in or below that."""
+        """Pass a message down one separator.
+
+        ``come`` is the message into the clique above, if the attribute is neither in that clique nor below it.
+        """
         rooted, shared, start = self._rooted, self._rooted.separators[clique], self._rooted.above[clique]
         table = self._cliques[start]
         if name in table.names:
@@ -240,20 +256,20 @@ class SmallTables:
         return table.through(self._from_below(way)[name], rooted.separators[way], shared) / self._likely(clique)
 
     def _likely(self, clique: int) -> Array:
-        """P(S), a column."""
+        """Return P(S) as a column, with S the separator above the clique."""
         return np.maximum(self._cliques[clique].sum(self._rooted.separators[clique]).reshape(-1, 1), 1e-300)
 
     def _from_below(self, clique: int) -> dict[str, Array]:
-        """The same for all attributes below that separator, each by itself."""
+        """Return P(x | S) for each attribute x below the separator S above a clique."""
         waiting = [] if clique in self._up else [clique]
-        for c in waiting:  # which grows
+        for c in waiting:  # the list grows while it is read
             waiting += [d for d in self._rooted.next[c] if d not in self._up]
         for c in reversed(waiting):
             self._up[c] = self._passed_up(c)
         return self._up[clique]
 
     def _passed_up(self, clique: int) -> dict[str, Array]:
-        """Once those below have theirs."""
+        """Compute the messages up from a clique, once the cliques below have theirs."""
         table, shared, likely = self._cliques[clique], self._rooted.separators[clique], self._likely(clique)
         found = {n: table.onto(shared, (n,)) / likely for n in table.names if n not in shared}
         for c in self._rooted.next[clique]:
@@ -267,9 +283,9 @@ class SmallTables:
 
 
 class _Meeting(NamedTuple):
-    """Where attributes come together: in a clique, of which some are, and to which each of the others has its own way.
+    """The clique where attributes meet, those of them that are inside it, and the path of each of the others.
 
-    A way is the clique that it comes through, below this one, or this one itself: from above.
+    A path is named by the clique it comes through, below this one; the clique itself stands for the path from above.
     """
 
     clique: int
@@ -278,6 +294,8 @@ class _Meeting(NamedTuple):
 
 
 class _Way(NamedTuple):
+    """The path of one attribute to a meeting: clique, separator, name and number of values."""
+
     through: int
     shared: Names
     name: str
@@ -285,13 +303,13 @@ class _Way(NamedTuple):
 
 
 def _are_most(all_outside: Sequence[Names]) -> bool:
-    """Whether several are asked for, and not much fewer than there would be of their attributes."""
+    """Return True if several tables are requested, and not far fewer than all combinations of their attributes."""
     others = math.prod(len(set(names)) for names in zip(*all_outside, strict=True))
     return 1 < others <= MOST_UNASKED * len(all_outside)
 
 
 def _length(table: CliqueTable, inside: Names, coming: Sequence[_Way]) -> int:
-    """How many products it takes to sum over these in this order, which is more than the numbers that are ever kept."""
+    """Return the number of products that summing in this order takes, an upper bound on the numbers held."""
     total, columns = 0, 1
     for k, way in enumerate(coming):
         columns *= way.values
@@ -300,25 +318,26 @@ def _length(table: CliqueTable, inside: Names, coming: Sequence[_Way]) -> int:
 
 
 class CliqueTable:
-    """One clique's table, sums of it, and where the cells of some attributes are among those of others; each made once."""
+    """One clique's table with its sums and index maps between sets of its attributes, each computed once."""
 
     def __init__(self, names: Names, belief: Array) -> None:
         self.names, self._belief = names, belief
         self._sizes = dict(zip(names, belief.shape, strict=True))
         self._sums: dict[Names, Array] = {}
         self._places: dict[tuple[Names, Names], NDArray[np.int64]] = {}
-        self._kept = 0  # cells of both
+        self._kept = 0  # number of cells in both caches
 
     def size(self, names: Names) -> int:
+        """Return the number of cells of these attributes."""
         return math.prod(self._sizes[n] for n in names)
 
     def joined(self, *sets: Names) -> Names:
-        """All these attributes, in order."""
+        """Return the union of these sets, in the clique's order."""
         wanted = {n for s in sets for n in s}
         return tuple(n for n in self.names if n in wanted)
 
     def sum(self, names: Names) -> Array:
-        """The probabilities on these attributes."""
+        """Return the probabilities on these attributes."""
         if names not in self._sums:
             away = tuple(i for i, n in enumerate(self.names) if n not in names)
             found = self._belief
@@ -331,7 +350,7 @@ class CliqueTable:
         return self._sums[names]
 
     def places(self, names: Names, part: Names) -> NDArray[np.int64]:
-        """For each cell of some attributes, that of a part of them."""
+        """Return, for each cell of ``names``, the cell of ``part`` that it lies in."""
         if (names, part) not in self._places:
             shape = np.array([self._sizes[n] for n in names], np.int64)
             inside = np.array([n in part for n in names], bool)
@@ -347,19 +366,20 @@ class CliqueTable:
         return self._places[names, part]
 
     def _make_room(self, cells: int) -> None:
+        """Empty the caches when they hold too many cells."""
         self._kept += cells
         if self._kept > CLIQUE_CELLS:
             self._sums, self._places, self._kept = {}, {}, cells
 
     def onto(self, first: Names, second: Names) -> Array:
-        """The probabilities of the cells of two sets of attributes, which may overlap, as a matrix."""
+        """Return the joint probabilities of two sets of attributes, which may overlap, as a matrix."""
         both = self.joined(first, second)
         found = np.zeros((self.size(first), self.size(second)))
         found[self.places(both, first), self.places(both, second)] = self.sum(both).reshape(-1)
         return found
 
     def through(self, given: Array, shared: Names, onto: Names) -> Array:
-        """Σ_s P(s, t)·given[s] for the cells t of ``onto``: given what is known along one separator, along another."""
+        """Return Σ_s P(s, t)·given[s] for the cells t of ``onto``: carry a message from one separator to another."""
         both = self.joined(shared, onto)
         found = np.zeros((self.size(onto), given.shape[1]))
         table = self.sum(both).reshape(-1)
@@ -373,9 +393,9 @@ class CliqueTable:
 
 @compiled()
 def _places(shape: Any, inside: Any, found: Any) -> None:
-    """For each cell of a table, its place among the cells of the attributes ``inside``."""
+    """Find, for each cell of a table, its place among the cells of the attributes ``inside``."""
     found[0] = 0
-    block, stride = 1, 1  # the cells of the axes so far, and those among them that count
+    block, stride = 1, 1  # number of cells of the axes so far, and of those among them that are inside
     for axis in range(shape.size - 1, -1, -1):
         step = stride if inside[axis] else 0
         for k in range(1, shape[axis]):
@@ -388,7 +408,7 @@ def _places(shape: Any, inside: Any, found: Any) -> None:
 
 @compiled("contract")
 def _through(table: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
-    """found[target] += table·given[source], a row for each cell."""
+    """Add table·given[source] to found[target], a row for each cell."""
     for i in range(table.size):
         t, row, onto = table[i], given[sources[i]], found[targets[i]]
         for r in range(row.size):
@@ -397,7 +417,10 @@ def _through(table: Array, sources: Any, targets: Any, given: Array, found: Arra
 
 @compiled("contract")
 def _passed(values: Array, sources: Any, targets: Any, given: Array, found: Array) -> None:
-    """found[target] += values ⊗ given[source], a matrix for each cell. Unsigned places: none is counted from the end."""
+    """Add values ⊗ given[source] to found[target], a matrix for each cell.
+
+    The places are unsigned, so that none is counted from the end.
+    """
     rows, onto, columns, width = given.reshape(-1), found.reshape(-1), values.shape[1], given.shape[1]
     for i in range(values.shape[0]):
         s, t = np.uint64(sources[i] * width), np.uint64(targets[i] * columns * width)

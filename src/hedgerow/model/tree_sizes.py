@@ -1,11 +1,12 @@
-"""How large a junction tree would become: of many sets that could be added, without building a tree for each.
+"""Predict the size of a junction tree with each of many candidate sets, without building a tree for each.
 
-    cells_with   exactly, for each set: a greedy elimination as in ``triangulation``
-    edge_cells   at most, for every pair of attributes at once, from the tree there is
+    cells_with   exact, for each set: a greedy elimination as in ``triangulation``
+    edge_cells   upper bounds, for every pair of attributes at once, from the present tree
 
-A tree that holds a and b apart can take the edge ab along the path between them. Let S_1 … S_k be the separators on that
-path from the last clique with a to the first with b, and S_{k+1} = {b}. The chain of new cliques {a} ∪ S_i ∪ S_{i+1} joins both,
-every old clique hangs on its own S_i ∪ S_{i+1}, and so it is a junction tree: of Σ m_a·cells(S_i ∪ S_{i+1}) more cells at most.
+A tree that holds a and b apart can take the edge ab along the path between them. Let S_1 … S_k be the separators on
+that path from the last clique with a to the first with b, and S_{k+1} = {b}. The chain of new cliques {a} ∪ S_i ∪
+S_{i+1} joins both, and every old clique hangs on its own S_i ∪ S_{i+1}. So it is a junction tree, with at most Σ
+m_a·cells(S_i ∪ S_{i+1}) more cells.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from hedgerow.model.triangulation import FEW, cells_with_each, cells_with_few, l
 
 
 def cells_with(tree: JunctionTree, sets: Sequence[Names], candidates: Sequence[Names]) -> Array:
-    """The cells of the junction tree of ``sets`` (over the attributes of ``tree``) and each of the candidates."""
+    """Return the cells of the junction tree of ``sets`` and one candidate, for each candidate.
+
+    The attributes are those of ``tree``.
+    """
     sizes = np.array(list(tree.sizes.values()), float)
     bit = {name: 1 << i for i, name in enumerate(tree.sizes)}
     near = links(sizes.size, (sum(bit[n] for n in names) for names in sets))
@@ -35,15 +39,15 @@ def cells_with(tree: JunctionTree, sets: Sequence[Names], candidates: Sequence[N
 
 
 def edge_cells(tree: JunctionTree) -> Array:
-    """How many cells the tree would have more, at most, with an edge between two attributes: a symmetric matrix."""
+    """Bound the cells that an edge between two attributes would add to the tree: a symmetric matrix."""
     names = list(tree.sizes)
     sizes = np.array(list(tree.sizes.values()), float)
     where = {name: i for i, name in enumerate(names)}
-    added = np.multiply.outer(sizes, sizes)  # between trees: a clique of the two
+    added = np.multiply.outer(sizes, sizes)  # between two trees of the forest: a clique of the pair
     cliques = [frozenset(where[n] for n in clique) for clique in tree.cliques]
     shared = [frozenset(where[n] for n in separator) for separator in tree.separators]
     cells = [float(np.prod(sizes[list(s)])) for s in shared]
-    joined: list[list[tuple[int, int]]] = [[] for _ in cliques]  # neighbours, and which separator is between
+    joined: list[list[tuple[int, int]]] = [[] for _ in cliques]  # neighbours, and the separator in between
     for i, parent in enumerate(tree.parents):
         if parent >= 0 and shared[i]:
             joined[i].append((parent, i))
@@ -68,9 +72,10 @@ def edge_cells(tree: JunctionTree) -> Array:
 
 
 def _ways(tree: JunctionTree) -> list[tuple[int, int]]:
-    """Every separator twice: with the clique that one comes to through it, its parent's or its child's."""
+    """List every separator twice: with the clique that is entered through it, the child's or the parent's."""
     return [(i, c) for i, parent in enumerate(tree.parents) for c in (i, max(parent, 0))]
 
 
 def _way(tree: JunctionTree, separator: int, into: int) -> int:
+    """Return the position in ``_ways`` of entering clique ``into`` through this separator."""
     return 2 * separator + (into != separator)

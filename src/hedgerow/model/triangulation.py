@@ -2,8 +2,9 @@
 
 Koller & Friedman, "Probabilistic Graphical Models", ch. 9.4.3 (greedy elimination orders) and 10.4 (clique trees).
 
-Attributes are positions, sets of attributes are bit masks, and the elimination is compiled: the forest of hundreds of attributes takes a few milliseconds.
-Everything is deterministic, and nothing depends on the order in which the sets are given.
+Attributes are positions, sets of attributes are bit masks, and the elimination is compiled: the forest of hundreds of
+attributes takes a few milliseconds. Everything is deterministic, and nothing depends on the order in which the sets
+are given.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from numpy.typing import NDArray
 from hedgerow._compiled import compiled
 from hedgerow._types import Array
 
-Words = NDArray[np.uint64]  # a row of 64 bits each: an attribute's neighbours
-BITS = 64
-FEW = 6  # attributes: their graphs are not worth compiling for
+Words = NDArray[np.uint64]  # one row per attribute: its neighbours as bits, 64 to a word
+BITS = 64  # bits of a word
+FEW = 6  # graphs of at most this many attributes are not worth compiling for
 
 
 @lru_cache(maxsize=65536)
 def cells(sizes: tuple[int, ...], sets: frozenset[int]) -> int:
+    """Return the number of cells of the junction forest of these sets: the smaller of the two heuristics' forests."""
     near = links(len(sizes), sets)
     found = []
     for fill_first in (True, False):
@@ -37,7 +39,7 @@ def cells(sizes: tuple[int, ...], sets: frozenset[int]) -> int:
 
 @lru_cache(maxsize=1024)
 def forest(sizes: tuple[int, ...], sets: frozenset[int]) -> list[tuple[int, int]]:
-    """Maximal cliques with their parents' positions, children first: the smaller of the forests of two heuristics."""
+    """Return maximal cliques with their parents' positions, children first: the smaller of two heuristics' forests."""
     near = links(len(sizes), sets)
     both = [_joined(_eliminated(near, sizes, fill_first)[0]) for fill_first in (True, False)]
     return min(both, key=lambda joined: _cells(sizes, (mask for mask, _ in joined)))
@@ -48,7 +50,7 @@ def _cells(sizes: tuple[int, ...], masks: Iterable[int]) -> int:
 
 
 def links(attributes: int, sets: Iterable[int]) -> Words:
-    """The attributes that share a set with each."""
+    """Return for each attribute the attributes that share a set with it."""
     near = [0] * attributes
     for mask in sets:
         for v in bits(mask):
@@ -57,14 +59,14 @@ def links(attributes: int, sets: Iterable[int]) -> Words:
 
 
 def words(attributes: int, masks: Sequence[int]) -> Words:
-    """Masks of so many attributes, a row each."""
+    """Pack masks of ``attributes`` bits into rows of words."""
     width = max(1, -(-attributes // BITS))
     rows = b"".join(mask.to_bytes(width * BITS // 8, "little") for mask in masks)
     return np.frombuffer(rows, "<u8").reshape(-1, width)
 
 
 def _eliminated(near: Words, sizes: tuple[int, ...], fill_first: bool) -> tuple[list[tuple[int, int]], list[bool]]:
-    """(attribute, its neighbours when eliminated) in order, and whether the two are a maximal clique."""
+    """Return (attribute, its neighbours when eliminated) in order, and whether each makes a maximal clique."""
     if len(sizes) <= FEW:
         return eliminate_few(masks_of(near), [math.log2(s) for s in sizes], fill_first)
     around, order, maximal = near.copy(), np.empty(len(sizes), np.int64), np.empty(len(sizes), np.bool_)
@@ -73,13 +75,14 @@ def _eliminated(near: Words, sizes: tuple[int, ...], fill_first: bool) -> tuple[
 
 
 def masks_of(near: Words) -> list[int]:
+    """Unpack rows of words into Python integers."""
     return [int.from_bytes(row.tobytes(), "little") for row in near]
 
 
 def eliminate_few(
     near: list[int], weights: Sequence[float], fill_first: bool
 ) -> tuple[list[tuple[int, int]], list[bool]]:
-    """Eliminate as ``eliminate`` does, on masks of Python's own integers: nothing is compiled."""
+    """Eliminate as ``eliminate`` does, on masks that are Python integers: nothing is compiled."""
 
     def fill_and_weight(v: int) -> tuple[int, float]:
         fill, weight = 0, weights[v]
@@ -113,7 +116,7 @@ def eliminate_few(
 
 
 def cells_with_few(near: list[int], sizes: Sequence[int], joined: Sequence[int]) -> list[int]:
-    """Return what ``cells_with_each`` finds, on masks of Python's own integers: nothing is compiled."""
+    """Return what ``cells_with_each`` finds, on masks that are Python integers: nothing is compiled."""
     weights, found = [math.log2(size) for size in sizes], []
     for mask in joined:
         linked = [(around | mask) & ~(1 << v) if mask >> v & 1 else around for v, around in enumerate(near)]
@@ -128,9 +131,9 @@ def cells_with_few(near: list[int], sizes: Sequence[int], joined: Sequence[int])
 
 @compiled()
 def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal: Any) -> None:
-    """A greedy elimination: least fill-in first, or fewest cells first; ties by position. ``weights``: logarithms of sizes.
+    """Eliminate attributes greedily: least fill-in first, or fewest cells first; ties by position.
 
-    ``near`` becomes each attribute's neighbours when it is eliminated.
+    ``weights`` are the logarithms of the sizes. ``near`` becomes each attribute's neighbours at its elimination.
     """
     d, width = near.shape
     fill, size, left = np.zeros(d, np.int64), np.zeros(d), np.ones(d, np.bool_)
@@ -143,7 +146,7 @@ def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal
             if left[v]:
                 one, two = float(fill[v]), size[v]
                 if fill[v] == 0:
-                    one = -1.0  # no edge is added: never a worse choice
+                    one = -1.0  # it adds no edge, and so is never a worse choice
                 elif not fill_first:
                     one, two = two, one
                 if best < 0 or one < first or (one == first and two < second):
@@ -154,7 +157,7 @@ def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal
             touched[k] = near[v, k]
             degree[v] += ones(near[v, k])
         maximal[step] = True
-        for u in range(d):  # the cliques that come next to this one, and one of which may hold it
+        for u in range(d):  # the cliques that hang on this one; one of them may contain it
             if not left[u] and u != v and childless[u] and has(near, u, v):
                 childless[u] = False
                 if degree[u] == degree[v] + 1:
@@ -174,7 +177,7 @@ def eliminate(near: Words, weights: Array, fill_first: bool, order: Any, maximal
 
 @compiled()
 def cells_with_each(near: Words, weights: Array, sizes: Array, joined: Words, found: Array) -> None:
-    """Of the smaller tree of the two heuristics, when the attributes of a row of ``joined`` are linked too."""
+    """Find the cells of the smaller of two heuristics' trees when each row of ``joined`` is linked too."""
     d, width = near.shape
     order, maximal = np.empty(d, np.int64), np.empty(d, np.bool_)
     for c in range(joined.shape[0]):
@@ -199,7 +202,7 @@ def cells_with_each(near: Words, weights: Array, sizes: Array, joined: Words, fo
 
 @compiled()
 def fill_and_size(near: Words, weights: Array, v: int) -> tuple[int, float]:
-    """Twice the edges that eliminating v adds, and the logarithm of its clique's cells."""
+    """Return twice the number of edges that eliminating v adds, and the logarithm of its clique's cells."""
     fill, size, width = 0, weights[v], near.shape[1]
     for word in range(width):
         rest = near[v, word]
@@ -216,17 +219,19 @@ def fill_and_size(near: Words, weights: Array, v: int) -> tuple[int, float]:
 
 @compiled()
 def has(near: Words, u: int, v: int) -> bool:
+    """Return True if v is a neighbour of u."""
     return bool((near[u, v >> 6] >> np.uint64(v & 63)) & np.uint64(1))
 
 
 @compiled()
 def drop(near: Words, u: int, v: int) -> None:
+    """Remove v from the neighbours of u."""
     near[u, v >> 6] &= ~(np.uint64(1) << np.uint64(v & 63))
 
 
 @compiled()
 def ones(word: Any) -> int:
-    """How many bits are set: sums of neighbouring bits, of pairs of them, of bytes."""
+    """Return the number of bits that are set: sums of neighbouring bits, of pairs of them, of bytes."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -234,7 +239,7 @@ def ones(word: Any) -> int:
 
 
 def _joined(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The junction forest of an elimination: a clique's parent is the clique of the next of its neighbours to go."""
+    """Return the junction forest of an elimination: a clique's parent is the clique of its next neighbour to go."""
     when = {v: t for t, (v, _) in enumerate(order)}
     masks = [around | 1 << v for v, around in order]
     parents = [min((when[u] for u in bits(around)), default=-1) for _, around in order]
@@ -248,7 +253,7 @@ def _joined(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
     for t in range(len(order)):
         if t not in absorbed:
             p = alive(parents[t])
-            while p >= 0 and masks[p] & ~masks[t] == 0:  # a part of this clique, which takes its place in the tree
+            while p >= 0 and masks[p] & ~masks[t] == 0:  # the parent is part of this clique, which takes its place
                 absorbed[p] = t
                 p = alive(parents[p])
             parents[t] = p
@@ -266,6 +271,7 @@ def _joined(order: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def bits(mask: int) -> Iterator[int]:
+    """Yield the positions of the bits that are set, from the lowest."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1

@@ -1,8 +1,9 @@
-"""Many questions of a stream with a guard: all that does not depend on the guard's noise is worked out together.
+"""Compute everything that does not depend on the guard's noise for many questions of a stream at once.
 
-Answers and bars follow from what is known, and so does the gap between a count and what is believed of it. They are worked out
-for all questions that are still to come, and anew when something was learned. The guard is then asked of one at a time, in the
-order of the questions: what it compares, draws and says is what it would if they were asked one by one.
+Answers and bars follow from public knowledge. The gap between a true count and the hypothesis' answer does not depend
+on the guard either. All three are computed together for the questions that are still to come, and again after every
+refit. The guard is then asked about one question at a time, in their order: it compares, draws and answers exactly as
+if they were asked one by one.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ from hedgerow.engines.practical.knowledge import Knowledge
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.questions.linear import LARGEST_TABLE, Linear, answer_all
 
-TOGETHER = 8_000_000  # cells of counts that are held while their queries are counted
+TOGETHER = 8_000_000  # most cells of data tables held in memory at once while queries on them are counted
 
 
 class Free(NamedTuple):
-    """What is answered for nothing: the value, its bar, and how large such errors are on average."""
+    """An answer that costs nothing: value, bar, and the average size of such errors."""
 
     value: float
     error: float
@@ -33,19 +34,22 @@ class Free(NamedTuple):
 
 
 class Ahead:
-    """Questions that are to be asked next, each once. ``promise``: with a bar up to here the guard is not asked."""
+    """The questions that are asked next, each once, with their precomputed answers and gaps.
+
+    The guard is not asked about a question whose bar is at most ``promise``.
+    """
 
     def __init__(
         self, data: DataSource, knowledge: Knowledge, queries: Iterable[Linear] = (), promise: float = 1.0
     ) -> None:
         self._data, self._knowledge, self._promise = data, knowledge, promise
         self._left = {query.key: query for query in queries}
-        self._of: Hypothesis | None = None  # of what was known when the following were worked out
+        self._of: Hypothesis | None = None  # the hypothesis that the following were computed from
         self._free: dict[Hashable, Free] = {}
-        self._gaps: dict[Hashable, float] = {}  # private
+        self._gaps: dict[Hashable, float] = {}  # distances of true counts from the hypothesis: private
 
     def free(self, query: Linear) -> Free | None:
-        """The answer to one of them; None where it was not to be asked."""
+        """Return the free answer of an announced question and use it up; None if the question was not announced."""
         if query.key not in self._left:
             return None
         if self._knowledge.hypothesis is not self._of:
@@ -58,26 +62,28 @@ class Ahead:
         return self._free[query.key]
 
     def gap(self, query: Linear) -> float:
-        """That of a question whose answer was just asked for (``gaps``). Private."""
+        """Return the gap (``gaps``) of the question whose answer was just taken. Private."""
         if query.key not in self._gaps:
             queries = [query, *(q for q in self._left.values() if self._is_guarded(q))]
             self._gaps = dict(zip((q.key for q in queries), gaps(self._data, self._knowledge, queries), strict=True))
         return self._gaps[query.key]
 
     def _is_guarded(self, query: Linear) -> bool:
+        """Return True if the guard will be asked about this query."""
         return query.key in self._free and self._free[query.key].error > self._promise and is_countable(query)
 
 
 def is_countable(query: Linear) -> bool:
-    """Whether there is a table to compare with: a public fact."""
+    """Return True if the query's table is small enough to be counted: a public fact."""
     cells = math.prod(query.shape)
     return cells <= LARGEST_TABLE and _memory.fits(cells, _memory.TABLE)
 
 
 def gaps(data: DataSource, knowledge: Knowledge, queries: Sequence[Linear]) -> list[float]:
-    """By how much each count differs from the hypothesis', in rows; one row moves it by at most 1. Private.
+    """Return the distance of each count from the hypothesis' answer, in rows. Private.
 
-    The count is a whole number of steps and so is what it is compared with, which is public: rounding tells nothing.
+    One row moves a gap by at most 1. The count is a whole number of steps, and so is the public value that it is
+    compared with: rounding reveals nothing.
     """
     gridded = [exact.on_grid(data.universe, query) for query in queries]
     steps = [exact.step_of(query, knowledge.grid) for query in gridded]
@@ -91,12 +97,19 @@ def gaps(data: DataSource, knowledge: Knowledge, queries: Sequence[Linear]) -> l
 
 
 def rounded_rows(query: Linear, grid: float, rows: float) -> float:
-    """How far rounding may move the gap of a query: half a row of what is believed; of weights, a half each of both and of every row's weight."""
+    """Return how far rounding may move the gap of a query, in rows.
+
+    For a count it is half a row of the hypothesis' answer. For weights it is half a step on each side, and the
+    rounding of every row's weight.
+    """
     return 0.5 if query.is_count else grid + 2 * rows * 2.0 ** -(exact.WEIGHT_BITS + 1)
 
 
 def _counted_together(data: DataSource, queries: Sequence[Linear]) -> Iterator[tuple[list[int], dict[Names, Counts]]]:
-    """The queries by their attributes, some sets at a time, with the counts on these; the largest first, which hold others."""
+    """Yield the queries grouped by attributes, a batch of sets at a time, with the data's counts on these sets.
+
+    The largest sets come first, because they contain others.
+    """
     members: dict[Names, list[int]] = {}
     for i, query in enumerate(queries):
         members.setdefault(query.attributes, []).append(i)

@@ -1,5 +1,6 @@
-"""What could be measured next: the sets of a workload, how large the model would become with each, what is believed of it and how
-far the data are from that. All pairs are one matrix, from one calibration and one scan; larger sets are tables of their own.
+"""Candidates for the next measurement: the sets of a workload, the size of the model with each, and their scores.
+
+All pairs are held as one matrix, from one calibration and one scan; larger sets are tables of their own.
 """
 
 from __future__ import annotations
@@ -18,17 +19,15 @@ from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.tree_sizes import cells_with, edge_cells
 from hedgerow.questions.universe import Universe
 
-MOST_VALUES = 4_096  # of all attributes together, for a matrix of their pairs: 128 MB
-MOST_OFFERED = (
-    25_000_000  # cells of all tables that are compared in a round: of each what is believed and what is counted
-)
-FLOATS = 53  # bits that float64 holds exactly
+MOST_VALUES = 4_096  # most values of all attributes together for a matrix of all pairs: 128 MB
+MOST_OFFERED = 25_000_000  # most cells of all tables compared in one round, each held as belief and as counts
+FLOATS = 53  # number of bits that float64 holds exactly
 
 Counting = Callable[[Sequence[Names]], list[Counts]]
 
 
 class Candidates:
-    """The sets that may be chosen of one prefit. Public, but for the counts that it is given."""
+    """The sets that may be chosen in one prefit. Public, except for the counts that are cached here."""
 
     def __init__(self, universe: Universe, asked: Asked) -> None:
         self._universe, self._asked = universe, asked
@@ -37,12 +36,13 @@ class Candidates:
         self.pairs = asked.pairs()
         self._ends = np.array([[universe.index(n) for n in pair] for pair in self.pairs], np.int64).reshape(-1, 2)
         self._cells = np.prod(np.array(universe.shape, np.int64)[self._ends], axis=1)
-        self._counts: NDArray[np.int64] | None = None  # of all pairs: private
+        self._counts: NDArray[np.int64] | None = None  # the data's counts on all pairs: private
 
     def offered(self, model: LogLinear, limit: float, corrections: Corrections | None = None) -> Offered:
-        """Those with which the model stays within the limit of cells; the smallest of all where there is none.
+        """Return the sets with which the model stays within ``limit`` cells; if there is none, the smallest set.
 
-        With ``corrections`` also pairs that are themselves within it: they need not enter the model.
+        With ``corrections``, pairs whose own table is within the limit are offered too: they need not enter the
+        model.
         """
         links: dict[str, set[str]] = {}
         for clique in model.tree.cliques:
@@ -54,7 +54,7 @@ class Candidates:
             [edges[self._ends[:, 0], self._ends[:, 1]], [self._added(names, edges, model) for names in larger]]
         )
         sets = [*self.pairs, *larger]
-        if len(sets) <= MOST_LISTED:  # then exactly
+        if len(sets) <= MOST_LISTED:  # few enough to replace the upper bounds by exact sizes
             unsure = np.flatnonzero(sizes > limit)
             sizes[unsure] = cells_with(model.tree, model.tops, [sets[i] for i in unsure])
         if corrections is not None:
@@ -68,7 +68,7 @@ class Candidates:
         return Offered(self, model, [sets[i] for i in kept], sizes[kept], self._ends[pairs], corrections)
 
     def _in_memory(self, sets: Sequence[Names], kept: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Those whose tables fit in memory together, the smallest first. The matrix has its own limit."""
+        """Keep the sets whose tables fit in memory together, smallest first. The matrix of pairs has its own limit."""
         cells = [self._universe.cells(sets[i]) for i in kept]
         alone = [each if i >= len(self.pairs) or not self._together else 0 for i, each in zip(kept, cells, strict=True)]
         if sum(alone) <= MOST_OFFERED:
@@ -77,27 +77,27 @@ class Candidates:
         return np.sort(kept[order[np.cumsum(np.array(alone)[order]) <= MOST_OFFERED]])
 
     def members(self, sets: Sequence[Names]) -> NDArray[np.bool_]:
-        """Which attributes each set has: a column for each attribute."""
+        """Return a boolean matrix of which attributes (columns) each set (row) contains."""
         found = np.zeros((len(sets), len(self._universe.names)), bool, order="F")
         rows = np.repeat(np.arange(len(sets)), [len(names) for names in sets])
         found[rows, [self._universe.index(name) for names in sets for name in names]] = True
         return found
 
     def _added(self, names: Names, edges: Array, model: LogLinear) -> float:
-        """At most how many cells the model's tree would have more with a set of three or more attributes."""
+        """Return an upper bound on the cells that a set of three or more attributes would add to the model's tree."""
         places = [self._universe.index(n) for n in names]
         missing = [edges[a, b] for i, a in enumerate(places) for b in places[:i] if edges[a, b] > 0]
-        if len(missing) <= 1:  # all but one edge are there: with that one they are a clique
+        if len(missing) <= 1:  # at most one edge is missing: with that edge the set is a clique
             return float(sum(missing))
-        sizes = sorted(self._universe.sizes(names))  # all but one attribute into every clique
+        sizes = sorted(self._universe.sizes(names))  # worst case: all but one attribute enter every clique
         return float((math.prod(sizes[:-1]) - 1) * model.tree.cells + math.prod(sizes))
 
     def believed(self, model: LogLinear) -> Array | None:
-        """Of all pairs, as a matrix."""
+        """Return the model's tables of all pairs as one matrix; None if the matrix would be too large."""
         return self._matrix.believed(model.tree, model.beliefs()) if self._together else None
 
     def counted(self, counting: Counting) -> NDArray[np.int64]:
-        """The same of the data's counts: private."""
+        """Return the data's counts on all pairs as one matrix, counted once. Private."""
         if self._counts is None:
             self._counts = np.zeros((self._matrix.values, self._matrix.values), np.int64)
             for pair, counts in zip(self.pairs, counting(self.pairs), strict=True):
@@ -105,10 +105,11 @@ class Candidates:
         return self._counts
 
     def block(self, matrix: NDArray[np.int64] | Array, pair: Names) -> NDArray[np.int64] | Array:
+        """Return the table of one pair, as a view into the matrix."""
         return self._matrix.block(matrix, pair)
 
     def sums(self, matrix: NDArray[np.int64] | Array, ends: NDArray[np.int64]) -> NDArray[np.int64] | Array:
-        """Of the blocks of the pairs with these attributes."""
+        """Return the sums over the blocks of the pairs whose attributes are ``ends``."""
         return np.asarray(self._matrix.sums(matrix)[ends[:, 0], ends[:, 1]])
 
 
@@ -124,7 +125,11 @@ class Offered:
         ends: NDArray[np.int64],
         corrections: Corrections | None = None,
     ) -> None:
-        """``sizes``: of the model's tree with each. ``ends``: the attributes of those that are pairs, which come first."""
+        """Compute the model's belief on every candidate.
+
+        ``sizes``: number of cells of the model's tree with each set.
+        ``ends``: the attributes of those sets that are pairs, which come first.
+        """
         self.sets, self.sizes = sets, sizes
         self._home, self._ends = home, ends
         self._matrix = home.believed(model)
@@ -138,6 +143,7 @@ class Offered:
                 home.block(self._matrix, s)[:] = table
 
     def believed(self, names: Names) -> Array:
+        """Return the belief on one candidate, as it was at the start of the round."""
         found = self._tables.get(names)
         if found is None:
             assert self._matrix is not None
@@ -145,7 +151,7 @@ class Offered:
         return found
 
     def discounts(self, noise: float, shrinks: float, rows: float, residual: Mapping[Names, float]) -> Array:
-        """Σ min(noise, shrinks·n·h) for each. ``residual``: the noise of those that have their own."""
+        """Return Σ min(noise, shrinks·n·h) for each set; ``residual`` gives the noise of sets that have their own."""
         alone = [
             float(np.minimum(residual.get(s, noise), shrinks * rows * self._tables[s]).sum())
             for s in self.sets
@@ -157,7 +163,10 @@ class Offered:
         return np.concatenate([together, alone])
 
     def distances(self, counting: Counting, rows: float, noise: int = 0) -> list[int]:
-        """Σ (|count − round(n·h)| − noise)⁺ for each, in whole rows: private, and a row moves it by at most 2 (replaced) or 1 (added)."""
+        """Return Σ (|count − round(n·h)| − noise)⁺ for each set, in whole rows. Private.
+
+        One row moves a distance by at most 2 (replaced) or 1 (added or removed).
+        """
         alone = [names for names in self.sets if names in self._tables]
         found = [
             distance(counts, rows * self._tables[names], noise)
@@ -172,11 +181,11 @@ class Offered:
 
 
 def distance(counts: NDArray[np.int64], expected: Array, noise: int = 0) -> int:
-    """Σ (|count − round(expected)| − noise)⁺ in whole rows: ‖counts − round(expected)‖₁ where the noise is 0."""
+    """Return Σ (|count − round(expected)| − noise)⁺ in whole rows; with noise 0 this is ‖counts − round(expected)‖₁."""
     return int(np.maximum(np.abs(counts - whole(expected, counts.size)) - noise, 0).sum())
 
 
 def whole(expected: Array, cells: int) -> NDArray[np.int64]:
-    """A public table rounded, and cut off where a sum of so many differences could pass an int64."""
+    """Round a public table to whole rows, clipped so that a sum of differences over ``cells`` cells fits an int64."""
     most = min(2**FLOATS, 2**62 // cells)
     return np.clip(np.round(expected), 0, most).astype(np.int64)

@@ -1,19 +1,24 @@
-"""A certificate: the largest error of any small question, itself released, for a few per cent of the budget.
+"""Certificates: the largest error of any small question, itself released, for a few per cent of the budget.
 
-Proof: docs/proofs/certificate.md. Symbols: H the hypothesis' tables when it was made, N the data's counts, ñ the rows.
+Proof: docs/proofs/certificate.md. Symbols: H are the hypothesis' tables when the certificate was made, N the data's
+counts, ñ the rows.
 
-    T    = max over sets t of up to three attributes in a public family, over products q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q);
-           and over the sums q that are 0 where a mean of an ordered attribute within one value of another is what H has, a_t(q) < 0 being all the same
+    T    = max over sets t of up to three attributes in a public family, over products q on t, of
+           |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q); and over the sums q that are 0 where the mean of an ordered attribute within
+           one value of another is what H has, with the same negative a_t(q) for all of these
     A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
 
-G_t is ñ·H_t rounded to whole steps of a public power of two, and a_t(q) what is expected of q by public quantities (``expected_errors``): one
-number so gives each question a bar of its own size. One row moves every term by at most 1, and so their maximum: T and the A
-are drawn once each with noise of sensitivity 1. Every question of the class, also one that an analyst invents later, then
-errs by at most what it is allowed, that number and the noise's quantile. After a refit the bar still is about H: answers may move inside it.
+G_t is ñ·H_t rounded to whole steps of a public power of two. a_t(q) is the error expected of q by public quantities
+(``expected_errors``), so that one number gives each question a bar of its own size. One row moves every term by at
+most 1, and so their maximum: T and each A are drawn once with noise of sensitivity 1. Every question of the class,
+including one that an analyst invents later, then errs by at most its expected error plus that number and the noise's
+quantile. After a refit the bar is still about H; the new answers may move inside it.
 
-*Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or on all where each is
-covered, a set the more the fewer of its boxes a row is in, and then as if each set were alike. A row is in few of these boxes, so that it moves
-the mean by far less than 1. It is an average over questions and bounds none. It is drawn first, and what is expected of a question is in proportion to it.
+*Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or
+on all sets if each is covered. A set has the more weight the fewer of its boxes a row is in; the result is then
+rescaled as if all sets had equal weight. A row is in few of these boxes, so it moves the mean by far less than 1. The
+typical error is an average over questions and bounds none of them. It is drawn first, and the error expected of a
+question is proportional to it.
 """
 
 from __future__ import annotations
@@ -35,41 +40,56 @@ from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire_values import Json
 
-LARGEST = 3  # attributes of a set
-MOST_WORK = 3e8  # additions for all sets of one size: less than a second
-MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # of one size
-NEARLY = 1e-9  # how far weights may be from a line to be taken for it, and what is left
-MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # all pairs of 100 attributes
+LARGEST = 3  # most attributes of a certified set
+MOST_WORK = 3e8  # most additions for all sets of one size: less than a second
+MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # most cells of all sets of one size, and most sets that are listed
+NEARLY = 1e-9  # weights this near to a line count as that line; the bar includes the rest
+MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # most sets of each size: enough for all pairs of 100 attributes
 Class = Literal["products", "any", "means"]
 
 
 class Known(Protocol):
-    """What a certificate is about (``knowledge.Knowledge``)."""
+    """The knowledge that a certificate is about (``knowledge.Knowledge``)."""
 
     @property
-    def universe(self) -> Universe: ...
+    def universe(self) -> Universe:
+        """The universe of the questions."""
+        ...
 
     @property
-    def hypothesis(self) -> Hypothesis: ...
+    def hypothesis(self) -> Hypothesis:
+        """The hypothesis to be certified."""
+        ...
 
     @property
-    def rows(self) -> Rows: ...
+    def rows(self) -> Rows:
+        """The public knowledge of n."""
+        ...
 
-    def believed(self, names: Names) -> Array: ...
+    def believed(self, names: Names) -> Array:
+        """Return the hypothesis' table on ``names``."""
+        ...
 
-    def measures(self, names: Names) -> bool: ...
+    def measures(self, names: Names) -> bool:
+        """Return True if a measurement covers these attributes."""
+        ...
 
-    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array: ...
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return the standard deviations of what was measured of these queries, in rows."""
+        ...
 
 
 @dataclass(frozen=True)
 class Limit:
-    """All questions of a class on ``sets`` of the ``of`` sets of so many attributes err by at most ``bar``, of the rows.
+    """A bound on the errors of all questions of one class on sets of ``size`` attributes.
 
-    ``kind``: "products" are of an interval of each ordered attribute and a set of values of each other one, or of a number that
-    rises or falls along one of them, and most of them have narrower bars; "any" are of any weights; "means" are Σ (x − c) of a number
-    within one value of another attribute, over its range, c being about its mean. ``beta``: with what probability it may fail, those of products
-    and means all at once.
+    The questions err by at most ``bar``, as a fraction of the rows, on ``sets`` of the ``of`` sets of that size.
+    ``beta`` is the probability that the bound fails; those of products and means hold or fail together.
+
+    ``kind``: "products" are an interval of each ordered attribute times a set of values of each other one, or a
+        number that rises or falls along one of them; most of them have narrower bars. "any" are any weights. "means"
+        are sums Σ (x − c) of a number within one value of another attribute, relative to its range, with c near its
+        mean.
     """
 
     kind: Class
@@ -82,11 +102,11 @@ class Limit:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What holds for every question of a kind, asked or not, about the hypothesis as it was when the session was opened.
+    """Bounds for every question of a kind, asked or not, about the hypothesis at the session's opening.
 
-    ``typical``: the mean error of a box of up to three attributes that nothing measured, or of all where each was measured: no
-    bound. None where they were too many. ``beta_of_rows``: with what probability what is known of the number of rows may fail,
-    where that is private.
+    ``typical``: the mean error of a box of up to three attributes that no measurement covers, or of all boxes if each
+        is covered. It is not a bound, and None if there were too many boxes.
+    ``beta_of_rows``: the probability that the interval for the number of rows fails, where that number is private.
     """
 
     limits: tuple[Limit, ...]
@@ -95,7 +115,7 @@ class Certificate:
 
     @property
     def beta(self) -> float:
-        """The probability that any of it fails."""
+        """The probability that any of the bounds fails."""
         at_once = max((limit.beta for limit in self.limits if limit.kind != "any"), default=0.0)
         return at_once + math.fsum(limit.beta for limit in self.limits if limit.kind == "any") + self.beta_of_rows
 
@@ -107,36 +127,37 @@ class Certificate:
             for limit in products
         )
         anything = max((limit.bar for limit in self.limits if limit.kind == "any"), default=math.inf)
-        usual = "" if self.typical is None else f" Typically they err by {self.typical:.1g}: an average, no bound."
+        usual = "" if self.typical is None else f" The typical error is {self.typical:.1g}: an average, not a bound."
         return (
-            f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, asked or not, are "
-            f"within {bars} of the table's, most of them far closer; and questions of any weights within {anything:.2g}.{usual}"
+            f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, "
+            f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with "
+            f"any other weights are within {anything:.2g}.{usual}"
         )
 
 
 class Certified:
-    """The released numbers at work: how far a question's true count may be from what was certified."""
+    """The released numbers of a certificate in use: how far a true count may be from the certified answer."""
 
     def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
         self.hypothesis, self.rows, self.universe = known.hypothesis, known.rows, known.universe
         self.family = {names for sets in family.values() for names in sets}
-        self.rounding: dict[Names, float] = {}  # how far the steps are from what they stand for, in rows
-        self.bits = 0  # of a step
-        self.typical: float | None = None  # in rows
-        self.margin = math.inf  # by how many rows an error may exceed what is allowed
-        self.anything: dict[int, float] = {}  # how many rows any weights may be off, by the number of attributes
-        self.means = math.inf  # how many rows the sums of which means are made may be off
+        self.rounding: dict[Names, float] = {}  # rounding error of the table in whole steps, in rows
+        self.bits = 0  # a step is 2^-bits rows
+        self.typical: float | None = None  # typical error in rows
+        self.margin = math.inf  # rows by which an error may exceed its allowance
+        self.anything: dict[int, float] = {}  # bound in rows for any weights, by the number of attributes
+        self.means = math.inf  # bound in rows for the sums that means are made of
         self._allowed: dict[Names, list[Allowed]] = {}
         self.certificate: Certificate | None = None
 
     @classmethod
     def restored(cls, known: Known, record: Json) -> Certified:
-        """What ``state`` described, of what was known when it was made."""
+        """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
         made = cls(known, small_sets(known))
         made.margin, made.bits = record["margin"], record["bits"]
         made.anything = {size: rows for size, rows in record["anything"]}
         made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
-        made.typical, means = record["typical"], record.get("means")  # not in snapshots from before it was drawn
+        made.typical, means = record["typical"], record.get("means")  # older snapshots have no "means"
         made.means = math.inf if means is None else means
         stated = tuple(Limit(*fields) for fields in record["stated"])
         usual = None if made.typical is None else made.typical / known.rows.estimate
@@ -144,7 +165,7 @@ class Certified:
         return made
 
     def state(self) -> Json:
-        """All that was released and what follows from it, public and as JSON."""
+        """Return all that was released and what follows from it, public and as JSON."""
         assert self.certificate is not None
         return {
             "margin": self.margin,
@@ -158,18 +179,18 @@ class Certified:
         }
 
     def believed(self, names: Names) -> Array:
-        """The table that was certified."""
+        """Return the table that was certified."""
         return self.hypothesis.marginal(names)
 
     def allowed(self, names: Names, *, keep: bool = True) -> list[Allowed]:
-        """What is expected of the questions on these attributes: public, and fixed once the typical error is drawn."""
+        """Return the allowances of questions on these attributes: public, fixed once the typical error is drawn."""
         found = self._allowed.get(names) or allowed(self.believed(names), self.typical or 0.0, self.bits)
         if keep:
             self._allowed[names] = found
         return found
 
     def stepped(self, names: Names) -> Steps:
-        """ñ times that table in whole steps; by how many rows a question's value differs is kept."""
+        """Return ñ times the certified table in whole steps, and record the rounding error in rows."""
         bits = self.bits
         expected = np.ldexp(self.rows.estimate * self.believed(names), bits)
         steps = np.clip(np.rint(expected), 0, MOST_SUM // expected.size)
@@ -178,7 +199,7 @@ class Certified:
         return steps.astype(np.int64)
 
     def reach(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """How many rows the true count of each query on ``names`` may be from ñ times its certified answer."""
+        """Return how many rows the true count of each query on ``names`` may be from ñ times its certified answer."""
         if names not in self.family:
             return np.full(len(queries), math.inf)
         pieces = self._products(names, queries)
@@ -191,13 +212,16 @@ class Certified:
             reach = np.minimum(reach, [self._of_mean(names, query) for query in queries])
         anything = self.anything[len(names)]
         if (reach > anything).any():
-            public = self.rows.low == self.rows.high  # then what is added to all weights changes nothing
+            public = self.rows.low == self.rows.high  # with n public, a constant added to all weights changes nothing
             reach = np.minimum(reach, anything * np.array([_spread(q, public) for q in queries]))
         reach += self.rounding[names]
         return reach
 
     def places(self, names: Names, axis: int) -> Steps:
-        """Where the means of an attribute are within the values of another, in PLACES of its range: of the table that was certified, and public."""
+        """Return the means of an attribute within each value of another, in PLACES of its range. Public.
+
+        They are those of the table that was certified.
+        """
         lines = np.moveaxis(np.maximum(self.believed(names), 0.0), axis, -1)
         along, totals = lines @ np.linspace(0.0, 1.0, lines.shape[-1]), lines.sum(axis=-1)
         means = np.divide(along, totals, out=np.full(totals.shape, 0.5), where=totals > 0)
@@ -205,9 +229,11 @@ class Certified:
         return places
 
     def _of_mean(self, names: Names, query: Linear) -> float:
-        """How many rows γ + β(u − c) within one value of an attribute, and γ at its others, may be off: |β|(M + |c − c₀|·that value's own error),
-        c₀ being the place that was certified, and γ times what is not known of n. Infinite for what is no such line. A value's own error is that
-        of its count by this table: what is certified of it, and how far the two tables are apart.
+        """Return how many rows a line within one value of an attribute may be off; infinite for any other query.
+
+        The line is γ + β(u − c) within that value, and γ at the others. The bound is |β|(M + |c − c₀|·that value's
+        own error), with c₀ the place that was certified, plus γ times the error of n. A value's own error is that of
+        its count by this table: its certified error, plus the distance between the two tables.
         """
         if query.vectors:
             return math.inf
@@ -241,12 +267,15 @@ class Certified:
         return math.inf
 
     def _apart(self, names: Names, axis: int, k: int) -> float:
-        """How many rows the count of a value is, by this table, from what it is by the value's own: corrected tables need not agree."""
+        """Return the distance in rows between the counts of a value by this table and by the value's own table.
+
+        Corrected tables need not agree.
+        """
         by_pair, by_itself = self.believed(names).sum(axis=axis), self.believed((names[1 - axis],))
         return self.rows.estimate * abs(float(by_pair[k] - by_itself[k]))
 
     def cells(self, names: Names) -> Array:
-        """The same of each cell of a table."""
+        """Return how many rows each cell of a table may be off."""
         reach: Array = np.full(self.universe.sizes(names), math.inf)
         if names not in self.family:
             return reach
@@ -258,53 +287,57 @@ class Certified:
         return reach
 
     def flat(self, names: Names) -> float:
-        """How many rows any product on these attributes may be off, whichever cells it is about."""
+        """Return how many rows any product on these attributes may be off, whichever cells it is about."""
         lines = allowed(self.believed(names), self.typical or 0.0, self.bits, flat=True)
         return min(map(self._of_product, lines)) + self.rounding[names]
 
     def _of_product(self, each: Allowed) -> float:
-        """Of one product, beside what its cells are allowed; sums of products have it once for each."""
+        """Return a product's bound apart from the allowance of its cells; sums of products have it once for each."""
         return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)
 
     def _rows_of(self, steps: Steps | Array) -> Array:
+        """Convert steps to rows."""
         rows: Array = np.ldexp(np.asarray(steps, dtype=float), -self.bits)
         return rows
 
     def usual(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """How many rows such queries are off in the mean, as a guess; NaN where nobody knows. No bound."""
+        """Return the expected mean error of such queries in rows; NaN if unknown. A guess, not a bound."""
         roots = self._roots(names)
         return self._usual(
             names, np.full(len(queries), math.nan) if roots is None else answer_all(queries, lambda _: roots)
         )
 
     def usual_cells(self, names: Names) -> Array:
-        """The same of each cell of a table."""
+        """Return the expected mean error of each cell of a table in rows; NaN if unknown."""
         roots = self._roots(names)
         return self._usual(names, np.full(self.universe.sizes(names), math.nan) if roots is None else roots)
 
     def _roots(self, names: Names) -> Array | None:
+        """Return the square roots of the certified table; None if the set has no typical error."""
         if self.typical is None or names not in self.family:
             return None
         roots: Array = np.sqrt(np.maximum(self.believed(names), 0.0))
         return roots
 
     def _usual(self, names: Names, parts: Array) -> Array:
+        """Return the expected errors in rows of questions with these sums of square roots."""
         if self.typical is None or names not in self.family:
             return parts
         rows: Array = self.typical * usual(self.believed(names), ordered_axes(self.universe, names), parts)
         return rows
 
     def distance(self, names: Names) -> float:
-        """How many rows the true counts may be from those certified in ℓ1."""
+        """Return how many rows the true counts may be from those certified in ℓ1."""
         if names not in self.family:
             return math.inf
         return 2 * (self.anything[len(names)] + self.rounding[names])
 
     def _products(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """Of how many products, by weight, each query is the sum.
+        """Return the total weight of products that each query is the sum of.
 
-        A vector v ≥ 0 along an ordered attribute is the sum of the intervals of its level sets, Σ (v_i − v_{i−1})⁺ by weight,
-        and along another of the level sets themselves, max v by weight. A table that is no product is a sum of its lines.
+        A vector v ≥ 0 along an ordered attribute is the sum of the intervals of its level sets, with total weight Σ
+        (v_i − v_{i−1})⁺. Along another attribute it is the sum of the level sets themselves, with total weight max v.
+        A table that is no product is a sum of its lines.
         """
         if not all(query.vectors for query in queries):
             return np.array([self._of_one(names, query) for query in queries])
@@ -315,6 +348,7 @@ class Certified:
         return pieces
 
     def _of_one(self, names: Names, query: Linear) -> float:
+        """Return the total weight of products of one query."""
         if query.vectors:
             return float(self._products(names, [query])[0])
         axes = [axis for axis, name in enumerate(names) if self.universe[name].ordered]
@@ -323,23 +357,26 @@ class Certified:
 
 
 def _spread(query: Linear, public: bool) -> float:
-    """The largest weight, less the smallest where n is public; of a count of some but not all cells 1."""
+    """Return the largest weight, less the smallest if n is public; 1 for a count of some but not all cells."""
     if query.vectors and query.is_count:
         return 1.0
     return float(query.table.max() - (query.table.min() if public else 0.0))
 
 
 def _rises(vectors: Array) -> Array:
-    """Σ_i (v_i − v_{i−1})⁺ along the last axis, v_{−1} = 0."""
+    """Return Σ_i (v_i − v_{i−1})⁺ along the last axis, with v_{−1} = 0."""
     rises: Array = vectors[..., 0] + np.maximum(np.diff(vectors, axis=-1), 0.0).sum(axis=-1)
     return rises
 
 
-# The family: public
+# The family of certified sets, which is public.
 
 
 def small_sets(known: Known) -> dict[int, list[Names]]:
-    """The sets of each size that are certified: all, or as many as can be gone through, of very many those inside the model's cliques."""
+    """Return the sets of each size that are certified: all, or as many as can be scanned.
+
+    If there are very many sets, only those inside the model's cliques are considered.
+    """
     universe, found = known.universe, {}
     names = varying(universe, universe.names)
     for size in range(1, min(LARGEST, len(names)) + 1):
@@ -361,8 +398,10 @@ def small_sets(known: Known) -> dict[int, list[Names]]:
 
 
 def _work(universe: Universe, names: Names) -> float:
+    """Return the number of additions that a set needs."""
     return work(universe.sizes(names), ordered_axes(universe, names))
 
 
 def ordered_axes(universe: Universe, names: Names) -> list[bool]:
+    """Return for each attribute whether it is ordered."""
     return [universe[name].ordered for name in names]

@@ -1,6 +1,7 @@
-"""Buying a certificate: what is released, from which tables, with which noise (``certificate`` says what it is worth).
+"""Buy a certificate: decide what is released, from which tables and with which noise (see ``certificate``).
 
-Everything is planned from public sizes, the budget and what is known; then charged; then the tables are gone through, and each number drawn.
+Everything is planned from public sizes, the budget and public knowledge. The plan is charged. Then the tables are
+scanned, and each number is drawn.
 """
 
 from __future__ import annotations
@@ -44,18 +45,18 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 
-AT_ONCE = 5_000_000  # cells of the tables that are counted in one scan
-HELPS = 0.05  # of the rows: where the noise alone reaches farther, no certificate is bought
-# Of what is spent, for each number; that of products is of means too
+AT_ONCE = 5_000_000  # most cells of the tables that are counted in one scan
+HELPS = 0.05  # no certificate is bought if its noise alone reaches farther than this share of the rows
+# Relative amounts of budget for each number; the number for products covers means too.
 SHARES: dict[Class, float] = {"products": 1.0, "any": 0.013}
-DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # of β
-TYPICAL = 0.2  # of what is spent, as SHARES
-FINEST, PRIVATE = 20, 10  # bits of a step: where n is public, and where there may be 2^50 rows
-WEIGHT_BITS = 40  # of the weight of a box in the typical error
-FINE = 2.0**-8  # of its sensitivity: the grid of the typical error
-MOST_STEPS = 2**53
-LOOKED_AT = 100  # pairs, for how far a mean's sums are usually off
-WHY = "certificate"
+DOUBTS: dict[Class, float] = {"products": 20.0, "any": 1.0}  # relative shares of β for each number
+TYPICAL = 0.2  # relative amount of budget for the typical error, in the units of SHARES
+FINEST, PRIVATE = 20, 10  # a step is 2^-bits rows: most bits where n is public, and bits where there may be 2^50 rows
+WEIGHT_BITS = 40  # bits of the weight of a box in the typical error
+FINE = 2.0**-8  # grid of the typical error, as a part of its sensitivity
+MOST_STEPS = 2**53  # numbers are clipped at this many steps, which float64 holds exactly
+LOOKED_AT = 100  # pairs that the guess of a mean's typical error is computed from
+WHY = "certificate"  # the reason, as the ledger stores it
 
 
 def certified(
@@ -67,23 +68,23 @@ def certified(
     beta_of_rows: float,
     planned: float = 0.0,
 ) -> Certified | None:
-    """Spend the allowance on a certificate of what is known; None where its noise would drown it. All it decides is public.
+    """Spend the allowance on a certificate of ``known``; return None if its noise would drown it.
 
-    ``beta_of_rows``: that of the bars by which n is known, where it is private. ``planned``: the share of the budget that is
-    planned Gaussian noise, this among it.
+    All decisions are public. ``beta_of_rows`` is the failure probability of the bars by which n is known, where it is
+    private. ``planned`` is the share of the budget for planned Gaussian noise, this noise included.
     """
     family = small_sets(known)
     if not family:
         return None
     plan = _planned(known, family, allowance, beta)
-    grid = 1.0 if plan.mean is None else plan.mean.grid  # of its value; noise that is planned may be on a finer one
+    grid = 1.0 if plan.mean is None else plan.mean.grid  # grid of the mean; planned noise may be on a finer grid
     if quantile(plan.margin, plan.doubts["products"]) > HELPS * known.rows.low:
         return None
     found = Certified(known, family)
     found.bits = plan.bits
     try:
         plan, receipt = _charged(plan, allowance, planned)
-    except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on without
+    except BudgetExceeded:  # only after a crash, when lost draws are paid for twice: go on without a certificate
         return None
     differences = _scanned(data, found, family)
     total, farthest = _of_all(found, differences(), family, plan)
@@ -94,7 +95,7 @@ def certified(
     exceeding = max(-MOST_STEPS, min(_exceeding(found, differences(), plan.numbers, lead), MOST_STEPS))
     found.margin = float(noise.add(math.ldexp(exceeding, -plan.bits), receipt))
     found.margin += quantile(plan.margin, plan.doubts["products"])
-    if plan.numbers:  # a step more, for their errors were rounded down
+    if plan.numbers:  # one step more, because the errors of means were rounded down
         found.means = max(0.0, found.margin - math.ldexp(lead, -plan.bits)) + math.ldexp(1.0, -plan.bits)
     for size, event in plan.anything.items():
         exact = math.ldexp(min(farthest[size], MOST_STEPS), -plan.bits)
@@ -104,13 +105,13 @@ def certified(
 
 
 def is_drowned(amount: Amount, rows: float, beta: float) -> bool:
-    """Whether the noise would drown a certificate, as far as a public n alone says."""
+    """Return True if a public n alone shows that the noise would drown a certificate."""
     part = amount.part(SHARES["products"] / (sum(SHARES.values()) + TYPICAL))
     return quantile(part.count(), beta) > HELPS * rows
 
 
 def _charged(plan: _Plan, allowance: Allowance, planned: float) -> tuple[_Plan, Receipt]:
-    """With the noise that was paid for, which is less where it is planned."""
+    """Charge the plan, and return it with the noise that was paid for, which is smaller where it is planned."""
     gaussian = [event for event in plan.events if isinstance(event, Gaussian)]
     if not gaussian:
         return plan, allowance.charge(*plan.events, why=WHY)
@@ -124,6 +125,7 @@ def _charged(plan: _Plan, allowance: Allowance, planned: float) -> tuple[_Plan, 
 def _stated(
     known: Known, found: Certified, family: dict[int, list[Names]], plan: _Plan, beta_of_rows: float
 ) -> Certificate:
+    """Return the public statement of what was certified, for every class and size."""
     attributes, limits = len(varying(known.universe, known.universe.names)), []
     kinds: tuple[Class, ...] = ("products", "any")
     for kind, (size, sets) in itertools.product(kinds, family.items()):
@@ -142,14 +144,14 @@ def _stated(
     )
 
 
-# What is public: the steps and the noise
+# Public: the steps and the noise.
 
 
 @dataclass(frozen=True)
 class _Plan:
-    """The noise of the numbers to be drawn: of the mean of boxes, if there is one, of T, and of A by the number of attributes.
+    """The noise of the numbers to be drawn: the mean over boxes, if any; T; and A by the number of attributes.
 
-    ``numbers``: the pairs with an ordered attribute, whose means are looked at.
+    ``numbers`` are the pairs with an ordered attribute, whose means are certified.
     """
 
     mean: Laplace | Gaussian | None
@@ -162,12 +164,13 @@ class _Plan:
 
     @property
     def events(self) -> list[Laplace | Gaussian]:
-        """In the order in which they are drawn."""
+        """The events in the order in which they are drawn."""
         drawn = [self.mean, self.margin, *self.anything.values()]
         return [event for event in drawn if event is not None]
 
 
 def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta: float) -> _Plan:
+    """Divide amount and β among the numbers to be released, and fix their noise."""
     sets = [t for sets in family.values() for t in sets]
     weights = mean_weights(known.universe, [t for t in sets if not known.measures(t)] or sets)
     numbers = {t for t in family.get(2, []) if any(ordered_axes(known.universe, t))}
@@ -190,7 +193,10 @@ def _planned(known: Known, family: dict[int, list[Names]], amount: Amount, beta:
 
 
 def step_bits(rows: Rows, scale: float) -> int:
-    """A step is 2^-bits of a row: as fine as 2^52 steps of the rows, 2^38 of the noise, and 2^60 of 2^50 rows allow."""
+    """Return the bits of a step, which is 2^-bits rows.
+
+    Steps are as fine as 2^52 steps for the rows, 2^38 for the noise, and 2^60 for 2^50 rows allow.
+    """
     bits = min(FINEST, 52 - math.ceil(math.log2(rows.high))) if rows.low == rows.high else PRIVATE
     return max(0, min(bits, 38 - math.ceil(math.log2(scale))))
 
@@ -200,21 +206,26 @@ def _scale(event: Laplace | Gaussian) -> float:
 
 
 def quantile(event: Laplace | Gaussian, beta: float) -> float:
-    """t such that the noise is below −t with probability at most β.
+    """Return t such that the noise is below −t with probability at most β.
 
-    Laplace on a grid: P[Z ≥ t] ≤ e^{−t/b}/(1 + e^{−g/b}). Gaussian on a grid: the sum over the grid from t on is at most the
-    integral and its first term, and that over all of it at least σ√(2π)/g, so P[Z ≥ t] ≤ 1 − Φ(t/σ) + g/(σ√(2π)).
+    Laplace on a grid: P[Z ≥ t] ≤ e^{−t/b}/(1 + e^{−g/b}). Gaussian on a grid: the sum over the grid from t on is at
+    most the integral plus its first term, and the sum over the whole grid at least σ√(2π)/g, so P[Z ≥ t] ≤ 1 − Φ(t/σ)
+    + g/(σ√(2π)).
     """
     if isinstance(event, Laplace):
         return event.scale * max(0.0, -math.log(beta * (1 + math.exp(-event.grid / event.scale))))
     left = beta - event.grid / (event.sigma * math.sqrt(2 * math.pi))
-    if left <= beta / 2:  # so coarse a grid: by sub-Gaussianity
+    if left <= beta / 2:  # the grid is too coarse for this bound: use sub-Gaussianity
         return event.sigma * math.sqrt(-2 * math.log(beta))
     return event.sigma * max(0.0, -NormalDist().inv_cdf(left))
 
 
 def _usual_of_means(known: Known, numbers: Collection[Names], typical: float) -> float:
-    """How many rows a sum that a mean is made of is off in the mean, as a guess: by the noise of its own table, or as is typical where none was measured."""
+    """Guess the mean error, in rows, of a sum that a mean is made of.
+
+    It is the error of the noise of its own table, or the typical error where that is smaller or no table was
+    measured.
+    """
     found = []
     for names in sorted(numbers)[:LOOKED_AT]:
         for axis in np.flatnonzero(ordered_axes(known.universe, names)).tolist():
@@ -227,9 +238,10 @@ def _usual_of_means(known: Known, numbers: Collection[Names], typical: float) ->
 
 
 def mean_weights(universe: Universe, sets: Sequence[Names]) -> dict[Names, int]:
-    """What each box of a set counts in the typical error, in steps of 2^-WEIGHT_BITS, as far as there is time.
+    """Return the weight of each box of a set in the typical error, in steps of 2^-WEIGHT_BITS, as far as time allows.
 
-    A set counts as much as its boxes are many to those that a row is in: what a row moves is least for what is learned.
+    A set's weight is the number of its boxes divided by the number of those that a row is in: most is learned for
+    what a row moves.
     """
     boxes, parts, additions = {}, {}, 0.0
     for names in sets:
@@ -244,7 +256,10 @@ def mean_weights(universe: Universe, sets: Sequence[Names]) -> dict[Names, int]:
 
 
 def alike(universe: Universe, weights: dict[Names, int]) -> float:
-    """The typical error of boxes of sets that count alike, over that of these weights, as errors of boxes are expected to be."""
+    """Return the ratio of the typical error with equal weights of sets to that with these weights.
+
+    It is computed from the errors that are expected of boxes.
+    """
     expected = {t: part_of_boxes(universe.sizes(t), ordered_axes(universe, t)) ** USUAL for t in weights}
     counts = {
         t: w * math.prod(boxes_with(universe[name].size, universe[name].ordered)[0] for name in t)
@@ -255,7 +270,10 @@ def alike(universe: Universe, weights: dict[Names, int]) -> float:
 
 
 def mean_sensitivity(universe: Universe, weights: dict[Names, int], budget: Budget) -> float:
-    """How far a row can move the mean: by all boxes that it is in; under replace-one also by those that it comes to be in."""
+    """Return how far a row can move the mean: by all boxes that contain it.
+
+    Under replace-one the boxes that contain the new row count as well.
+    """
     most = 0
     for names, weight in weights.items():
         most += weight * math.prod(boxes_with(universe[name].size, universe[name].ordered)[1] for name in names)
@@ -263,16 +281,16 @@ def mean_sensitivity(universe: Universe, weights: dict[Names, int], budget: Budg
 
 
 def _mean_noise(amount: Amount, exact: float) -> Laplace | Gaussian:
-    """Neighbours' means are rounded apart by at most a step."""
+    """Return the noise of the mean; rounding moves the means of neighbours apart by at most one grid step."""
     grid = grid_at_most(exact * FINE)
     return amount.noise(exact + grid, exact + grid, grid)
 
 
-# What is private: the tables
+# Private: the tables.
 
 
 def _differences(data: DataSource, found: Certified, family: dict[int, list[Names]]) -> Iterator[tuple[Names, Steps]]:
-    """N_t − G_t in whole steps. Many tables in one scan."""
+    """Yield N_t − G_t in whole steps for every set, counting many tables in one scan. Private."""
     for some in _chunks(data.universe, [t for sets in family.values() for t in sets]):
         found.hypothesis.expect(some)
         for names, counts in zip(some, data.marginals(some), strict=True):
@@ -283,7 +301,10 @@ def _differences(data: DataSource, found: Certified, family: dict[int, list[Name
 def _scanned(
     data: DataSource, found: Certified, family: dict[int, list[Names]]
 ) -> Callable[[], Iterable[tuple[Names, Steps]]]:
-    """The same, to be gone through twice: kept between where they fit, by public sizes."""
+    """Return a function that gives the differences each time it is called. Private.
+
+    They are kept in memory between calls if they fit, by public sizes.
+    """
     if sum(data.universe.cells(t) for sets in family.values() for t in sets) > AT_ONCE:
         return lambda: _differences(data, found, family)
     kept = list(_differences(data, found, family))
@@ -293,7 +314,7 @@ def _scanned(
 def _of_all(
     found: Certified, differences: Iterable[tuple[Names, Steps]], family: dict[int, list[Names]], plan: _Plan
 ) -> tuple[int, dict[int, int]]:
-    """The weighted sum of the errors of all boxes, and the largest error of any weights on so many attributes."""
+    """Return the weighted sum of all boxes' errors, and the largest error of any weights by number of attributes."""
     total, farthest = 0, dict.fromkeys(family, 0)
     for names, difference in differences:
         farthest[len(names)] = max(farthest[len(names)], half_distance(difference))
@@ -305,9 +326,10 @@ def _of_all(
 def _exceeding(
     found: Certified, differences: Iterable[tuple[Names, Steps]], numbers: Collection[Names], lead: int
 ) -> int:
-    """By how much the largest error exceeds what is allowed; −a_t(q) is the largest of its lines', as a_t(q) is the least of them.
+    """Return by how much the largest error exceeds its allowance.
 
-    ``numbers``: the pairs whose means are looked at, ``lead`` steps ahead of what is allowed to products.
+    a_t(q) is the least of its lines, so −a_t(q) is the largest of theirs. ``numbers`` are the pairs whose means are
+    certified, ``lead`` steps ahead of the allowance of products.
     """
     most = -MOST_STEPS
     for names, difference in differences:
@@ -320,6 +342,7 @@ def _exceeding(
 
 
 def _chunks(universe: Universe, sets: Sequence[Names]) -> Iterator[list[Names]]:
+    """Divide the sets into batches whose tables fit in memory together."""
     waiting: list[Names] = []
     cells = 0
     for names in sets:
@@ -332,6 +355,6 @@ def _chunks(universe: Universe, sets: Sequence[Names]) -> Iterator[list[Names]]:
 
 
 def rounded_mean(total: int, bits: int, grid: float) -> float:
-    """The multiple of the grid nearest to total·2^-(bits + WEIGHT_BITS), in whole numbers."""
-    unit = bits + WEIGHT_BITS + math.frexp(grid)[1] - 1  # a step of the grid is 2^unit of the total's
+    """Return the multiple of the grid nearest to total·2^-(bits + WEIGHT_BITS), computed in whole numbers."""
+    unit = bits + WEIGHT_BITS + math.frexp(grid)[1] - 1  # a grid step is 2^unit units of the total
     return min((total + (1 << unit >> 1)) >> unit, MOST_STEPS) * grid

@@ -1,15 +1,16 @@
-"""What was measured but does not fit the model's tree, kept as corrections of what the model says of few attributes.
+"""Correct the model's small tables by measurements that do not fit into its junction tree.
 
     outside    the measured sets on which the model has no table
     H_A        the model's table on attributes A
-    B_A        what is believed of A: H_A where A holds nothing outside. Otherwise H_A raked to B_s for every set s ⊂ A outside and to
-               the model's own tables inside A (iterative proportional fitting, Deming & Stephan 1940), so that sums over A agree
-               with smaller questions as far as raking converges; where A itself is outside, after a fit to its counts as the model's own.
+    B_A        the belief on A: H_A if A contains no set outside. Otherwise H_A raked to B_s for every set s ⊂ A outside
+               and to the model's own tables inside A (iterative proportional fitting, Deming & Stephan 1940), so that
+               sums over A agree with smaller questions as far as raking converges. If A itself is outside, the table is
+               fitted to A's counts, as the model's own tables are, and raked again.
 
-Records are drawn the same way: a pool from the tree, its weights raked to the model's tables and to the largest corrections, and records
-drawn by weight.
+Synthetic records are drawn the same way: a pool is sampled from the tree, its weights are raked to the model's tables
+and to the largest corrections, and records are drawn by weight.
 
-A function of released values.
+Everything here is a function of released values.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ from hedgerow.model.memory_layout import fold, update_folds
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe, subsets
 
-LOCAL_CELLS = 4_000_000  # of a table that is corrected
-KEPT_CELLS = 16_000_000  # of all that are kept
-LOCAL_STEPS = 40
-SWEEPS, LARGE, FEWER_SWEEPS = 200, 100_000, 30  # of a table, and of one with more cells than that
-AGREES = 1e-9  # how far, in all cells together, sums may still be apart when raking ends
-POOL_SWEEPS, RAKED = 6, 400  # of records: of more corrections than these, the largest
-POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each that is drawn
+LOCAL_CELLS = 4_000_000  # a larger table is not corrected
+KEPT_CELLS = 16_000_000  # most cells of corrected tables that are cached
+LOCAL_STEPS = 40  # most steps of the fit of one table
+SWEEPS, LARGE, FEWER_SWEEPS = 200, 100_000, 30  # raking sweeps of a table; a table above LARGE cells gets fewer
+AGREES = 1e-9  # raking ends when the sums differ by less than this in all cells together
+POOL_SWEEPS, RAKED = 6, 400  # raking sweeps of records, and the number of corrections (the largest) they follow
+POOL, LARGEST_POOL = 4, 4_000_000  # records in the pool for each record drawn, and the most in all
 
 
 def fitted(names: Names, table: Array, evidence: Evidence, rows: float) -> Array:
-    """The table fitted to what was measured of it."""
+    """Return the table fitted to the evidence about it."""
     counts, variance = evidence.estimate(names)
     local = Local(names, table, [names])
     minimise(local, [as_target(rows, table, counts, variance)], rows, steps=LOCAL_STEPS, tolerance=0.5)
@@ -50,7 +51,7 @@ def fitted(names: Names, table: Array, evidence: Evidence, rows: float) -> Array
 
 
 class Corrections:
-    """B_A for every A, from the model's H_A. Kept as they were, whatever is measured later."""
+    """The belief B_A for every A, from the model's H_A, as of one moment: later measurements do not change it."""
 
     def __init__(
         self,
@@ -62,9 +63,10 @@ class Corrections:
         *,
         everywhere: bool,
     ) -> None:
-        """``model``: its sets and the largest of them.
+        """``model`` holds the model's sets and the largest of them.
 
-        ``everywhere``: whether larger tables and records are corrected too, or, where very many pairs are outside, their own alone.
+        With ``everywhere``, larger tables and records are corrected too. Without it, where very many pairs are
+        outside, only their own tables are.
         """
         self._universe, self._marginal, self._evidence, self._rows = universe, marginal, evidence, rows
         sets, self._tops = model
@@ -75,7 +77,7 @@ class Corrections:
         self._kept: dict[Names, Array] = {}
 
     def table(self, names: Names) -> Array | None:
-        """B_A, where it is not the model's own."""
+        """Return B_A, or None where it is the model's own table."""
         inside = self._inside(names)
         if not inside or self._universe.cells(names) > LOCAL_CELLS:
             return None
@@ -83,19 +85,20 @@ class Corrections:
             return None
         if names not in self._kept:
             found = self._corrected(names, inside)
-            most = _memory.at_most(8 * _memory.ARRAY, KEPT_CELLS)  # an eighth of the limit
+            most = _memory.at_most(8 * _memory.ARRAY, KEPT_CELLS)  # at most an eighth of the memory limit
             if sum(table.size for table in self._kept.values()) + found.size > most:
                 self._kept = {}
             self._kept[names] = found
         return self._kept[names]
 
     def _inside(self, names: Names) -> list[Names]:
-        """What was measured outside the model on some of these attributes, in that order."""
+        """List the sets outside the model that lie within these attributes, in the order of ``outside``."""
         if 2 ** len(names) > len(self.outside):
             return [s for s in self.outside if set(s) <= set(names)]
         return sorted((s for s in subsets(names, 2) if s in self._place), key=self._place.__getitem__)
 
     def _corrected(self, names: Names, inside: list[Names]) -> Array:
+        """Rake the model's table to the corrections inside it, and fit it to its own counts if it was measured."""
         table = self._marginal(names)
         smaller = [s for s in inside if s != names]
         targets = self._targets(names, smaller)
@@ -106,7 +109,7 @@ class Corrections:
         return table
 
     def _targets(self, names: Names, outside: list[Names]) -> dict[Names, Array]:
-        """The tables inside ``names`` that sums must agree with."""
+        """Return the tables inside ``names`` that sums must agree with."""
         shared = {tuple(n for n in top if n in names) for top in self._tops} - {(), names}
         targets = {s: self._marginal(s) for s in _largest(shared)}
         for s in _largest(set(outside)):
@@ -116,25 +119,26 @@ class Corrections:
         return targets
 
     def records(self, of_groups: Hypothesis, rows: int, rng: np.random.Generator) -> NDArray[np.int32]:
-        """Records (of groups) whose counts match the model's tables and the corrections."""
+        """Sample records (of groups) whose counts match the model's tables and the corrections."""
         if not (self.outside and self._everywhere):
             return of_groups.sample(rows, rng, rounded=True)
         pool = of_groups.sample(max(rows, min(POOL * rows, LARGEST_POOL)), rng, rounded=True)
         targets = {top: self._marginal(top) for top in self._tops} | self._strongest()
         first = [pool[:, self._universe.index(name)] for name in self.outside[-1]]
-        pool = pool[np.lexsort(first)]  # so that its counts, drawn at even steps of weight, are rounded and not random
+        pool = pool[np.lexsort(first)]  # sorted, so that drawing at even steps of weight rounds its counts
         cumulative = np.cumsum(self._weights(pool, targets))
         wanted = (np.arange(rows) + rng.random()) / rows * cumulative[-1]
         places = np.minimum(np.searchsorted(cumulative, wanted, side="right"), len(pool) - 1)
         return np.asfortranarray(pool[rng.permutation(places)])
 
     def _strongest(self) -> dict[Names, Array]:
-        """The corrections that records follow, those that move the model's tables most first."""
+        """Return the corrections that records follow: those that move the model's tables most."""
         found = {s: table for s in _largest(set(self.outside)) if (table := self.table(s)) is not None}
         moved = {s: float(np.abs(table - self._marginal(s)).sum()) for s, table in found.items()}
         return {s: found[s] for s in sorted(found, key=moved.__getitem__, reverse=True)[:RAKED]}
 
     def _weights(self, pool: NDArray[np.int32], targets: Mapping[Names, Array]) -> Array:
+        """Return weights of the pool's records, raked to the target tables."""
         columns = np.ascontiguousarray(pool.T)
         plans = []
         for names, table in targets.items():
@@ -150,9 +154,9 @@ class Corrections:
 
 
 class Believed(Hypothesis):
-    """A fitted hypothesis with its corrections, as a distribution of values: asked and drawn from, not updated.
+    """A fitted hypothesis with its corrections, as a distribution over values; it is never updated.
 
-    The tables of different sets of attributes agree as far as corrections do (``Corrections``).
+    The tables of different attribute sets agree as far as the corrections do (``Corrections``).
     """
 
     def __init__(
@@ -163,7 +167,7 @@ class Believed(Hypothesis):
         by_values: Evidence,
         rows: float,
     ) -> None:
-        """``by_values``: what was measured of single values of merged attributes."""
+        """``by_values`` is the evidence about single values of merged attributes."""
         super().__init__(merging.inner, of_groups.memory_limit, dense=False)
         self.universe = merging.universe
         self._of_groups, self._corrections, self._merging = of_groups, corrections, merging
@@ -171,25 +175,31 @@ class Believed(Hypothesis):
 
     @property
     def cliques(self) -> tuple[Names, ...]:
+        """The cliques of the model's tree."""
         return self._of_groups.cliques
 
     @property
     def factors(self) -> dict[Names, Array]:
-        """The log tables of the model: of groups of values, and without corrections."""
+        """The log tables of the model: of groups of values, without corrections."""
         return self._of_groups.factors
 
     def add_factors(self, factors: Mapping[Names, Array]) -> None:
+        """Refuse: the hypothesis stays as it was fitted."""
         raise InvalidInput(
-            "A hypothesis with corrections must stay as it was fitted. Found a factor to add. Ask within=, and it is refitted."
+            "A hypothesis with corrections must stay as it was fitted. Found a factor to add. "
+            "Ask a question with within= to have it refitted."
         )
 
     def copy(self) -> Hypothesis:
-        return self  # nothing changes it
+        """Return the hypothesis itself: nothing changes it."""
+        return self
 
     def expect(self, sets: Sequence[Names]) -> None:
+        """Announce the tables that are asked for next."""
         self._of_groups.expect(sets)
 
     def _computed(self, names: Names) -> Array:
+        """Return the table of values: the groups' table spread by shares, then fitted to measured values."""
         if not names:
             return np.ones(())
         table = self._merging.spread(names, self._groups(names))
@@ -198,14 +208,16 @@ class Believed(Hypothesis):
         return np.asarray(table / table.sum())
 
     def _groups(self, names: Names) -> Array:
+        """Return the corrected table of groups."""
         found = self._corrections.table(names)
         return self._of_groups.marginal(names) if found is None else found
 
     def _is_measured(self, names: Names) -> bool:
-        """Whether single values were, together."""
+        """Return True if single values of these attributes were measured together."""
         return len(names) > 1 and self._merging.touches(names) and names in self._by_values
 
     def answer(self, query: Linear) -> float:
+        """Return the answer to a query, from the table of groups where that is enough."""
         names = query.attributes
         if not names:
             return float(query.table)
@@ -216,7 +228,7 @@ class Believed(Hypothesis):
         return self._of_groups.answer(asked) if found is None else asked.dot(found)
 
     def sample(self, rows: int, rng: np.random.Generator, *, rounded: bool = False) -> NDArray[np.int32]:
-        """``rounded`` is what corrections are drawn by; independent records are those of the tree."""
+        """Sample records: with ``rounded`` they follow the corrections, else they are independent draws."""
         if rounded:
             codes = self._corrections.records(self._of_groups, int(rows), rng)
         else:
@@ -225,7 +237,10 @@ class Believed(Hypothesis):
 
 
 def raked(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
-    """The table scaled, again and again, to have these sums: scaled to the one, it is summed for the next in the same pass."""
+    """Scale the table repeatedly until it has these sums.
+
+    One pass scales the table to one target and sums it for the next.
+    """
     table = np.maximum(table, 1e-12 / table.size)
     axes = [tuple(i for i, n in enumerate(names) if n in s) for s in targets]
     wanted = list(targets.values())
@@ -242,4 +257,5 @@ def raked(table: Array, names: Names, targets: Mapping[Names, Array]) -> Array:
 
 
 def _largest(sets: set[Names]) -> list[Names]:
+    """Keep the sets that no other set contains, in order."""
     return sorted(s for s in sets if not any(set(s) < set(t) for t in sets))

@@ -1,11 +1,11 @@
-"""The practical profile: the same privacy proof as the theory's, every other choice made for accuracy at the user's n.
+"""The practical profile: the privacy proof of the theory profile, with every other choice made for accuracy.
 
 Before the first question a share of the budget buys noisy marginals chosen for a public workload (``prefit``). The
-hypothesis is the log-linear model that fits all released measurements, and a question is answered from it for free, with an
-error bar from public quantities (``knowledge``). The rest of the budget buys, as the stream goes on,
+hypothesis is the log-linear model that fits all released measurements. A question is answered from it for free, with
+an error bar from public quantities (``knowledge``). As the stream goes on, the rest of the budget buys
 
     within=   a direct measurement, exactly when the free bar is wider than the analyst asked for (``purchases``), and
-    a guard   (sparse vector) for questions the measurements do not bound: "wrong" buys a measurement and a refit.
+    a guard   (sparse vector) for questions that the measurements do not bound: "wrong" buys a measurement and a refit.
 """
 
 from __future__ import annotations
@@ -50,17 +50,20 @@ from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 from hedgerow.textbook.sparse_vector import FINEST
 
-OF_BARS = 0.35  # of β, where there is a certificate: a bar needs it for its logarithm, a certificate for a quantile
-LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # of the budget, where the owner does not say
-RESERVE_OF_UNKNOWN = 0.02  # where n is private, and nobody knows what that buys
-# What it buys: so many counts, to such a part of the rows, with so little doubt of each
+# Share of β for the bars of measurements when there is a certificate: bars depend on β through a logarithm, the
+# certificate through a quantile.
+OF_BARS = 0.35
+LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # limits of the default reserve, as shares of the budget
+RESERVE_OF_UNKNOWN = 0.02  # default reserve where n is private, so that what it buys is unknown
+# The default reserve pays for this many counts, each with a bar of this share of the rows, which fails with this
+# probability.
 RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = 10, 0.01, 1e-4
-CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # of what is spent at the opening: errors are 3 % larger for it
-LOSSES = {"rho": 0.1, "epsilon": 0.1}  # the same, for what certifies convex questions that the workload declares
+CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # share of the opening's budget for the certificate: errors grow by 3 %
+LOSSES = {"rho": 0.1, "epsilon": 0.1}  # share of it that certifies the convex questions which the workload declares
 
 
 class Practical:
-    """Answers from a fitted hypothesis; measures, when asked or when the guard says so, and refits."""
+    """Answer from a fitted hypothesis; measure and refit when an analyst asks for it or the guard fires."""
 
     def __init__(
         self,
@@ -76,8 +79,11 @@ class Practical:
         opened: Json = None,
         next_prior: Prior | None = None,
     ) -> None:
-        """``state``: what it knew. ``opened``: what that says of the opening. ``next_prior``: what that came to, for a block that
-        is appended."""
+        """Build the engine from what the opening released, or restore it from a snapshot.
+
+        ``state`` is a stored snapshot of the engine. ``opened`` is the part of such a snapshot that describes the
+        opening. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
+        """
         self.ledger, self.guard, self._data = ledger, guard, data
         self._n_is_public = ledger.budget.neighbours == "replace"
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
@@ -91,31 +97,39 @@ class Practical:
 
     @property
     def hypothesis(self) -> Hypothesis:
+        """The public model that answers come from."""
         return self.knowledge.hypothesis
 
     @property
     def rows(self) -> float:
+        """The number of rows n, or its estimate where n is private."""
         return self.knowledge.rows.estimate
 
     @property
     def typical_of_rows(self) -> float:
+        """The mean error of ``rows``; 0 where n is public."""
         return math.sqrt(2 / math.pi) * self.knowledge.rows.deviation
 
     @property
     def least_rows(self) -> float:
+        """The smallest number of rows that the data may have."""
         return self.knowledge.rows.low
 
     @property
     def certificate(self) -> Certificate | None:
+        """The released bound on the errors of all small questions; None if none was bought."""
         return None if self.knowledge.certified is None else self.knowledge.certified.certificate
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
-        """All released measurements: public."""
+        """All released measurements. Public."""
         return tuple(self.knowledge.learned.measurements)
 
     def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """The bar of ñ·value around the true count, error being that of the fraction: |ñv − nt| ≤ |ñ − n|v + n|v − t|."""
+        """Return the bar of ñ·value around the true count, ``error`` being that of the fraction.
+
+        |ñv − nt| ≤ |ñ − n|v + n|v − t|.
+        """
         off = 0.0 if self._n_is_public else self.knowledge.rows.off
         reach: float | Array = off * value + self.knowledge.rows.high * error
         return reach
@@ -124,7 +138,7 @@ class Practical:
 
     @one_at_a_time
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
-        """None while a guard would have to be asked in order."""
+        """Answer all queries from the hypothesis; None while a guard is on, because it must be asked in order."""
         if self._watch is not None and self._watch.is_on:
             return None
         values, errors = self.knowledge.free_all(queries)
@@ -133,34 +147,40 @@ class Practical:
 
     @one_at_a_time
     def expect(self, queries: Sequence[Linear]) -> None:
+        """Announce the queries that are asked next, so that their answers are computed in one batch."""
         promise = 1.0 if self._watch is None else self._watch.guard.promise
         self._ahead = Ahead(self._data, self.knowledge, queries, promise)
 
     @one_at_a_time
     def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
         return self.knowledge.answer(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query: for free if its bar is narrow enough, else by a purchase or after asking the guard."""
         found = self._ahead.free(query) if within is None else None
         value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and error > within * (1 + 1e-9):
             return self._bought([self._wanted(query, within)])[0]
         watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.usual
-        if within is not None:  # met for free: what a guard says is not of an answer that was moved to meet it
+        if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
             return _estimate(value, error, usual)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
-                except BudgetExceeded:  # it was said that the hypothesis is wrong here, and no more can be bought
+                except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
                     return _estimate(value, error, usual)
             error = min(error, self._promised(watch.guard, query))
         return _estimate(value, error, usual)
 
     @one_at_a_time
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Both, such that numerator/denominator, where the one is part of the other, has a bar of ``within``: met, or refused unpaid."""
+        """Answer both queries so that their ratio has a bar of ``within``: met, or refused before any payment.
+
+        The rows of the numerator must be among the rows of the denominator.
+        """
         if within is not None and (wanted := self._wanted_of_ratio(numerator, denominator, within)):
             bought = dict(zip((one.query.key for one in wanted), self._bought(wanted), strict=True))
         else:
@@ -170,17 +190,21 @@ class Practical:
 
     @one_at_a_time
     def price(self, bound: Bound[Any], within: float) -> float:
-        """What asking it with this ``within`` would cost, in the budget's currency: public, and nothing is charged."""
+        """Return the cost of asking ``bound`` with ``within``, in the budget's currency. Public; nothing is charged."""
         quote = self.quoting()
         bound.ask(quote, within)
         return quote.price
 
     def quoting(self) -> Quote:
+        """Return a quote on this engine."""
         return Quote(self)
 
     @one_at_a_time
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
-        """The whole table with a bar for each cell; ``within`` is for the widest, and buys the table, not its cells."""
+        """Answer a whole table with a bar for each cell.
+
+        ``within`` limits the widest bar. A purchase buys the whole table, not its cells.
+        """
         values, errors = self.knowledge.table(table.attributes, within)
         usual = self.knowledge.typical_cells(table.attributes)
         if within is None or errors.max() <= within * (1 + 1e-9):
@@ -192,10 +216,11 @@ class Practical:
         return _table(values, errors, "measured", usual)
 
     def _wanted(self, query: Linear, within: float) -> Wanted:
+        """Describe the purchase of ``query`` with a bar of ``within``."""
         return Wanted(query, within, _spread(float(self.knowledge.typical([query])[0])))
 
     def _bought(self, wanted: Sequence[Wanted]) -> list[Estimate]:
-        """Measure what was asked for, and answer by it and by what was known, each with its precision."""
+        """Buy measurements, and answer by combining each with the earlier estimate, weighted by precision."""
         known = [self.knowledge.free(one.query, None)[0] for one in wanted]
         self._purchases.buy(*wanted)
         found = []
@@ -206,7 +231,7 @@ class Practical:
         return found
 
     def _wanted_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[Wanted]:
-        """What is to be measured for it (``bar_for_ratio``)."""
+        """List the purchases that give the ratio a bar of ``within`` (``bar_for_ratio``)."""
         (t, above), (b, below) = (self.knowledge.free(query, None) for query in (numerator, denominator))
         each = bar_for_ratio((t, above), (b, below), within)
         if each is None:
@@ -216,17 +241,19 @@ class Practical:
 
     @one_at_a_time
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
-        """θ and a bound on its excess risk; ``within`` buys a better one (``convex``)."""
+        """Return θ and a bound on its excess risk; ``within`` buys a better one (``convex``)."""
         return self._convex.answer(question, within)
 
     @one_at_a_time
     def resume(self, entries: Sequence[Entry]) -> None:
+        """Learn from entries of the stream: purchased measurements and ended rounds of the guard."""
         self._purchases.resume(entries)
         if self._watch is not None:
             self._watch.resume(entries)
 
     @one_at_a_time
     def state(self) -> Json:
+        """Return a snapshot of everything the engine knows, public and as JSON."""
         return {
             "learned": self.knowledge.learned.state(),
             "shares": [*self.knowledge.bars.shares, self.knowledge.bars.numbers],
@@ -235,33 +262,40 @@ class Practical:
         }
 
     def _gap(self, query: Linear) -> float:
-        """``ahead.gaps`` of one. Private."""
+        """Return the distance in rows of the count from the hypothesis' answer, as ``ahead.gaps`` does. Private."""
         query, known = exact.on_grid(self._data.universe, query), self.knowledge
         step = exact.step_of(query, known.grid)
         believed = exact.nearest(known.rows.estimate * known.answer(query), step)
         return abs(exact.counted(query, self._data.marginal(query.attributes), step) - believed)
 
     def _promised(self, guard: Guard, query: Linear) -> float:
-        """The bar of a fraction after ⊥: |N − ñv| ≤ 3w rows, the threshold being 2w, and what rounding hid from the comparison; n may be off."""
+        """Return the bar of a fraction after the guard said ⊥.
+
+        |N − ñv| ≤ 3w rows (the threshold is 2w), plus what rounding hid from the comparison, plus the error of ñ
+        where n is private.
+        """
         known = self.knowledge
         most = 1.5 * guard.config.threshold + 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)
         return (most + (0.0 if self._n_is_public else known.rows.off)) / known.rows.estimate
 
 
 class Quote:
-    """An engine that is asked what it would charge: it answers as if what was asked for had been met."""
+    """Predict the price of questions: answer as if every purchase had succeeded, and add up the costs."""
 
     def __init__(self, engine: Practical) -> None:
         self._engine, self.price = engine, 0.0
 
     def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
         return self._engine.believed(query)
 
     @property
     def least_rows(self) -> float:
+        """The smallest number of rows that the data may have."""
         return self._engine.least_rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer from the hypothesis; if a purchase would be needed, add its cost and state ``within`` as the bar."""
         value, error = self._engine.knowledge.free(query, within)
         if within is not None and error > within * (1 + 1e-9):
             self.price += self._engine._purchases.price([self._engine._wanted(query, within)])
@@ -269,6 +303,7 @@ class Quote:
         return _estimate(value, error)
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Answer both queries; add the cost of the purchases that the ratio's bar would need."""
         wanted = [] if within is None else self._engine._wanted_of_ratio(numerator, denominator, within)
         if wanted:
             self.price += self._engine._purchases.price(wanted)
@@ -280,6 +315,7 @@ class Quote:
         return found[0], found[1]
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a table; if a purchase would be needed, add its cost."""
         known, universe = self._engine.knowledge, self._engine.hypothesis.universe
         values, errors = known.table(table.attributes, within)
         if within is not None and errors.max() > within * (1 + 1e-9):
@@ -290,21 +326,24 @@ class Quote:
         return Estimate(values, errors, "hypothesis")
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Answer a convex question; add the cost of the purchase that ``within`` would need."""
         estimate, cost = self._engine._convex.quoted(question, within)
         self.price += cost
         return estimate
 
 
 def _spread(typical: float) -> float:
-    """The deviation of an error whose mean size is this; infinite where that is not known."""
+    """Return the standard deviation of an error with this mean size; infinite if the mean size is unknown (NaN)."""
     return math.inf if math.isnan(typical) else math.sqrt(math.pi / 2) * typical
 
 
 def _estimate(value: float, error: float, typical: float = math.nan) -> Estimate:
+    """Build the estimate of a number; a bar of 1 or more says nothing and becomes None."""
     return Estimate(value, error if error < 1 else None, "hypothesis", typical=None if math.isnan(typical) else typical)
 
 
 def _table(values: Array, errors: Array, source: Source, typical: Array) -> Estimate:
+    """Build the estimate of a table; bars of 1 or more say nothing and become None."""
     return Estimate(
         values, errors if errors.max() < 1 else None, source, typical=None if np.isnan(typical).any() else typical
     )
@@ -326,9 +365,9 @@ def prefitted(
     model_cells: int = MODEL_CELLS,
     prior: Prior | None = None,
 ) -> Practical:
-    """Spend all but the reserve and the guard's share on a hypothesis that knows the workload.
+    """Open the practical engine: spend all but the reserve and the guard's share on a hypothesis for the workload.
 
-    ``prior``: what the opening of an earlier block came to, with which this one begins.
+    ``prior`` is the result of an earlier block's opening, from which this opening begins.
     """
     budget = ledger.budget
     rows = float(data.rows) if budget.neighbours == "replace" else None
@@ -336,10 +375,10 @@ def prefitted(
     planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
     if reserve is None:
         reserve = usual_reserve(budget, rows)
-    if planned is not None and reserve + 2 * planned.share >= 1:  # the owner reserves what a guard would take
+    if planned is not None and reserve + 2 * planned.share >= 1:  # the owner's reserve leaves nothing for a guard
         planned = None
     kept = (guard or 0.0) if planned is None else planned.share
-    share = 1 - reserve - 2 * kept  # as much again for what the guard finds
+    share = 1 - reserve - 2 * kept  # twice: as much again pays for the measurements that the guard triggers
     allowance = Allowance(ledger, share * budget.total)
     whole = allowance.left
     certifying = allowance.carve(CERTIFICATE[budget.currency] * whole if certify else 0.0)
@@ -347,7 +386,9 @@ def prefitted(
     with ledger.exclusively():
         state = ledger.remembered()
         if state is None:
-            beside = certifying.left  # but where it would not be bought, and what is planned buys nothing else
+            # The certificate's noise is part of the planned share, unless the certificate would not be bought: a
+            # planned share buys nothing else.
+            beside = certifying.left
             if budget.pure or (beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)):
                 beside = 0.0
             fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside)
@@ -357,12 +398,12 @@ def prefitted(
         else:
             learned = Learned.restored(data.universe, rows, state["learned"], prior)
             estimate = float(state["opened"]["rows"])
-            before = state["opened"].get("learned")  # not in snapshots from before there were blocks
+            before = state["opened"].get("learned")  # older snapshots, from before blocks existed, lack it
             next_prior = None if before is None else Learned.restored(data.universe, rows, before, prior).as_prior()
-        if rows is None and guard:  # n is private: a guard is bought only on request, and planned for its estimate
+        if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
             planned = planned_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
-        if of_losses.left > 0:  # a half for what was measured and certified, a half for the declared losses
+        if of_losses.left > 0:  # half of β for measurements and certificate, half for the declared losses
             doubt /= 2
         if state is None:
             known = certified_knowledge(data, noise, learned, certifying, doubt, fitting.planned)
@@ -389,9 +430,10 @@ def prefitted(
 
 
 def usual_reserve(budget: Budget, rows: float | None) -> float:
-    """The share of the budget for some counts that must be good, by public facts: of few rows the most there may be.
+    """Return the default reserve: the share of the budget for a few accurate counts. Public.
 
-    A count with a bar of w rows that fails with probability β costs x/w² of ρ with Gaussian noise (σ²·2x = w²), x = ln(2/β), and x/w of ε with Laplace noise.
+    With few rows this is ``MOST_RESERVE``. A count with a bar of w rows that fails with probability β costs x/w² of ρ
+    with Gaussian noise (σ²·2x = w²), where x = ln(2/β), and x/w of ε with Laplace noise.
     """
     if rows is None:
         return RESERVE_OF_UNKNOWN
@@ -410,7 +452,7 @@ def prefit(
     prior: Prior | None = None,
     beside: float = 0.0,
 ) -> Prefit:
-    """What is to be measured of groups of values, once the wide attributes' values were and the rare among them are merged."""
+    """Measure the wide attributes, merge their rare values, and return the prefit on the resulting groups."""
     merging, measurements = merging_of(data, noise, allowance)
     learned = Learned.nothing(data.universe, rows, merging, prior)
     for measurement in measurements:
@@ -421,7 +463,10 @@ def prefit(
 def certified_knowledge(
     data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float, planned: float
 ) -> Knowledge:
-    """What was learned with its bars and a certificate, which have their parts of β; without one bars have all of it."""
+    """Return what was learned with bars and a certificate, which share β.
+
+    Without a certificate the bars have all of β.
+    """
     public = data.rows if allowance.budget.neighbours == "replace" else None
     if allowance.left > 0:
         known = Knowledge(learned, OF_BARS * beta, public)
@@ -434,7 +479,10 @@ def certified_knowledge(
 def restored_knowledge(
     data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json, prior: Prior | None = None
 ) -> Knowledge:
-    """What ``Practical.state`` described: what is known now, and the certificate of what was known at the opening."""
+    """Restore the knowledge from a snapshot (``Practical.state``).
+
+    The certificate is about the knowledge at the opening, so that is restored too.
+    """
     public, record = None if rows is None else data.rows, state["opened"]["certified"]
     if record is None:
         return Knowledge(learned, beta, public, state["shares"])
@@ -445,16 +493,17 @@ def restored_knowledge(
 
 
 def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:
-    """The convex questions of a workload, in its order."""
+    """List the convex questions of a workload, in its order."""
     if workload is None or isinstance(workload, Workload):
         return []
     return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
 
 
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
-    """The attribute sets a workload asks about, with how often.
+    """Return the attribute sets that a workload asks about, with their weights.
 
-    By default all sets of up to three attributes, weighted so that questions about one, two and three are asked alike.
+    The default is all sets of up to three attributes, weighted so that questions about one, two and three attributes
+    are equally frequent.
     """
     if workload is None:
         return EverySmallSet(universe)
@@ -463,7 +512,8 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
     for query in chosen:
         bound = bound_to(query, universe)
         tables, each = [names for names in bound.tables if names], 1.0
-        if isinstance(bound, BoundMinimize) and len(bound.attributes) > LARGEST:  # what its risk depends on first
+        # A loss on many attributes: its risk depends mostly on their small subsets.
+        if isinstance(bound, BoundMinimize) and len(bound.attributes) > LARGEST:
             tables = list(itertools.combinations(bound.attributes, LARGEST))
             each /= len(tables)
         for names in tables:

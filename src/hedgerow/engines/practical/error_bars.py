@@ -1,17 +1,18 @@
-"""Released measurements, and the error bars they imply for every later answer.
+"""Error bars that released measurements imply for every later answer.
 
-A measurement is a noisy table of counts on some attributes, or the noisy value of one query: public from then on. It
-bounds any query q on attributes A inside its own: the true count of q is ⟨q, y⟩ up to |⟨q − c, Z⟩|, where y are the
-noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n is known). The best c is the mean of q.
+A measurement is a noisy table of counts on some attributes, or the noisy value of one query, and is public from then
+on. It bounds any query q on attributes A inside its own: the true count of q is ⟨q, y⟩ up to |⟨q − c, Z⟩|, where y
+are the noisy counts, Z their noise and c any constant (⟨c, counts⟩ = c·n is known). The best c is the mean of q.
 
 The bars hold together, for every question an adaptive analyst may choose after seeing everything. Measurement j has
-the share β_j of the failure probability (``_share``), fixed before its noise is drawn; a union bound over the three
-classes below, each taken over every subset A of the measured attributes (``_doubt_of_subset``), makes its noise small for all q of a
-class at once (docs/proofs/error_bars.md):
+the share β_j of the failure probability (``_share``), fixed before its noise is drawn. A union bound over the three
+classes below, each taken over every subset A of the measured attributes (``_doubt_of_subset``), makes its noise small
+for all q of a class at once (docs/proofs/error_bars.md):
 
-    products  a set of cells of each attribute; a set that is one of few of its kind has more of the class's share (``_code``)
-    lines     α + βi on the i-th cell of one ordered attribute within a product of the others, γ elsewhere: what a mean is made of. All α, β and γ
-              of one product are in a plane, and the noise in a plane is small (Gaussian noise only)
+    products  a set of cells of each attribute; a set of a rarer kind has more of the class's share (``_code``)
+    lines     α + βi on the i-th cell of one ordered attribute within a product of the others, γ elsewhere: the sums
+              that means are made of. All α, β and γ of one product lie in a plane, and the noise in a plane is small
+              (Gaussian noise only)
     tables    anything else; by Cauchy–Schwarz against the norm of the noise
 
 Nothing here depends on the data except through released values.
@@ -34,21 +35,22 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.questions.linear import Linear, Products, answer_all
 from hedgerow.questions.universe import Universe
 
-# Of β_j, for each class; where no attribute is ordered products have that of lines too
+# How the failure probability β is divided.
+# Share of β_j for each class; if no attribute is ordered, products also get the share of lines.
 SHARES = {"products": 0.5, "lines": 0.4, "tables": 0.1}
-OF_FIRST = 0.6  # of β, for the first measurement: with an overview most answers have its bar
-EARLY = 8  # measurements that have nearly equal shares of what is left
-OF_ALL_ATTRIBUTES = 0.5  # of β_j, for questions about all attributes of a table; its proper subsets share the rest
-ALL_OR_NONE = 0.02  # of a class's share, along each attribute: all its cells, or none
-# Of the rest, for sets of values of an attribute that is ordered or not
+OF_FIRST = 0.6  # share of β for the first measurement: after an overview, most answers have its bar
+EARLY = 8  # number of later measurements with nearly equal shares of the rest
+OF_ALL_ATTRIBUTES = 0.5  # share of β_j for questions about all attributes of a table; its proper subsets share the rest
+ALL_OR_NONE = 0.02  # along each attribute, part of a class's share for the sets of all its cells and of none
+# Parts of the rest by the kind of set, for an ordered attribute (True) and for another (False).
 OF_KINDS = {True: {"value": 0.42, "run": 0.42, "set": 0.16}, False: {"value": 0.6, "set": 0.4}}
-EXACT_SETS = 256  # cells of an attribute, whose sets are counted in whole numbers
-ROUNDED, OF_ALL = 1e-9, 1e-7  # of the weights' range, each and all together: what is so near to a line is taken for one
-CANCELLED = 1e-6  # of Σ q²: where less is left without the mean, it is summed without it
-KEPT_PARTS = (
-    2_000  # sets of attributes whose parts are kept: whoever asks about ever new ones takes no more memory for it
-)
-FINE_STEP = 0.25  # of a deviation: the coarsest grid on which noise is compared with one that has none
+
+# Arithmetic.
+EXACT_SETS = 256  # with at most this many cells, the sets of an attribute are counted in whole numbers
+ROUNDED, OF_ALL = 1e-9, 1e-7  # weights this near to a line, in parts of their range (per cell, in all), count as a line
+CANCELLED = 1e-6  # if centring leaves less than this part of Σ q², the centred sum is computed directly
+KEPT_PARTS = 2_000  # most attribute sets whose measured parts are cached, whatever is asked
+FINE_STEP = 0.25  # coarsest grid, in standard deviations, on which discrete noise is compared with continuous noise
 
 
 class JointEstimate(Protocol):
@@ -57,13 +59,21 @@ class JointEstimate(Protocol):
     sets: list[Names]
     rounding: float
 
-    def covers(self, names: Names) -> bool: ...
+    def covers(self, names: Names) -> bool:
+        """Return True if the table on ``names`` can be estimated."""
+        ...
 
-    def onto(self, names: Names) -> Array: ...
+    def onto(self, names: Names) -> Array:
+        """Return the estimated counts on ``names``."""
+        ...
 
-    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array: ...
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return the standard deviation of the estimate of each query, in rows."""
+        ...
 
-    def widest(self, names: Names) -> float: ...
+    def widest(self, names: Names) -> float:
+        """Return the largest standard deviation of a table of norm 1 on ``names``."""
+        ...
 
 
 class ErrorBars:
@@ -71,34 +81,34 @@ class ErrorBars:
 
     def __init__(self, universe: Universe, beta: float) -> None:
         self._universe, self._beta = universe, beta
-        self._tables: list[tuple[Measurement, float]] = []  # with its ln(1/β_j)
-        self._with: dict[str, list[tuple[Measurement, float]]] = {}  # those tables, by attribute
+        self._tables: list[tuple[Measurement, float]] = []  # each table with its ln(1/β_j)
+        self._with: dict[str, list[tuple[Measurement, float]]] = {}  # the same tables by attribute
         self._queries: dict[object, list[tuple[Measurement, float]]] = {}
         self._supports: dict[Names, list[tuple[Measurement, float]]] = {}
         self._largest_parts: dict[Names, list[Names]] = {}
         self._numbers = 0
-        self.shares: list[int] = []  # how many numbers had theirs of β before each measurement
+        self.shares: list[int] = []  # before each measurement, how many numbers had already taken a share of β
         self._overview: JointEstimate | None = None
         self._overview_doubt = 0.0
 
     @property
     def _doubt(self) -> float:
-        """ln(1/β_j) of the next measurement."""
+        """The ln(1/β_j) of the next measurement."""
         return self._doubt_after(0)
 
     def _doubt_after(self, others: int) -> float:
-        """The same once so many others were made."""
+        """Return ln(1/β_j) of the measurement that follows ``others`` further ones."""
         j = 1 + len(self._tables) + sum(map(len, self._queries.values())) + self._numbers + others
         return -math.log(_share(j) * self._beta)
 
     def add_overview(self, overview: JointEstimate) -> None:
-        """A whole family measured at once, with one share of β for all its tables. Before any other measurement."""
+        """Add a family that was measured at once, with one share of β for all its tables. Call it before ``add``."""
         self._overview, self._overview_doubt = overview, self._doubt
         self._numbers += 1
         self._largest_parts = {}
 
     def add(self, measurement: Measurement) -> None:
-        """One more table or query. Residuals are part of an overview and are not added here."""
+        """Add a table or a query. Residuals are part of an overview and are not added here."""
         doubt = self._doubt
         self.shares.append(self._numbers)
         if measurement.query is not None:
@@ -110,9 +120,9 @@ class ErrorBars:
             self._supports, self._largest_parts = {}, {}
 
     def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool, after: int = 0) -> float:
-        """The half-width in rows that a measurement would give a query, measured alone or by its marginal.
+        """Return the half-width in rows that a measurement would give a query, alone or as part of its marginal.
 
-        ``after``: how many others come first. Of the constant it is n's own.
+        ``after`` is the number of measurements that come first. For the constant query it is the half-width of n.
         """
         doubt = self._doubt_after(after)
         if alone:
@@ -124,20 +134,20 @@ class ErrorBars:
         return float(self._width(imagined, doubt, [query], norm, cells)[0])
 
     def number(self, event: Laplace | Gaussian) -> float:
-        """The half-width in rows that the next measurement would give a number that is no count."""
+        """Return the half-width in rows that the next measurement would give a number that is not a count."""
         return _one_tail(event, math.log(2) + self._doubt)
 
     @property
     def numbers(self) -> int:
-        """How many numbers, an overview among them, have their share of β."""
+        """The number of released numbers, an overview among them, that have taken a share of β."""
         return self._numbers
 
     def add_number(self) -> None:
-        """One such number was released: it takes its share of β as any measurement does."""
+        """Record the release of such a number: it takes its share of β as any measurement does."""
         self._numbers += 1
 
     def distance(self, names: Names, believed: Array, rows: Rows) -> float:
-        """How far in ℓ2 the true fractions on these attributes may be from those believed; infinite if never measured."""
+        """Return a bound on the ℓ2 distance of the true fractions from ``believed``; infinite if never measured."""
         names = varying(self._universe, names)
         believed = believed.reshape(self._universe.sizes(names))
         if not names:
@@ -156,11 +166,11 @@ class ErrorBars:
         return min(off, default=math.inf) / rows.low
 
     def covers(self, names: Names) -> bool:
-        """Whether a measurement says how the counts on these attributes are spread."""
+        """Return True if some measurement estimates the counts on these attributes."""
         return bool(self._supporting(names)) or (self._overview is not None and self._overview.covers(names))
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """The standard deviation, in rows, of what was measured of queries on ``names``; infinite where nothing was."""
+        """Return the standard deviation, in rows, of the best measurement of each query; infinite without one."""
         found = np.full(len(queries), math.inf)
         if self._overview is not None and self._overview.covers(names):
             found = self._overview.deviations(names, queries)
@@ -178,7 +188,7 @@ class ErrorBars:
         return found
 
     def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
-        """Lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
+        """Return lower and upper ends for the true fraction of each query; [0, 1] where nothing is known."""
         low, high = np.zeros(len(queries)), np.ones(len(queries))
         groups: dict[Names, list[int]] = {}
         for i, query in enumerate(queries):
@@ -197,7 +207,7 @@ class ErrorBars:
         for i, query in enumerate(queries) if self._queries else ():
             for measurement, doubt in self._queries.get(query.key, ()):
                 width = _one_tail(measurement.event, math.log(2) + doubt)
-                if not query.is_count:  # its value was rounded to the grid
+                if not query.is_count:  # the value was rounded to the grid before the noise
                     width += measurement.event.grid / 2
                 y = float(measurement.values)
                 low[i] = max(low[i], (y - width) / rows.high - measurement.rounding)
@@ -205,7 +215,7 @@ class ErrorBars:
         return low, np.maximum(low, high)
 
     def rows(self) -> Rows:
-        """n from the totals of the tables: every one is a noisy count of all rows."""
+        """Return n as estimated from the tables' totals: every total is a noisy count of all rows."""
         low, high, weighted, weights = 1.0, math.inf, 0.0, 0.0
         if self._overview is not None:
             everyone = [Linear((), (), (), np.array(1.0), True)]
@@ -225,7 +235,7 @@ class ErrorBars:
         return Rows(min(high, max(low, weighted / weights)), low, high, 1 / math.sqrt(weights))
 
     def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
-        """Lower and upper ends for every cell of a marginal, as for its cells asked one by one."""
+        """Return lower and upper ends for every cell of a marginal, as if its cells were asked one by one."""
         shape = self._universe.sizes(names)
         if not names:
             return np.ones(()), np.ones(())
@@ -250,7 +260,7 @@ class ErrorBars:
         return low, np.maximum(low, high)
 
     def _group(self, names: Names, asked: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
-        """Of measured attributes."""
+        """Return intervals of queries on the same, measured attributes."""
         support = self._supporting(names)
         overview = self._overview if self._overview is not None and self._overview.covers(names) else None
         cells = self._universe.cells(names)
@@ -266,7 +276,7 @@ class ErrorBars:
             high = np.minimum(high, c + _over(off + width, rows.low, rows.high))
         for measurement, doubt in support:
             y = measurement.onto(names)
-            merged = self._universe.cells(measurement.attributes) / cells  # measured cells in each cell of A
+            merged = self._universe.cells(measurement.attributes) / cells  # number of measured cells in each cell of A
             off = answer_all(asked, lambda _, y=y: y) - c * y.sum()  # type: ignore[misc]
             width = self._width(measurement, doubt, asked, norm * math.sqrt(merged), cells)
             low = np.maximum(low, c + _over(off - width, rows.high, rows.low))
@@ -274,16 +284,16 @@ class ErrorBars:
         return low, np.maximum(low, high)
 
     def _joint_width(self, names: Names, asked: Sequence[Linear]) -> Array:
-        """How far the overview's estimate may be off, by the smallest class the query belongs to.
+        """Return how far the overview's estimate may be off, by the smallest class the query belongs to.
 
-        The centring by c changes only the component on no attributes, which the deviation counts in any case.
+        Centring by c changes only the component on no attributes, which the deviation includes in any case.
         """
         assert self._overview is not None
         base = self._overview_doubt + math.log(len(self._overview.sets))
         ordered, rounding = self._ordered(asked[0].attributes), self._overview.rounding
         code = _code(asked, ordered)
         table = math.sqrt(self._universe.cells(names)) + math.sqrt(2 * (base + _doubt_of("tables")))
-        # Its steps are at most 2·rounding of each deviation, as rounding² is Σ (step/2)²·entries/deviation²
+        # Grid steps are at most 2·rounding standard deviations, because rounding² is Σ (step/2)²·entries/deviation².
         others = np.isinf(code)
         product = _gaussian_tail(base + np.where(others, 0.0, code), 2 * rounding)
         spread = np.where(others, table, np.minimum(product, table))
@@ -293,7 +303,7 @@ class ErrorBars:
         return width
 
     def _width(self, measurement: Measurement, doubt: float, asked: Sequence[Linear], norm: Array, cells: int) -> Array:
-        """How large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
+        """Return how large ⟨q − c, Z⟩ may be, by the smallest class q belongs to."""
         event, measured = measurement.event, self._universe.cells(measurement.attributes)
         base = doubt + _doubt_of_subset(len(measurement.attributes), len(asked[0].attributes))
         ordered = self._ordered(asked[0].attributes)
@@ -305,7 +315,7 @@ class ErrorBars:
             for i in np.flatnonzero(others & (norm > 0)).tolist():
                 planar = _plane_tail(base + _line_code(asked[i], ordered), event.grid / event.sigma)
                 table[i] = min(table[i], event.sigma * norm[i] * planar)
-        else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), and a grid step each for being discrete
+        else:  # ‖Z‖₁ is a sum of exponentials: b·(M + √(2Mx) + x), plus a grid step each because the noise is discrete
             spread = measured + math.sqrt(2 * measured * x) + x
             table = np.full(len(asked), event.scale * spread + event.grid * measured)
         width: Array = np.where(others, table, np.minimum(product, table))
@@ -315,7 +325,7 @@ class ErrorBars:
         return [self._universe[name].ordered for name in names]
 
     def _supporting(self, names: Names) -> list[tuple[Measurement, float]]:
-        """The few measurements that say most about these attributes."""
+        """Return the three most precise measurements that contain these attributes."""
         if names not in self._supports:
             wanted = set(names)
             near = self._with.get(names[0], []) if names else self._tables
@@ -327,13 +337,14 @@ class ErrorBars:
     def _bound_by_parts(
         self, queries: Sequence[Linear], groups: dict[Names, list[int]], rows: Rows, low: Array, high: Array
     ) -> None:
-        """Fréchet's bounds for conjunctions: at most its least likely part, at least what the parts leave no room for.
+        """Tighten the intervals of conjunctions by Fréchet's bounds, in place.
 
-        ``groups``: which queries are about attributes that were never measured together. A part is looked at once, for all of them.
+        A conjunction is at most its least likely part, and at least 1 minus what its parts exclude. ``groups`` are
+        the queries by attributes that were never measured together. Each part is computed once for all of them.
         """
         room = np.ones(len(queries))
-        uses: dict[Names, list[_Use]] = {}  # of each part
-        whole: list[int] = []  # queries whose parts have all their attributes
+        uses: dict[Names, list[_Use]] = {}  # uses of each part
+        whole: list[int] = []  # queries whose parts cover all their attributes
         for names, members in groups.items():
             masks = dict(zip(names, Products.of([queries[i] for i in members]).masks, strict=True))
             covered: set[str] = set()
@@ -343,7 +354,7 @@ class ErrorBars:
                 covered.update(part)
             if covered == set(names):
                 whole += members
-        for part in sorted(uses, key=_larger_first):  # in one order, whoever else is asked
+        for part in sorted(uses, key=_larger_first):  # always in the same order, whatever else is in the batch
             at = [i for use in uses[part] for i in use.members]
             brings = np.concatenate([np.full(len(use.members), use.brings) for use in uses[part]])
             along = zip(*(use.masks for use in uses[part]), strict=True)
@@ -353,7 +364,7 @@ class ErrorBars:
         low[whole] = np.maximum(0.0, room[whole])
 
     def _parts(self, names: Names) -> list[Names]:
-        """Of these attributes the largest sets that were measured."""
+        """Return the largest subsets of these attributes that were measured."""
         if names in self._largest_parts:
             return self._largest_parts[names]
         wanted = set(names)
@@ -367,25 +378,35 @@ class ErrorBars:
 
 
 def _share(j: int) -> float:
-    """Of β, of the j-th measurement: the first's, and EARLY/(i(i+1)) of the rest for i = EARLY, EARLY + 1, …, which add up to 1."""
+    """Return the j-th measurement's share of β.
+
+    The first has ``OF_FIRST``. The others have EARLY/(i(i+1)) of the rest for i = EARLY, EARLY + 1, …, which add up
+    to 1.
+    """
     i = EARLY + j - 2
     return OF_FIRST if j == 1 else (1 - OF_FIRST) * EARLY / (i * (i + 1))
 
 
 def _doubt_of_subset(measured: int, asked: int) -> float:
-    """ln(1/w) for the part w of β_j that so many of the measured attributes have: all of them, or one of the 2^measured − 1 subsets that are fewer."""
+    """Return ln(1/w) for the part w of β_j that questions about ``asked`` of the measured attributes have.
+
+    It is for all of them, or for one of the 2^measured − 1 proper subsets.
+    """
     if asked == measured:
         return -math.log(OF_ALL_ATTRIBUTES)
     return math.log((2**measured - 1) / (1 - OF_ALL_ATTRIBUTES))
 
 
 def _doubt_of(which: str, *, ordered: bool = True) -> float:
-    """ln(2/w) for the part w of β_j that a class has, on two sides. Without an ordered attribute there are no lines."""
+    """Return ln(2/w) for the two-sided part w of β_j of a class; without an ordered attribute there are no lines."""
     return math.log(2 / (SHARES[which] + (0.0 if ordered else SHARES["lines"])))
 
 
 def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: int, asked: int) -> float:
-    """How large ‖Z_A‖₂ may be, Z_A the noise summed to ``cells`` cells of so many attributes: as for the class of all tables."""
+    """Return a bound on ‖Z_A‖₂, where Z_A is the noise summed to ``cells`` cells of ``asked`` attributes.
+
+    It is the bound for the class of all tables.
+    """
     event, x = measurement.event, doubt + _doubt_of("tables") + _doubt_of_subset(len(measurement.attributes), asked)
     if isinstance(event, Gaussian):
         return event.sigma * math.sqrt(measured / cells) * (math.sqrt(cells) + math.sqrt(2 * x))
@@ -393,12 +414,16 @@ def _table_norm(measurement: Measurement, doubt: float, measured: int, cells: in
 
 
 def _larger_first(names: Names) -> tuple[int, Names]:
+    """Sort key: larger sets first, then by name."""
     return -len(names), names
 
 
 @dataclass(frozen=True)
 class _Use:
-    """Of a part of conjunctions: by which queries, whether it brings an attribute that no part before it had, and their masks."""
+    """One use of a part of conjunctions: the queries, their masks, and whether the part brings a new attribute.
+
+    ``brings`` is True if no part before it had one of its attributes.
+    """
 
     members: list[int]
     brings: bool
@@ -410,12 +435,12 @@ def _is_product(query: Linear) -> bool:
 
 
 def _over(value: Array, if_positive: float, if_negative: float) -> Array:
-    """value / n, for the n of the interval that makes it a valid end: which one depends on the sign."""
+    """Divide by the end of n's interval that makes value / n a valid end: which one depends on the sign."""
     return np.where(value < 0, value / if_negative, value / if_positive)
 
 
 def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
-    """Σ q and Σ q² over the cells of the query's own attributes."""
+    """Return Σ q and Σ q² over the cells of the query's own attributes."""
     if isinstance(queries, Products):
         cells = queries.sizes.prod(axis=1, dtype=float)
         return cells, cells
@@ -429,7 +454,7 @@ def _sums(queries: Sequence[Linear]) -> tuple[Array, Array]:
 
 
 def _norms(queries: Sequence[Linear], squares: Array, of_means: Array) -> Array:
-    """‖q − c‖₂, c the mean of q. Of weights that hardly differ the difference of sums is all rounding."""
+    """Return ‖q − c‖₂ with c the mean of q; where weights are nearly equal, without cancellation."""
     left = np.maximum(squares - of_means, 0.0)
     for i in np.flatnonzero(left < CANCELLED * squares).tolist():
         if not queries[i].is_count:
@@ -440,18 +465,19 @@ def _norms(queries: Sequence[Linear], squares: Array, of_means: Array) -> Array:
 
 @functools.lru_cache(maxsize=64)
 def _sets_of_a_size(m: int) -> Array:
-    """ln((m − 3)·C(m, k)) for k = 0 … m, of m > 3 cells: exact where that is quick, else not below it."""
+    """Return ln((m − 3)·C(m, k)) for k = 0 … m, with m > 3 cells: exact where that is quick, else an upper bound."""
     if m <= EXACT_SETS:
         return np.array([math.log((m - 3) * math.comb(m, k)) for k in range(m + 1)])
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, m + 1)))])  # of factorials
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, m + 1)))])  # logarithms of factorials
     return np.asarray(math.log(m - 3) + np.maximum(0.0, logs[m] - logs - logs[::-1]) + 1e-9 * logs[m])
 
 
 def _code(queries: Sequence[Linear], ordered: Sequence[bool]) -> Array:
-    """ln(2/w) for the part w of β_j that a product has, queries being on the same attributes, which are ordered or not; infinite for a table.
+    """Return ln(2/w) for the part w of β_j that each product has; infinite for a query that is no product.
 
-    Of its class's share along each attribute a product has what ``_nats`` says; these add up to at most 1, and so do their products. Of one attribute alone
-    a set and the rest of it have the same noise but for its sign, and are one.
+    The queries are on the same attributes, which ``ordered`` describes. Along each attribute a product has the part
+    of its class's share that ``_nats`` gives. These parts add up to at most 1, and so do their products. On a single
+    attribute, a set and its complement have the same noise up to its sign, and count as one.
     """
     code = np.full(len(queries), math.inf)
     of_class = _doubt_of("products", ordered=any(ordered))
@@ -474,11 +500,13 @@ def _code(queries: Sequence[Linear], ordered: Sequence[bool]) -> Array:
 
 
 def _nats(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) -> Array:
-    """ln(1/w) for the part w of the share of all sets of cells of an attribute that each of these has, ``size`` being how many cells it has.
+    """Return ln(1/w) for the part w of one attribute's share that each set of cells has.
 
-    All cells, or none, have half of ``ALL_OR_NONE``. Of the rest the kinds have what ``OF_KINDS`` says, if there are any of them: one value, or all but one, of
-    which there are 2m (m of two cells); a run of 2 … m − 2 cells of an ordered attribute, on a circle, m(m−3); and any set of k such many, (m−3)·C(m, k).
-    What is of two kinds has both. As logarithms: of 1,100 cells and more there are so many sets that their parts are below what a float holds.
+    ``size`` is the number of cells of each set. The sets of all cells and of none have half of ``ALL_OR_NONE`` each.
+    ``OF_KINDS`` divides the rest among the kinds that exist: one value or all but one, of which there are 2m (m if m
+    = 2); runs of 2 … m − 2 cells of an ordered attribute, on a circle, m(m−3); and any set of k cells, for such k,
+    (m−3)·C(m, k). A set of two kinds has both parts. Logarithms are used because with 1,100 cells or more there are
+    so many sets that their parts underflow a float.
     """
     m = mask.shape[1]
     kinds = OF_KINDS[is_ordered] if m > 3 else {"value": 1.0}
@@ -495,10 +523,11 @@ def _nats(mask: NDArray[np.bool_], size: NDArray[np.int64], is_ordered: bool) ->
 
 
 def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
-    """ln(2/w) as ``_code`` for a line: along which ordered attribute, and within which product of the others. Infinite for what is none.
+    """Return ln(2/w), as ``_code`` does, for a line; infinite for a query that is not a line.
 
-    What is as near as floats come to a line is one. Noise that knows the rest, at most (m + 1)·near in each cell, moves it by less than
-    what ``_plane_tail`` adds to x.
+    A line is described by its ordered attribute and by the product of the others. A query as near to a line as floats
+    come counts as one: the rest, at most (m + 1)·near in each cell, moves the noise by less than what ``_plane_tail``
+    adds to x.
     """
     table = query.table
     for axis in np.flatnonzero(ordered):
@@ -506,7 +535,7 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
         near = float(np.ptp(table)) * max(1e-15, min(ROUNDED, OF_ALL / (table.size * lines.shape[-1])))
         steps = np.diff(lines, axis=-1)
         if steps.size and np.abs(steps - steps[..., :1]).max() > near:
-            continue  # not straight
+            continue  # not a straight line along this axis
         for inside in (np.ones(lines.shape[:-1], bool), *_unlike_most(lines, near)):
             within, without = lines[inside], lines[~inside]
             if not inside.any() or np.ptp(within, axis=0).max() > near or (without.size and np.ptp(without) > near):
@@ -523,16 +552,17 @@ def _line_code(query: Linear, ordered: Sequence[bool]) -> float:
 
 
 def _unlike_most(lines: Array, near: float) -> Iterator[NDArray[np.bool_]]:
-    """Where lines are not flat at the value that most of them begin with, or at another that as many do."""
+    """Yield where lines differ from a constant: the most frequent first value, and any other that is as frequent."""
     values, counts = np.unique(lines[..., 0], return_counts=True)
     for value in values[counts == counts.max()]:
         yield np.abs(lines - value).max(axis=-1) > near
 
 
 def _plane_tail(x: float, step: float) -> float:
-    """z with Pr[sup of ⟨q, Z⟩ over the unit q of a plane > z deviations] ≤ 2e^{−x}, of discrete Gaussian noise as in ``_gaussian_tail``.
+    """Return z with Pr[sup of ⟨q, Z⟩ over the unit q of a plane > z deviations] ≤ 2e^{−x}, for discrete Gaussian noise.
 
-    The squared norm of Gaussian noise in a plane is exponential: e^{−z²/2}, and half the time W does not bring Z nearer.
+    The argument is that of ``_gaussian_tail``. The squared norm of Gaussian noise in a plane is exponential, with
+    tail e^{−z²/2}, and half the time W does not bring Z nearer.
     """
     if step > FINE_STEP:
         return math.sqrt(2) + math.sqrt(2 * x)
@@ -540,15 +570,15 @@ def _plane_tail(x: float, step: float) -> float:
 
 
 def _one_tail(event: Laplace | Gaussian, x: float) -> float:
-    """t with Pr[Z > t] ≤ e^{−x} for one value: of discrete Laplace noise Pr[Z ≥ t] ≤ e^{−t/b}."""
+    """Return t with Pr[Z > t] ≤ e^{−x} for one value; for discrete Laplace noise Pr[Z ≥ t] ≤ e^{−t/b}."""
     return event.sigma * math.sqrt(2 * x) if isinstance(event, Gaussian) else event.scale * x
 
 
 def _tail(event: Laplace | Gaussian, norm: Array, x: float | Array) -> Array:
-    """t with Pr[Σ qᵢZᵢ > t] ≤ e^{−x} for independent noise, ‖q‖₂ = norm and |qᵢ| ≤ 1.
+    """Return t with Pr[Σ qᵢZᵢ > t] ≤ e^{−x} for independent noise, ‖q‖₂ = norm and |qᵢ| ≤ 1.
 
-    Laplace of scale b: E e^{λqZ} ≤ (1 − λ²b²q²)^{−1} ≤ (1 − λ²b²)^{−q²}, so t = b(x − ‖q‖² ln(1 − s²))/s for any s = λb below 1;
-    s² = x/(x + ‖q‖²) is near the best.
+    Laplace of scale b: E e^{λqZ} ≤ (1 − λ²b²q²)^{−1} ≤ (1 − λ²b²)^{−q²}, so t = b(x − ‖q‖² ln(1 − s²))/s for any s =
+    λb below 1; s² = x/(x + ‖q‖²) is near the best.
     """
     if isinstance(event, Gaussian):
         return event.sigma * norm * _gaussian_tail(x, event.grid / event.sigma)
@@ -558,11 +588,13 @@ def _tail(event: Laplace | Gaussian, norm: Array, x: float | Array) -> Array:
 
 
 def _gaussian_tail(x: float | Array, step: float) -> Array:
-    """z with Pr[⟨q, Z⟩ > z·deviation] ≤ e^{−x} for independent discrete Gaussian noise, each on a grid of at most ``step`` deviations.
+    """Return z with Pr[⟨q, Z⟩ > z·deviation] ≤ e^{−x} for independent discrete Gaussian noise.
 
-    √(2x) by sub-Gaussianity. Where the grids are fine Z and Gaussian noise W of 1.5 steps have a density of at most 1 + 10⁻¹⁶ times
-    that of Gaussian noise of both variances, for each entry, and ⟨q, W⟩ is positive half the time: so twice the normal tail is enough, which
-    is at most e^{−z²/2}/(z√(2π)). With a too large z₁ for z in the second factor z₂ is too small, and with z₂ it is enough.
+    Each entry is on a grid of at most ``step`` deviations. z = √(2x) holds by sub-Gaussianity. Where the grids are
+    fine, add Gaussian noise W of 1.5 steps: each entry of Z + W has a density of at most 1 + 10⁻¹⁶ times that of
+    Gaussian noise with both variances, and ⟨q, W⟩ is positive half the time. So twice the normal tail is enough,
+    which is at most e^{−z²/2}/(z√(2π)). Inserting a z₁ that is too large for z in the second factor gives a z₂ that
+    is too small, and inserting z₂ gives a z₃ that is large enough.
     """
     plain: Array = np.sqrt(2 * np.asarray(x, dtype=float))
     if step > FINE_STEP:

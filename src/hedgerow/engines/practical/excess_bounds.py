@@ -1,7 +1,7 @@
-"""The bar of a free convex answer: how much better another θ could be, for every table that the measurements leave possible.
+"""The bar of a free convex answer: the largest excess risk for any table that the measurements leave possible.
 
-Symbols: D the data and D̂ the hypothesis, as fractions on the risk's attributes; θ̂ = argmin ℓ_D̂; err(D, θ) =
-ℓ_D(θ) − min ℓ_D; S the scale of the loss. Proof: docs/proofs/practical_convex.md.
+Symbols: D the data and D̂ the hypothesis, as fractions on the risk's attributes; θ̂ = argmin ℓ_D̂; err(D, θ) = ℓ_D(θ)
+− min ℓ_D; S the scale of the loss. Proof: docs/proofs/practical_convex.md.
 """
 
 from __future__ import annotations
@@ -18,22 +18,28 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.convex.solver.public_minimum import Minimum
 from hedgerow.model.hypothesis import Hypothesis
 
-FLATTEST = 1e-9  # of the largest curvature: below it float64 cannot tell one from none
+FLATTEST = 1e-9  # smallest curvature, relative to the largest, that float64 can tell from none
 
 
 class Knows(Protocol):
-    """The hypothesis, and how far it may be from the table (``knowledge.Knowledge``)."""
+    """A hypothesis with bounds on its distance from the table (``knowledge.Knowledge``)."""
 
     @property
-    def hypothesis(self) -> Hypothesis: ...
+    def hypothesis(self) -> Hypothesis:
+        """The public model that answers come from."""
+        ...
 
-    def distance(self, names: Names, marginal: Array) -> float: ...
+    def distance(self, names: Names, marginal: Array) -> float:
+        """Return a bound on the ℓ2 distance between the true fractions and ``marginal``."""
+        ...
 
-    def variation(self, names: Names, marginal: Array) -> float: ...
+    def variation(self, names: Names, marginal: Array) -> float:
+        """Return a bound on the total variation distance between the true fractions and ``marginal``."""
+        ...
 
 
 def free_answer(known: Knows, query: BoundMinimize) -> tuple[Minimum, float]:
-    """θ̂, and a bound on its excess risk, infinite where there is none worth stating."""
+    """Return θ̂ and a bound on its excess risk, infinite if no bound is worth stating."""
     found, marginal = query.fitted(known.hypothesis)
     distance, variation = known.distance(query.attributes, marginal), known.variation(query.attributes, marginal)
     return found, excess_bound(query, marginal, found, distance, variation)
@@ -42,12 +48,12 @@ def free_answer(known: Knows, query: BoundMinimize) -> tuple[Minimum, float]:
 def excess_bound(
     query: BoundMinimize, marginal: Array, found: Minimum, distance: float, variation: float = math.inf
 ) -> float:
-    """A bound on err(D, θ̂) for every D with ‖D − D̂‖₂ ≤ distance and ‖D − D̂‖₁ ≤ 2·variation; infinite where there is none
-    worth stating.
+    """Bound err(D, θ̂) for every D with ‖D − D̂‖₂ ≤ distance and ‖D − D̂‖₁ ≤ 2·variation.
 
-    With f_v(x) = ℓ_x(θ̂) − ℓ_x(θ̂ + v), err = sup over v of ⟨f_v, D̂⟩ + ⟨f_v, D − D̂⟩. The first term is at most the
-    solver's gap, and at most the Frank–Wolfe gap less the curvature of ℓ_D̂; the second at most distance·‖f_v‖₂, where
-    |f_v(x)| ≤ min(S, sup|φ′|·|⟨x, v⟩|). Or, by convexity on D, err ≤ sup −⟨∇ℓ_D(θ̂), v⟩.
+    Return infinity if no bound is worth stating. With f_v(x) = ℓ_x(θ̂) − ℓ_x(θ̂ + v), err = sup over v of ⟨f_v, D̂⟩ +
+    ⟨f_v, D − D̂⟩. The first term is at most the solver's gap, and at most the Frank–Wolfe gap less the curvature of
+    ℓ_D̂; the second is at most distance·‖f_v‖₂, where |f_v(x)| ≤ min(S, sup|φ′|·|⟨x, v⟩|). Alternatively, by
+    convexity on D, err ≤ sup −⟨∇ℓ_D(θ̂), v⟩.
     """
     if query.scale is None:
         return math.inf
@@ -57,7 +63,7 @@ def excess_bound(
 
 
 def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variation: float) -> list[float]:
-    """⟨f, D − D̂⟩ ≤ variation·(max f − min f), as both are distributions: at most 2·variation·max|f|."""
+    """Return bounds from ⟨f, D − D̂⟩ ≤ variation·(max f − min f) ≤ 2·variation·max|f|: D and D̂ are distributions."""
     risk, over = query.risk, query.over
     assert query.scale is not None
     if not math.isfinite(variation):
@@ -65,7 +71,7 @@ def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variati
     bounds = [found.gap + 2 * variation * query.scale]
     if isinstance(risk, GlmRisk):
         each = risk.losses(found.theta)
-        if risk.loss.labels != "count":  # no loss is negative, so err ≤ ℓ_D(θ̂)
+        if risk.loss.labels != "count":  # the loss is never negative, so err ≤ ℓ_D(θ̂)
             bounds.append(float((each * marginal).sum()) + variation * float(each.max() - each.min()))
         R = min(over.diameter_l2(risk.dimension), over.radius_l2(risk.dimension) + float(np.linalg.norm(found.theta)))
         longest = risk.features.row_norm_bound
@@ -83,13 +89,14 @@ def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variati
 
 
 def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance: float) -> list[float]:
+    """Return bounds from ⟨f, D − D̂⟩ ≤ distance·‖f‖₂."""
     risk, over = query.risk, query.over
     assert query.scale is not None
     if not math.isfinite(distance):
         return []
     bounds = [found.gap + distance * math.sqrt(marginal.size) * query.scale]
     if isinstance(risk, GlmRisk):
-        if risk.loss.labels != "count":  # no loss is negative, so err ≤ ℓ_D(θ̂)
+        if risk.loss.labels != "count":  # the loss is never negative, so err ≤ ℓ_D(θ̂)
             each = risk.losses(found.theta)
             bounds.append(float((each * marginal).sum()) + distance * float(np.linalg.norm(each - each.mean())))
         C = risk.features.gram(_per_feature(risk, np.ones(risk.shape)))  # Σ x xᵀ over the cells, each once
@@ -108,7 +115,7 @@ def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance
 
 
 def trivial_bound(query: BoundMinimize, theta: Array) -> float:
-    """What bounds err whatever the data: S, and the largest loss at θ̂ where no loss is negative."""
+    """Return the bound on err that holds whatever the data: S, and the largest loss at θ̂ if no loss is negative."""
     assert query.scale is not None
     if isinstance(query.risk, GlmRisk) and query.risk.loss.labels != "count":
         return min(query.scale, float(query.risk.losses(theta).max()))
@@ -116,11 +123,12 @@ def trivial_bound(query: BoundMinimize, theta: Array) -> float:
 
 
 def coefficient_bounds(query: BoundMinimize, theta: Array, error: float, least: Array | None) -> Array | None:
-    """How far each entry of θ may be from that of the minimiser θ* on the data, given err(D, θ) ≤ ``error``; None where nothing bounds it.
+    """Bound the distance of each entry of θ from that of the minimizer θ* on the data, given err(D, θ) ≤ ``error``.
 
-    With ℓ_D(θ) ≥ ℓ_D(θ*) + ½vᵀHv for v = θ − θ*, as no direction from θ* into the set leads down, vᵀHv ≤ 2·error and so
-    |v_j| ≤ √(2·error·(H⁻¹)_jj). H is the strong convexity of the loss, and for squared loss Σ D(x)·x xᵀ besides, which only
-    grows with D: ``least`` is below every cell's true fraction.
+    Return None where nothing bounds it. No direction from θ* into the set leads down, so ℓ_D(θ) ≥ ℓ_D(θ*) + ½vᵀHv for
+    v = θ − θ*. Hence vᵀHv ≤ 2·error and |v_j| ≤ √(2·error·(H⁻¹)_jj). H is the strong convexity of the loss, and for
+    squared loss Σ D(x)·x xᵀ besides. That sum only grows with D, so it is taken at ``least``, which is below every
+    cell's true fraction.
     """
     risk, over = query.risk, query.over
     if not (math.isfinite(error) and isinstance(risk, GlmRisk)):
@@ -137,13 +145,13 @@ def coefficient_bounds(query: BoundMinimize, theta: Array, error: float, least: 
 
 
 def _per_feature(risk: GlmRisk, weights: Array) -> Array:
-    """Weights over the cells, 0 outside ``where``, summed to the features' own cells."""
+    """Sum weights over the cells, 0 outside ``where``, to the features' own cells."""
     objective = risk.objective(weights)
     return objective.collect(objective.weights)
 
 
 def _curvature(risk: GlmRisk, marginal: Array, theta: Array, reach: float) -> Array:
-    """H with ℓ_D̂(θ̂ + v) ≥ ℓ_D̂(θ̂) + ⟨∇, v⟩ + ½vᵀHv for ‖v‖ ≤ reach.
+    """Return H with ℓ_D̂(θ̂ + v) ≥ ℓ_D̂(θ̂) + ⟨∇, v⟩ + ½vᵀHv for ‖v‖ ≤ reach.
 
     Logistic: φ(z + d) − φ(z) − φ′(z)d ≥ φ″(z)(e^{−|d|} + |d| − 1) ≥ φ″(z)d²/(2 + |d|), as |φ‴| ≤ φ″.
     """
@@ -157,13 +165,14 @@ def _curvature(risk: GlmRisk, marginal: Array, theta: Array, reach: float) -> Ar
 
 
 def _sup_quadratic(a: float, C: Array, H: Array, reach: float) -> float:
-    """A bound on sup over ‖v‖ ≤ reach of a·√(vᵀCv) − ½vᵀHv: by a√q ≤ κ/2 + a²q/(2κ), for the best of many κ."""
+    """Bound sup over ‖v‖ ≤ reach of a·√(vᵀCv) − ½vᵀHv by a√q ≤ κ/2 + a²q/(2κ), for the best of many κ."""
     best = widest = a * reach * _root_of_largest(C)
-    for κ in widest * np.geomspace(1e-4, 1.0, 13) if widest > 0 else ():  # a set of one point leaves nothing
+    for κ in widest * np.geomspace(1e-4, 1.0, 13) if widest > 0 else ():  # widest is 0 for a set of one point
         excess = float(np.linalg.eigvalsh(a * a / κ * C - H)[-1])
         best = min(best, κ / 2 + reach**2 / 2 * max(0.0, excess))
     return best
 
 
 def _root_of_largest(A: Array) -> float:
+    """Return the square root of the largest eigenvalue."""
     return math.sqrt(max(0.0, float(np.linalg.eigvalsh(A)[-1])))

@@ -1,7 +1,7 @@
-"""The guard of the practical profile: a sparse vector that says where the hypothesis is wrong.
+"""The guard of the practical profile: a sparse vector that reports where the hypothesis is wrong.
 
-Its share of the budget follows a public rule, ``planned_guard``: at small n its threshold would be too coarse to help, and it
-gets nothing.
+The guard's share of the budget follows a public rule, ``planned_guard``. At small n its threshold would be too coarse
+to help, and the guard gets nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
 from hedgerow.textbook import sparse_vector
 
-GUARD_ROUNDS = 8  # ⊤ the guard may answer; each is followed by a measurement and a refit
-GUARD_SHARE = 0.1
-GUARD_HELPS = 0.02  # a guard that cannot promise this much is not bought
+GUARD_ROUNDS = 8  # number of ⊤ ("wrong") the guard may answer; each is followed by a measurement and a refit
+GUARD_SHARE = 0.1  # default share of the budget
+GUARD_HELPS = 0.02  # a guard whose promised bar is wider than this is not bought by default
 
 
 @dataclass(frozen=True)
 class Guard:
-    """A sparse vector for the stream, and what it promises: after ⊥ the answer is this close."""
+    """A sparse vector for the stream.
+
+    ``promise`` is the bar of an answer after ⊥, as a fraction of the rows; ``share`` is the guard's part of the
+    budget.
+    """
 
     config: sparse_vector.SparseVector
     promise: float
@@ -30,12 +34,12 @@ class Guard:
 
 
 def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share: float | None = None) -> Guard | None:
-    """The guard that this share of the budget buys; None where it would cost more than it gives.
+    """Return the guard that this share of the budget buys; None if its promise would be too wide to help.
 
-    All k comparisons of c rounds are right to within w = weight·Δ/ε rows (``sparse_vector.comparison_weight``), so with
-    its threshold at 2w it never fires at errors below w, and after ⊥ the error is at most 3w. It is bought when 3w/n is
-    at most 2 %, or when the owner asks for a share. An error above 3w is ⊤ but with probability β/2k, and c ⊤ end the guard: with
-    k ≥ c what ⊥ says holds of any number of questions.
+    All k comparisons of c rounds are right to within w = weight·Δ/ε rows (``sparse_vector.comparison_weight``). With
+    its threshold at 2w the guard never fires at errors below w, and after ⊥ the error is at most 3w. It is bought
+    when 3w/n is at most 2 %, or when the owner asks for a share. An error above 3w gives ⊤ except with probability
+    β/2k, and c ⊤ end the guard. So with k ≥ c, what ⊥ promises holds for any number of questions.
     """
     wanted = GUARD_SHARE if share is None else share
     if wanted == 0:
@@ -50,7 +54,7 @@ def planned_guard(budget: Budget, rows: float, queries: int, beta: float, share:
 
 
 class Watch:
-    """The guard at work: its rounds, paid as they open."""
+    """The running guard: its rounds, each charged when it opens."""
 
     def __init__(self, guard: Guard, ledger: Ledger, noise: Noise) -> None:
         self.guard, self._ledger, self._noise = guard, ledger, noise
@@ -58,21 +62,25 @@ class Watch:
 
     @property
     def is_on(self) -> bool:
+        """True while the guard may still be asked: rounds are left, and one is open or can be paid for."""
         if self._progress.tops >= self.guard.config.rounds:
             return False
         return self._progress.is_open or self._ledger.affords(self.guard.config.guard)
 
     @property
     def is_open(self) -> bool:
-        """Whether a round is, so that one more "right" costs nothing."""
+        """True while a round is open, so that one more "right" costs nothing."""
         return self._progress.is_open
 
     def ready(self) -> None:
-        """Open a round, if none is: it is charged before the data are touched."""
+        """Open a round if none is open; the round is charged before the data are read."""
         self._progress, _ = sparse_vector.ready(self.guard.config, self._progress, self._ledger, self._noise)
 
     def is_above(self, value: float) -> bool:
-        """Whether a private value, in rows and 1-sensitive, is above the threshold. One bit, billed."""
+        """Return whether a private value is above the threshold: one bit, billed.
+
+        The value is in rows, and one row of the data moves it by at most 1.
+        """
         outcome, self._progress = sparse_vector.step(
             self.guard.config, self._progress, value, self._ledger, self._noise
         )
@@ -80,10 +88,10 @@ class Watch:
 
     @property
     def tops(self) -> int:
-        """How many rounds have ended."""
+        """The number of rounds that have ended."""
         return self._progress.tops
 
     def resume(self, entries: Sequence[Entry], tops: int = 0) -> None:
-        """``tops``: the rounds that ended before these entries."""
+        """Take up the rounds that ``entries`` record, after ``tops`` rounds that ended before them."""
         before = replace(self._progress, tops=self._progress.tops + tops)
         self._progress = sparse_vector.resumed(self.guard.config, entries, before)

@@ -1,4 +1,8 @@
-"""What the session knows: a function of released measurements alone, in the order in which they were released."""
+"""The session's public knowledge: a function of released measurements alone, in the order of their release.
+
+``Learned`` holds the measurements and the model fitted to them. ``Knowledge`` adds error bars and answers questions
+for free.
+"""
 
 from __future__ import annotations
 
@@ -38,29 +42,30 @@ from hedgerow.questions.wire_values import (
 )
 
 Value = TypeVar("Value", float, Array)
-ROOM = 4_000_000  # cells of the junction tree, for what a session measures later
-MANY_ATTRIBUTES = 30  # of more than so many the model is smaller,
-ROOM_MESSAGES = 200_000_000  # by its cells times the values of all attributes: what tables of small sets go through
-REFIT_STEPS = 200
-ONE_WAY_TRUST = 9.0  # one-way tables are trusted over the uniform start
-KEPT = 1e12  # the ridge, for each row, of what an earlier block taught and this one did not measure
-NEAREST = 1e-4  # τ² at least: two blocks are never taken to be alike to less than a hundredth
-TINY = 1e-300
-LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # of what is bought: less noise than asked for, where that is more
+ROOM = 4_000_000  # most cells of the junction tree once the session's own measurements enter it
+MANY_ATTRIBUTES = 30  # with more attributes than this the model is kept smaller,
+ROOM_MESSAGES = 200_000_000  # by this limit on tree cells × values of all attributes, the work of making small tables
+REFIT_STEPS = 200  # most steps of a fit after a purchase
+ONE_WAY_TRUST = 9.0  # one-way tables are drawn this much less to the prior, which is uniform for them
+KEPT = 1e12  # ridge per row that holds on to what an earlier block taught and this block did not measure
+NEAREST = 1e-4  # smallest τ²: two blocks are never assumed to agree better than to a hundredth
+TINY = 1e-300  # avoids log 0
+LARGEST_NOISE = 2.0**exact_counts.NOISE_BITS  # a purchase never uses a larger noise scale than this
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
-    """What an earlier block's opening came to, for the next block to begin with. Public.
+    """The result of an earlier block's opening, from which the next block begins. Public.
 
-    The parameters of a log-linear model of groups of values, whose groups the next block's need not be (``merging``).
+    It holds the parameters of a log-linear model of groups of values. The next block may group values differently
+    (``merging``).
     """
 
     merging: Merging
     tables: dict[Names, Array]
 
     def onto(self, merging: Merging) -> dict[Names, Array]:
-        """The same potentials, of other groups: the mean over a group's values, and of one attribute alone their sum."""
+        """Return the potentials for other groups: the mean over a group's values; for a single attribute, their sum."""
         found = {}
         for names, table in self.tables.items():
             carried = np.exp(table - table.max()) if merging.is_possible else table
@@ -74,7 +79,8 @@ class Prior:
 class Learned:
     """Released measurements, their combination, and the model fitted to them. All public.
 
-    The evidence and the model are of groups of values (``merging``), which are the values themselves where none is wide.
+    Evidence and model are about groups of values (``merging``); where no attribute is wide, groups are the values
+    themselves.
     """
 
     universe: Universe
@@ -89,9 +95,7 @@ class Learned:
     _priors: dict[object, Array] = field(default_factory=dict, repr=False)
     _corrections: Corrections | None = field(default=None, repr=False)
     _origin: dict[Names, Array] = field(default_factory=dict, repr=False)
-    _fitted: tuple[Array, Hypothesis] | None = field(
-        default=None, repr=False
-    )  # parameters, and the hypothesis they make
+    _fitted: tuple[Array, Hypothesis] | None = field(default=None, repr=False)  # parameters, and their hypothesis
 
     @classmethod
     def nothing(
@@ -101,7 +105,11 @@ class Learned:
         merging: Merging | None = None,
         prior: Prior | None = None,
     ) -> Learned:
-        """``rows``: n where it is public. ``prior``: what is believed before anything is measured, where not that all is alike."""
+        """Return the state before any measurement.
+
+        ``rows`` is n where it is public. ``prior`` is the belief to begin with; without it the model begins with the
+        uniform distribution.
+        """
         merging = merging or Merging.none(universe)
         inner = merging.inner
         made = cls(
@@ -122,11 +130,11 @@ class Learned:
 
     @property
     def prior_cells(self) -> int:
-        """How large the model is that it began with."""
+        """The number of cells of the model that an earlier block left as prior."""
         return junction_cells(self.merging.inner, list(self._origin)) if self._origin else 0
 
     def _origins(self) -> Array:
-        """The parameters that the model began with, and 0 for what it has since."""
+        """Return the parameters that the model began with, and 0 for those it has gained since."""
         model = self.model
         origin = np.zeros_like(model.theta)
         for names, piece in zip(model.sets, model.split(origin), strict=False):
@@ -135,23 +143,23 @@ class Learned:
         return origin
 
     def as_prior(self) -> Prior:
-        """For the block that comes next, as of now."""
+        """Return the current model as the prior of the next block."""
         pieces = zip(self.model.sets, self.model.split(self.model.theta), strict=False)
         return Prior(self.merging, {names: piece.copy() for names, piece in pieces})
 
     @classmethod
     def restored(cls, universe: Universe, rows: float | None, record: Json, prior: Prior | None = None) -> Learned:
-        """What ``state`` described, to the last bit."""
+        """Rebuild, to the last bit, the knowledge that ``state`` described."""
         made = cls.nothing(universe, rows, Merging.restored(universe, record["merging"]), prior)
         for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
             measurement = thing("a measurement", measured, Measurement)
             made._take(replace(measurement, values=_laid_out(measurement.values, axes)))
         residuals = [m for m in made.measurements if m.residual]
         inner = made.merging.inner
-        if residuals:  # the first are the overview's; in older snapshots all are
+        if residuals:  # the first ``overview`` of them are the overview's; in older snapshots all are
             count = read_whole("overview", record.get("overview", len(residuals)))
             if not 0 < count <= len(residuals):
-                refuse("overview", "how many of the residuals are the overview's", count)
+                refuse("overview", "the number of residuals that belong to the overview", count)
             made.overview = Overview(inner, residuals[:count], rows)
         queries = [thing("a query", query, Linear) for query in record["queries"]]
         sets = [read_names("names", names) for names in record["sets"]]
@@ -162,6 +170,7 @@ class Learned:
         return made
 
     def state(self) -> Json:
+        """Return everything learned, as JSON."""
         model = self.model
         return {
             "merging": self.merging.state(),
@@ -175,14 +184,15 @@ class Learned:
         }
 
     def add(self, measurement: Measurement) -> None:
-        """One of the prefit's, which are of groups."""
+        """Add a measurement of the prefit, which is of groups."""
         self._take(replace(measurement, of_groups=True) if self.merging.is_possible else measurement)
 
     def add_values(self, measurement: Measurement) -> None:
-        """One of single values, of a table or of a query."""
+        """Add a measurement of single values, of a table or of a query."""
         self._take(measurement)
 
     def _take(self, measurement: Measurement) -> None:
+        """Store a measurement and combine it with the evidence."""
         self.measurements.append(measurement)
         self._corrections = None
         if measurement.query is not None:
@@ -197,53 +207,54 @@ class Learned:
 
     @property
     def outside(self) -> list[Names]:
-        """What was measured and is not in the model."""
+        """The sets that were measured but are not in the model."""
         return self.current().outside
 
     def current(self) -> Corrections:
-        """Of the model as it is."""
+        """Return the corrections of the model as it is now."""
         if self._corrections is None:
             self._corrections = self.corrections(self.model.marginal)
         return self._corrections
 
     def marginal(self, names: Names) -> Array:
-        """What is believed of groups: the model's table, corrected by what was measured outside it."""
+        """Return the belief about groups: the model's table, corrected by what was measured outside the model."""
         corrected = self.current().table(names)
         return self.model.marginal(names) if corrected is None else corrected
 
     def corrections(self, marginal: Callable[[Names], Array]) -> Corrections:
-        """As of now. ``marginal``: the model's."""
+        """Return the corrections as of now; ``marginal`` gives the model's tables."""
         model = list(self.model.sets), list(self.model.tops)
         return Corrections(
             self.merging.inner, marginal, model, self.evidence.copy(), self.rows, everywhere=self.overview is None
         )
 
     def hypothesis(self) -> Hypothesis:
-        """What is believed of everything, as of now."""
-        if self._fitted is not None and self._fitted[0] is self.model.theta:  # with the tables that it has made
+        """Return the current belief as a hypothesis over values."""
+        # Reuse the hypothesis of unchanged parameters, with the tables it has computed.
+        if self._fitted is not None and self._fitted[0] is self.model.theta:
             of_groups = self._fitted[1]
         else:
             of_groups = self.model.hypothesis()
         corrections = self.corrections(of_groups.marginal)
         if not (self.merging.is_possible or corrections.outside):
             return of_groups
-        self._fitted = self.model.theta, of_groups  # which nobody updates, as it is inside another
+        self._fitted = self.model.theta, of_groups  # safe to share: it is wrapped, so nobody updates it
         return Believed(of_groups, corrections, self.merging, self.by_values.copy(), self.rows)
 
     def asked_of_groups(self, query: Linear) -> Linear:
-        """The question about groups that stands for this one in the model."""
+        """Return the question about groups that stands for this one in the model."""
         asked = self.merging.expected(query)
         return query if asked is query else Linear.canonical(asked.attributes, asked.table)
 
     def has_room(self, names: Names) -> bool:
-        """Whether the model can take these attributes into one clique: a public fact."""
+        """Return True if the model can hold these attributes in one clique. A public fact."""
         inner, room = self.merging.inner, float(ROOM)
         if len(inner.names) > MANY_ATTRIBUTES:
             room = min(room, max(ROOM_MESSAGES / sum(inner.shape), self.model.tree.cells))
         return junction_cells(inner, [*self.model.tops, names]) <= room
 
     def grow(self, *sets: Names, query: Linear | None = None) -> None:
-        """Give the model these sets; what it believes of them now is the prior of their tables."""
+        """Add these sets to the model; its present belief on them becomes the prior of their tables."""
         larger = self.model.grown(sets, query)
         if larger is self.model:
             return
@@ -256,7 +267,10 @@ class Learned:
         self.model, self._corrections = larger, None
 
     def refit(self, steps: int, tolerance: float = 1.0) -> float:
-        """Fit the model to all measurements, from where it is, to a decrement of ``tolerance`` nats; the objective."""
+        """Fit the model to all measurements, from its present parameters, and return the objective.
+
+        The fit stops at a decrement of ``tolerance`` nats or after ``steps`` steps.
+        """
         if not (self.model.sets or self.model.queries):
             return 0.0
         targets = [self._target(s) for s in self.model.sets]
@@ -273,12 +287,13 @@ class Learned:
         return minimise(self.model, targets, self.rows, steps=steps, tolerance=tolerance, origin=origin)
 
     def _target(self, names: Names) -> Target:
-        if self._origin and names not in self.evidence:  # nothing was measured of it here: it stays as it was before
+        """Return the fit's target for one set: estimated counts, ridge and blocks."""
+        if self._origin and names not in self.evidence:  # not measured in this block: keep the earlier block's table
             return Target(np.zeros(self.merging.inner.sizes(names)), np.asarray(KEPT * self.rows))
         counts, variance = self.evidence.estimate(names)
         prior = self._priors[names]
         trust = ONE_WAY_TRUST if len(names) == 1 else 1.0
-        stands_out = STANDS_OUT if self.overview is None else math.inf  # all pairs being known, priors are no guesses
+        stands_out = STANDS_OUT if self.overview is None else math.inf  # with all pairs known, priors are not guesses
         drawn = ridge(self.rows, prior, counts, variance, trust, stands_out)
         if names in self._origin:
             return Target(counts, drawn * likeness(counts, self.rows * prior, variance))
@@ -286,10 +301,11 @@ class Learned:
 
 
 def likeness(counts: Array, before: Array, variance: float) -> Array:
-    """How much more each count is drawn to what an earlier block makes of it than to a guess, which may be off by all it says.
+    """Return the factor by which each count is drawn more to an earlier block's count than to a mere guess.
 
-    By as much as the counts are nearer to it: E Σ (y − m)² = Σ v + τ² Σ m², m the earlier block's counts, v the noise and τ how far, of
-    itself, it is off. A deviation more is allowed for. A count that stands out by itself is believed itself.
+    A guess may be off by all it says. The factor 1/τ² grows the nearer the counts are to the earlier block's: E Σ (y
+    − m)² = Σ v + τ² Σ m², with m the earlier block's counts, v the noise variance and τ the relative error of m. One
+    standard deviation more is allowed for. A count that stands out by itself is believed as it is.
     """
     off = np.square(counts - before)
     beyond = float(off.sum()) - (counts.size - math.sqrt(2 * counts.size)) * variance
@@ -298,10 +314,14 @@ def likeness(counts: Array, before: Array, variance: float) -> Array:
 
 
 class Knowledge:
-    """The model with its error bars and the number of rows: answers that cost nothing."""
+    """The model with its error bars and the number of rows: the answers that cost nothing."""
 
     def __init__(self, learned: Learned, beta: float, public_rows: int | None, shares: Sequence[int] = ()) -> None:
-        """``public_rows``: n where it is public. ``shares``: the numbers of ``ErrorBars.shares``, and last all of them."""
+        """Add bars to what was learned.
+
+        ``public_rows`` is n where it is public. ``shares`` restores how β was divided: the numbers of
+        ``ErrorBars.shares``, then the count of all of them.
+        """
         self.universe, self.learned = learned.universe, learned
         self.bars: ErrorBars | MergedBars = ErrorBars(learned.universe, beta)
         if learned.merging.is_possible:
@@ -319,7 +339,7 @@ class Knowledge:
         self._settle()
 
     def _settle(self) -> None:
-        """What follows from the measurements so far."""
+        """Recompute what follows from the measurements so far: hypothesis, number of rows, and grid of purchases."""
         self.hypothesis: Hypothesis = self.learned.hypothesis()
         known = self._public_rows
         self.rows = self.bars.rows() if known is None else Rows(known, known, known)
@@ -327,11 +347,11 @@ class Knowledge:
         self.grid = exact_counts.grid_for(scale, min(scale, LARGEST_NOISE))
 
     def learn(self, measurement: Measurement) -> None:
-        """One more measurement: bars, and the hypothesis refitted to everything released so far."""
+        """Add a measurement: update the bars and refit the hypothesis to everything released so far."""
         names, query = measurement.attributes, measurement.query
         self.bars.add(measurement)
         self.learned.add_values(measurement)
-        if self.learned.has_room(names):  # otherwise the measurement still bounds and corrects its own answers
+        if self.learned.has_room(names):  # without room the measurement still bounds and corrects its own answers
             asked = None if query is None else self.learned.asked_of_groups(query)
             if asked is None or asked.attributes:
                 self.learned.grow(*(() if asked is not None or not names else (names,)), query=asked)
@@ -339,18 +359,21 @@ class Knowledge:
         self._settle()
 
     def free(self, query: Linear, within: float | None) -> tuple[float, float]:
-        """The hypothesis' answer inside the interval that is known, and the bar around it."""
+        """Return the hypothesis' answer, moved into the known interval, and the bar around it."""
         value = np.array([self.answer(query)])
         values, errors = _placed(value, *self.intervals([query], value), within)
         return float(values[0]), float(errors[0])
 
     def free_all(self, queries: Sequence[Linear], values: Array | None = None) -> tuple[Array, Array]:
-        """The same of many at once. ``values``: the hypothesis' own answers, where they are at hand."""
+        """Return answers and bars of many queries at once; ``values`` are the hypothesis' answers, if computed."""
         values = answer_all(queries, self.believed) if values is None else values
         return _placed(values, *self.intervals(queries, values), None)
 
     def intervals(self, queries: Sequence[Linear], believed: Array) -> tuple[Array, Array]:
-        """Where the true fractions are, by what was measured and what was certified. ``believed``: the hypothesis' answers."""
+        """Return intervals for the true fractions, from measurements and certificate.
+
+        ``believed`` are the hypothesis' answers.
+        """
         low, high = self.bars.intervals(queries, self.rows)
         made = self.certified
         if made is None:
@@ -362,7 +385,7 @@ class Knowledge:
         return low, high
 
     def table(self, names: Names, within: float | None) -> tuple[Array, Array]:
-        """A whole marginal, and the bar of each of its cells."""
+        """Return a whole marginal and the bar of each of its cells."""
         kept = varying(self.universe, names)
         believed = self.believed(kept) if kept else np.ones(())
         values, errors = _placed(believed, *self.cell_intervals(kept, believed), within)
@@ -370,7 +393,7 @@ class Knowledge:
         return values.reshape(shape), errors.reshape(shape)
 
     def cell_intervals(self, names: Names, believed: Array) -> tuple[Array, Array]:
-        """As ``intervals``, of every cell of a table."""
+        """Return intervals for the true fractions of every cell of a table."""
         low, high = self.bars.cell_intervals(names, self.rows)
         made = self.certified
         if made is None or not names:
@@ -378,10 +401,10 @@ class Knowledge:
         then = believed if made.hypothesis is self.hypothesis else self._certified_table(names)
         return self._cut(low, high, then, made.cells(names))
 
-    # With what was just bought
+    # Answers that include a measurement which was just bought.
 
     def free_with(self, query: Linear, before: float, spread: float, within: float) -> tuple[float, float]:
-        """The answer by what was known before and the measurement that was bought for it, each with its precision."""
+        """Combine the earlier answer with the measurement bought for it, by precision; return value and bar."""
         bought = next(
             m
             for m in reversed(self.learned.measurements)
@@ -401,7 +424,7 @@ class Knowledge:
         return float(placed[0]), float(errors[0])
 
     def table_with(self, names: Names, before: Array, spread: float, within: float) -> tuple[Array, Array]:
-        """The same of a whole table."""
+        """Combine the earlier table with the one just bought, by precision; return values and bars."""
         kept, bought = varying(self.universe, names), self.learned.measurements[-1]
         counts = bought.values + (self.rows.estimate - bought.values.sum()) / bought.values.size
         deviation = math.sqrt(bought.variance * (1 - 1 / counts.size)) / self.rows.estimate
@@ -411,25 +434,28 @@ class Knowledge:
         return values.reshape(shape), errors.reshape(shape)
 
     def _certified_table(self, names: Names) -> Array:
-        """Where nothing was certified the reach is infinite, whatever the table."""
+        """Return the table that was certified; outside the certified family, the present one.
+
+        There the reach of the certificate is infinite, so the table does not matter.
+        """
         made = self.certified
         return made.believed(names) if made is not None and names in made.family else self.believed(names)
 
     def _cut(self, low: Array, high: Array, then: Array, reach: float | Array) -> tuple[Array, Array]:
-        """Intervals of fractions cut to what is certified: ñ·then ± reach rows."""
+        """Cut intervals of fractions to the certificate: ñ·then ± reach rows."""
         assert self.certified is not None
         count = self.certified.rows.estimate * then
         low = np.maximum(low, (count - reach) / self.rows.high)
         high = np.minimum(high, (count + reach) / self.rows.low)
         return low, np.maximum(low, high)
 
-    # How large errors are on average
+    # Average sizes of errors.
 
     def typical(self, queries: Sequence[Linear]) -> Array:
-        """The mean error of questions like these, as fractions; NaN where nobody knows. No bound.
+        """Return the mean error of questions like these, as fractions; NaN where it is unknown. Not a bound.
 
-        Of what was measured it is that of the measurement's noise, E|Z| = √(2/π)·sd; of the rest what was released of all, by
-        how much each is about.
+        For a measured question it is the mean size of the measurement's noise, E|Z| = √(2/π)·sd. For others it
+        follows from the released typical error of all questions, by how much of the table each one is about.
         """
         found, made = np.full(len(queries), math.nan), self.certified
         for names, members in _grouped(queries).items():
@@ -440,6 +466,7 @@ class Knowledge:
         return found
 
     def typical_cells(self, names: Names) -> Array:
+        """Return the mean error of the cells of a table, as fractions; NaN where it is unknown."""
         kept = varying(self.universe, names)
         one = {n: np.arange(self.universe[n].size) == 0 for n in kept}
         made, deviation = self.certified, np.zeros(1)
@@ -450,24 +477,27 @@ class Knowledge:
         return usual.reshape(self.universe.sizes(names)).copy()
 
     def _usual(self, deviations: Array, other: float | Array) -> Array:
+        """Turn deviations in rows into mean errors as fractions, with ``other`` where nothing was measured."""
         return np.where(np.isfinite(deviations), math.sqrt(2 / math.pi) * deviations, other) / self.rows.estimate
 
     def believed(self, names: Names) -> Array:
-        """The hypothesis' marginal."""
+        """Return the hypothesis' marginal."""
         return self.hypothesis.marginal(names)
 
     def answer(self, query: Linear) -> float:
+        """Return the hypothesis' answer to a query."""
         return self.hypothesis.answer(query)
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """Of what was measured of queries on ``names``, in rows; infinite where nothing was."""
+        """Return the measured standard deviations of queries on ``names``, in rows; infinite where not measured."""
         return self.bars.deviations(names, queries)
 
     def measures(self, names: Names) -> bool:
+        """Return True if a measurement covers these attributes."""
         return self.bars.covers(names)
 
     def least(self, names: Names) -> Array | None:
-        """A lower bound on the true fraction of each cell; None where no table of so many attributes is known."""
+        """Return a lower bound on each cell's true fraction; None if the table is neither measured nor certified."""
         kept, made = varying(self.universe, names), self.certified
         if not (self.bars.covers(kept) or (made is not None and kept in made.family)):
             return None
@@ -475,9 +505,10 @@ class Knowledge:
         return np.maximum(low, 0.0).reshape(self.universe.sizes(names))
 
     def variation(self, names: Names, marginal: Array) -> float:
-        """How far the true fractions may be from these in total variation, by what is certified; infinite where nothing is.
+        """Return the certified total variation distance of the true fractions from ``marginal``, or infinity.
 
-        Fractions are counts over n: ‖N/n − h‖₁ ≤ (‖N − ñh₀‖₁ + |n − ñ|)/n + ‖h₀ − h‖₁, h₀ the table that was certified.
+        Fractions are counts over n: ‖N/n − h‖₁ ≤ (‖N − ñh₀‖₁ + |n − ñ|)/n + ‖h₀ − h‖₁, with h₀ the table that was
+        certified.
         """
         kept, made = varying(self.universe, names), self.certified
         if made is None or kept not in made.family:
@@ -492,12 +523,12 @@ class Knowledge:
         return (made.distance(kept) + off) / (2 * self.rows.low) + apart / 2
 
     def distance(self, names: Names, marginal: Array) -> float:
-        """How far in ℓ2 the true fractions may be from these."""
+        """Return a bound on the ℓ2 distance between the true fractions and ``marginal``."""
         return self.bars.distance(names, marginal, self.rows)
 
 
 def _combined(before: Value, spread: float, measured: Value, deviation: float) -> Value:
-    """The mean of two estimates by their precisions; the measured one alone where nobody knows the other's."""
+    """Return the mean of two estimates by precision; the measured one alone if the other's spread is unknown."""
     if not math.isfinite(spread):
         return measured
     share = spread**2 / (spread**2 + deviation**2)
@@ -505,6 +536,7 @@ def _combined(before: Value, spread: float, measured: Value, deviation: float) -
 
 
 def _grouped(queries: Sequence[Linear]) -> dict[Names, list[int]]:
+    """Return the positions of the queries by their attributes."""
     groups: dict[Names, list[int]] = {}
     for i, query in enumerate(queries):
         groups.setdefault(query.attributes, []).append(i)
@@ -512,7 +544,10 @@ def _grouped(queries: Sequence[Linear]) -> dict[Names, list[int]]:
 
 
 def _layout(values: Array) -> list[int]:
-    """Its axes in the order of its memory, which is the order of sums over it, to whose last bits all else is true."""
+    """Return the axes in the order of their memory strides.
+
+    This is the order in which the array is summed, so it must be restored for results that agree to the last bit.
+    """
     return [int(axis) for axis in np.argsort([-abs(stride) for stride in values.strides], kind="stable")]
 
 
@@ -521,9 +556,9 @@ def _laid_out(values: Array, axes: list[int]) -> Array:
 
 
 def _placed(values: Array, low: Array, high: Array, within: float | None) -> tuple[Array, Array]:
-    """Values moved into their intervals, and the bar around each.
+    """Move values into their intervals and return the bar around each.
 
-    Where a bar of ``within`` is possible about some value of the interval, the value is moved to have it.
+    Where some value of the interval would have a bar of ``within``, the value is moved to have it.
     """
     values = np.clip(values, low, high)
     if within is not None:

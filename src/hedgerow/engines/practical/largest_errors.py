@@ -1,15 +1,17 @@
-"""The largest error of any question of a class on one small table, in whole steps: exact, for integers add up without error.
+"""The largest error of any question of a class on one small table, in whole steps and so without rounding error.
 
-The table is of differences, data minus hypothesis. Two classes, one within the other, and the lines of which means are made:
+The table holds differences, data minus hypothesis. There are two classes, one within the other, and the lines that
+means are made of:
 
     products  an interval of each ordered attribute, times a set of cells of each other one
     any       any set of cells, and so any weights in [0, 1]: a sum is largest where the weights are 0 or 1
     means     i/(m − 1) − c on the i-th of the m cells of an ordered attribute within one cell of another, 0 elsewhere
 
-What a public table allows a product can be taken off its error: |⟨q, D⟩| − ⟨q, A⟩ is the larger of ⟨q, D − A⟩ and ⟨q, −D − A⟩, each a sum
-over the cells of q. Along the last ordered axis the interval with the largest sum is found in one pass; along the others all
-intervals are gone through. Of the unordered axes all sets of all but the largest are gone through, and of that one the positive
-sums are the best set. Where these sets are too many, the unordered axes are taken as one: a larger class, and so a larger number.
+The allowance of a product by a public table can be subtracted from its error: |⟨q, D⟩| − ⟨q, A⟩ is the larger of ⟨q,
+D − A⟩ and ⟨q, −D − A⟩, each a sum over the cells of q. Along the last ordered axis the interval with the largest sum
+is found in one pass; along the other ordered axes all intervals are tried. All sets of the unordered axes but the
+largest are tried, and along that one the cells with positive sums are the best set. Where there are too many such
+sets, the unordered axes are treated as one: a larger class, and so a larger number.
 """
 
 from __future__ import annotations
@@ -23,16 +25,17 @@ from numpy.typing import NDArray
 from hedgerow._compiled import compiled
 
 Steps = NDArray[np.int64]
-MOST_SETS = 1 << 12  # of cells of all unordered attributes but the largest
-PLACES = 64  # of c between 0 and 1
-FEW_SUMS = 1 << 19  # are taken by arrays, and nothing is compiled
-LIMB = 31  # bits of a sum that are added up by themselves, so that the total of many sums cannot overflow
+MOST_SETS = 1 << 12  # most sets of cells that are tried, over all unordered attributes but the largest
+PLACES = 64  # c is a multiple of 1/64 between 0 and 1
+FEW_SUMS = 1 << 19  # up to this many sums are made with NumPy; beyond, compiled code is worth its start
+LIMB = 31  # low bits of a sum that are added up separately, so that the total of many sums cannot overflow
 
 
 def largest_error(table: Steps, ordered: Sequence[bool], allowed: Steps | None = None) -> int:
-    """The largest |Σ_x q(x)·table(x)| − Σ_x q(x)·allowed(x) over the products q, none included, for a table of one to three axes.
+    """Return the largest |Σ_x q(x)·table(x)| − Σ_x q(x)·allowed(x) over the products q, the empty one included.
 
-    The sums of the positive cells and of the negative ones must fit an int64, less what is allowed: then so does every sum here.
+    The table has one to three axes. The sums of its positive cells and of its negative cells, less what is allowed,
+    must fit an int64; then so does every sum here.
     """
     if allowed is None:
         allowed = np.zeros(table.shape, np.int64)
@@ -40,14 +43,15 @@ def largest_error(table: Steps, ordered: Sequence[bool], allowed: Steps | None =
 
 
 def half_distance(table: Steps) -> int:
-    """The largest |Σ_x q(x)·table(x)| over all weights q in [0, 1]."""
+    """Return the largest |Σ_x q(x)·table(x)| over all weights q in [0, 1]."""
     return int(max(table[table > 0].sum(), -table[table < 0].sum()))
 
 
 def largest_of_means(table: Steps, axis: int, places: NDArray[np.int64]) -> int:
-    """The largest |Σ_i (i/(m − 1) − c_k)·table(i, k)| over the cells k of the other axis, c_k = places[k]/PLACES, rounded down.
+    """Return the largest |Σ_i (i/(m − 1) − c_k)·table(i, k)| over the cells k of the other axis, rounded down.
 
-    In whole numbers of any size: what a row moves by whole steps it moves by as many when rounded down.
+    c_k is places[k]/PLACES. The arithmetic is in whole numbers of any size: a row moves the result by whole steps,
+    and by no more after rounding down.
     """
     lines = np.moveaxis(table, axis, -1).astype(object)
     last = lines.shape[-1] - 1
@@ -56,6 +60,7 @@ def largest_of_means(table: Steps, axis: int, places: NDArray[np.int64]) -> int:
 
 
 def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
+    """Return the largest sum of the table over a product, 0 for the empty one."""
     intervals, sets = _axes(table.shape, ordered)
     arranged = np.transpose(table, sets + intervals)
     sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
@@ -70,19 +75,26 @@ def _largest_sum(table: Steps, ordered: Sequence[bool]) -> int:
         cells = arranged.shape[len(sets) - 1]
     else:
         cells = math.prod(table.shape[i] for i in sets)
-    last = np.moveaxis(arranged.reshape(-1, cells, *sizes[1:]), 1, -1)  # at most two ordered axes beside a set's
+    # Besides an unordered axis there are at most two ordered ones.
+    last = np.moveaxis(arranged.reshape(-1, cells, *sizes[1:]), 1, -1)
     if _few(sizes[1:], last.size // math.prod(sizes[1:])):
         return int(np.maximum(_over_intervals(last, (1, 2)), 0).sum(axis=-1).max())
     return int(_best_sets(np.ascontiguousarray(last)))
 
 
 def _few(sizes: Sequence[int], lines: int) -> bool:
-    """Tell whether all products of intervals of axes of these sizes fit one small array, so many times: not worth compiling for."""
+    """Return True if there are so few products of intervals that compiled code is not worth its start.
+
+    The axes have these ``sizes``, and the products are formed ``lines`` times.
+    """
     return lines * math.prod(m * (m + 1) // 2 for m in sizes) <= FEW_SUMS
 
 
 def _over_intervals(table: Steps, axes: Sequence[int], *, but_all: bool = False) -> Steps:
-    """Replace each of these axes by all its intervals: sums of the table over them. ``but_all``: without the whole axis, if it is longer than 1."""
+    """Replace each of these axes by all its intervals: sums of the table over them.
+
+    With ``but_all`` the whole axis is left out, unless its length is 1.
+    """
     for axis in axes:
         m = table.shape[axis]
         starts, ends = np.triu_indices(m)
@@ -93,7 +105,7 @@ def _over_intervals(table: Steps, axes: Sequence[int], *, but_all: bool = False)
 
 
 def work(shape: Sequence[int], ordered: Sequence[bool]) -> float:
-    """About how many additions it takes: public, so that what takes too long is left out beforehand."""
+    """Return about how many additions a table needs. Public, so that slow tables are left out beforehand."""
     intervals, sets = _axes(shape, ordered)
     sizes = [shape[i] for i in intervals]
     pairs = [m * (m + 1) / 2 for m in sizes]
@@ -105,23 +117,24 @@ def work(shape: Sequence[int], ordered: Sequence[bool]) -> float:
 
 
 def _axes(shape: Sequence[int], ordered: Sequence[bool]) -> tuple[list[int], list[int]]:
-    """The ordered axes and the others, each from the smallest to the largest."""
+    """Return the ordered axes and the others, each from the smallest to the largest."""
     by_size = sorted(range(len(shape)), key=lambda i: shape[i])
     return [i for i in by_size if ordered[i]], [i for i in by_size if not ordered[i]]
 
 
 def _number_of_sets(shape: Sequence[int], sets: Sequence[int]) -> int:
+    """Return the number of sets of cells over all unordered axes but the largest."""
     return 1 << sum(shape[i] for i in sets[:-1])
 
 
 def _all_sets(cells: int) -> Steps:
-    """The masks of all sets of so many cells, one a row."""
+    """Return the masks of all sets of ``cells`` cells, one per row."""
     return (np.arange(1 << cells)[:, None] >> np.arange(cells)) & 1
 
 
 @compiled()
 def _best_intervals(table: Steps) -> int:
-    """Over the products of intervals of the three axes."""
+    """Return the largest sum over the products of intervals of the three axes."""
     m1, m2, m3 = table.shape
     largest = 0
     for start in range(m1):
@@ -131,7 +144,7 @@ def _best_intervals(table: Steps) -> int:
             for top in range(m2):
                 line = np.zeros(m3, np.int64)
                 for bottom in range(top, m2):
-                    best = 0  # of the intervals that end here
+                    best = 0  # largest sum of an interval that ends here
                     for i in range(m3):
                         line[i] += plane[bottom, i]
                         best = max(best + line[i], 0)
@@ -141,7 +154,7 @@ def _best_intervals(table: Steps) -> int:
 
 @compiled()
 def _best_sets(tables: Steps) -> int:
-    """Over the first axis, the products of intervals of the next two, and all sets of cells of the last."""
+    """Return the largest sum over the first axis, intervals of the next two, and sets of cells of the last."""
     k, m1, m2, cells = tables.shape
     largest = 0
     for u in range(k):
@@ -160,11 +173,12 @@ def _best_sets(tables: Steps) -> int:
     return largest
 
 
-# The sum over all boxes: an interval of each ordered attribute that is not all of it, and a cell of each other one
+# The sum over all boxes. A box is an interval of each ordered attribute that is not all of it, and a cell of each other
+# one.
 
 
 def sum_of_errors(table: Steps, ordered: Sequence[bool]) -> int:
-    """Σ |Σ of the table in the box| over all boxes."""
+    """Return Σ |Σ of the table in the box| over all boxes."""
     intervals, sets = _axes(table.shape, ordered)
     sizes = [1] * (3 - len(intervals)) + [table.shape[i] for i in intervals]
     arranged = np.ascontiguousarray(np.transpose(table, sets + intervals)).reshape(-1, *sizes)
@@ -176,7 +190,7 @@ def sum_of_errors(table: Steps, ordered: Sequence[bool]) -> int:
 
 
 def boxes_with(size: int, is_ordered: bool) -> tuple[int, int]:
-    """Of one attribute: how many sets there are, and how many of them at most hold one cell."""
+    """Return the number of an attribute's sets that boxes use, and the most of them that contain any one cell."""
     if not is_ordered or size == 1:
         return size, 1
     middle = size // 2
@@ -185,6 +199,7 @@ def boxes_with(size: int, is_ordered: bool) -> tuple[int, int]:
 
 @compiled()
 def _sum_over_boxes(tables: Steps) -> tuple[int, int]:
+    """Return the sum over all boxes in two parts: the high bits and the low ``LIMB`` bits."""
     k, m1, m2, m3 = tables.shape
     upper, lower = 0, 0
     for u in range(k):

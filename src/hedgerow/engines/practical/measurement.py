@@ -1,4 +1,4 @@
-"""What was released: noisy counts with the record that drew them, and what is known of the number of rows."""
+"""Released measurements: noisy counts with the event that drew them, and the public interval for the number of rows."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from hedgerow.questions.universe import Universe
 
 @dataclass(frozen=True, eq=False)
 class Measurement:
-    """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the record that drew them.
+    """Noisy counts on ``attributes`` (or of ``query`` alone, then a single number), with the event that drew them.
 
-    ``residual``: the counts are centred along every attribute and say nothing of smaller tables (``residuals``).
-    ``ranged``: along which of its attributes a residual was measured by contrasts of ranges (``contrasts``).
-    ``of_groups``: the counts are of groups of values, not of values (``merging``).
-    ``rounding``: how far, per row, the query that was counted may be from ``query`` (``exact_counts.on_grid``).
+    ``residual``: the counts are centred along every attribute and say nothing about smaller tables (``residuals``).
+    ``ranged``: the attributes along which a residual was measured by contrasts of ranges (``contrasts``).
+    ``of_groups``: the counts are of groups of values, not of single values (``merging``).
+    ``rounding``: the largest difference, per row, between ``query`` and the query that was counted
+        (``exact_counts.on_grid``).
     """
 
     attributes: Names
@@ -33,18 +34,21 @@ class Measurement:
 
     @property
     def variance(self) -> float:
-        """Of each noisy count, and of a residual of each coordinate: σ², or 2b² for Laplace noise of scale b."""
+        """The variance of each noisy count, or of each coordinate of a residual.
+
+        It is σ² for Gaussian noise and 2b² for Laplace noise of scale b.
+        """
         if isinstance(self.event, Gaussian):
             return self.event.sigma**2
         return 2 * self.event.scale**2
 
     @property
     def contrasts(self) -> tuple[Contrasts, ...]:
-        """Of a residual: those that it was measured by, along each attribute."""
+        """The contrasts along each attribute that a residual was measured by."""
         return along(self.values.shape, [name in self.ranged for name in self.attributes])
 
     def onto(self, names: Names) -> Array:
-        """The noisy counts summed to fewer attributes."""
+        """Sum the noisy counts to fewer attributes."""
         if names not in self._projected:
             away = tuple(i for i, name in enumerate(self.attributes) if name not in names)
             self._projected[names] = self.values.sum(axis=away)
@@ -53,7 +57,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Rows:
-    """What is publicly known of n: exact under replace-one, an estimate with an interval and its standard deviation under add/remove."""
+    """The public knowledge of n: exact under replace-one; an estimate with interval and deviation under add/remove."""
 
     estimate: float
     low: float
@@ -62,15 +66,15 @@ class Rows:
 
     @property
     def off(self) -> float:
-        """How far n may be from the estimate. ``low`` is at least 1, for fractions; n itself may be 0."""
+        """The largest distance of n from the estimate. ``low`` is at least 1, for fractions; n itself may be 0."""
         return max(self.high - self.estimate, self.estimate - (self.low if self.low > 1 else 0.0))
 
     @property
     def doubt(self) -> float:
-        """How much wider, at most, half an interval for a fraction is than if n were known to be ``low``."""
+        """The most by which half an interval for a fraction is wider than if n were known to be ``low``."""
         return (self.high - self.low) / (2 * self.low)
 
 
 def varying(universe: Universe, names: Names) -> Names:
-    """These attributes without those that have one value, on which every table is that of the others."""
+    """Leave out the attributes with only one value: they change no table."""
     return tuple(name for name in names if universe[name].size > 1)

@@ -1,8 +1,8 @@
-"""Error bars where the model knows groups of values: of questions about values from tables of both.
+"""Error bars where the model knows only groups of values: questions about values, bounded by tables of both.
 
-A question q lies between the largest question about groups below it and the smallest above, so its true count lies between
-theirs: q⁻ ≤ q ≤ q⁺ gives lower(q⁻) ≤ ⟨q, D⟩ ≤ upper(q⁺). A question that divides no group has the bars of its own.
-Tables of values and of groups have half of β each (docs/proofs/merging.md).
+A question q lies between the largest question about groups below it and the smallest above it, and so does its true
+count: q⁻ ≤ q ≤ q⁺ gives lower(q⁻) ≤ ⟨q, D⟩ ≤ upper(q⁺). A question that divides no group has the bars of its own.
+Tables of values and tables of groups have half of β each (docs/proofs/merging.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hedgerow.questions.linear import Linear
 
 
 class MergedBars:
-    """As ``ErrorBars``, of measurements of values and of groups."""
+    """The counterpart of ``ErrorBars`` for measurements of values and of groups."""
 
     def __init__(self, merging: Merging, beta: float) -> None:
         self._merging = merging
@@ -29,10 +29,12 @@ class MergedBars:
         self._has_groups = self._has_values = False
 
     def add_overview(self, overview: JointEstimate) -> None:
+        """Add an overview, which is of groups."""
         self._has_groups = True
         self._groups.add_overview(overview)
 
     def add(self, measurement: Measurement) -> None:
+        """Add a table or a query of groups or of values."""
         self.shares.append(self._values.numbers)
         if measurement.of_groups:
             self._has_groups = True
@@ -41,24 +43,29 @@ class MergedBars:
             self._has_values |= measurement.query is None
             self._values.add(measurement)
 
-    # What is bought is of values
+    # Purchases are about values.
 
     def width(self, query: Linear, event: Laplace | Gaussian, *, alone: bool, after: int = 0) -> float:
+        """Return the half-width in rows that a measurement of values would give a query."""
         return self._values.width(query, event, alone=alone, after=after)
 
     def number(self, event: Laplace | Gaussian) -> float:
+        """Return the half-width in rows that the next measurement would give a number that is not a count."""
         return self._values.number(event)
 
     @property
     def numbers(self) -> int:
+        """The number of released numbers that have taken a share of β."""
         return self._values.numbers
 
     def add_number(self) -> None:
+        """Record the release of a number that is not a count."""
         self._values.add_number()
 
-    # What is known is of both
+    # Knowledge is about both.
 
     def rows(self) -> Rows:
+        """Return n, with the intersection of both intervals."""
         if not (self._has_values and self._has_groups):
             return self._values.rows() if self._has_values else self._groups.rows()
         a, b = self._values.rows(), self._groups.rows()
@@ -67,6 +74,7 @@ class MergedBars:
         return Rows(min(high, max(low, b.estimate)), low, high, b.deviation)
 
     def intervals(self, queries: Sequence[Linear], rows: Rows) -> tuple[Array, Array]:
+        """Return intervals for the true fractions: the intersection of those by values and those by groups."""
         low, high = self._values.intervals(queries, rows)
         pairs = [self._merging.around(query) for query in queries]
         least, most = self._groups.intervals([q for pair in pairs for q in pair], rows)
@@ -74,7 +82,10 @@ class MergedBars:
         return low, np.maximum(low, high)
 
     def cell_intervals(self, names: Names, rows: Rows) -> tuple[Array, Array]:
-        """A cell is all of its group where that has one value of each attribute, and at most its group elsewhere."""
+        """Return intervals for every cell of a table of values.
+
+        A cell of values is at most its cell of groups, and equal to it where each of its groups has one value.
+        """
         low, high = self._values.cell_intervals(names, rows)
         least, most = self._groups.cell_intervals(names, rows)
         alone = np.ones(least.shape, bool)
@@ -92,10 +103,15 @@ class MergedBars:
         return low, np.maximum(low, high)
 
     def covers(self, names: Names) -> bool:
+        """Return True if some measurement of values or of groups estimates the counts on these attributes."""
         return self._values.covers(names) or self._groups.covers(names)
 
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
-        """Of a question that divides groups, that of the smallest above it, by how much of that it is: no bound."""
+        """Return the standard deviations of what was measured of these queries, in rows. Not a bound.
+
+        A question that divides groups gets the deviation of the smallest question above it, times its part of that
+        question.
+        """
         found = self._values.deviations(names, queries)
         for i, query in enumerate(queries):
             above = self._merging.around(query)[1]
@@ -105,6 +121,7 @@ class MergedBars:
         return found
 
     def distance(self, names: Names, believed: Array, rows: Rows) -> float:
+        """Return a bound on the ℓ2 distance of the true fractions from ``believed``."""
         by_values = self._values.distance(names, believed, rows)
         return (
             by_values if self._merging.touches(names) else min(by_values, self._groups.distance(names, believed, rows))

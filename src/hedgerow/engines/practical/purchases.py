@@ -1,4 +1,4 @@
-"""Measurements that are bought while the stream goes on: charged, drawn, learned; and learned again from their entries."""
+"""Buy measurements during the stream: charge, draw and learn them; and relearn them from ledger entries."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ from hedgerow.privacy.ledger import Entry, Ledger, Receipt
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.linear import Linear, require_table
 
-WAY = 1.5  # deviations of the distance between what is measured and what was known, for which a bar has room
-WHOLE_MARGINAL = 4  # a whole marginal is measured when it costs at most this much more than the query alone
-ROUNDING = 2.0 ** -(exact.WEIGHT_BITS + 1)  # of a query that is no count, before it is counted
-EVERYONE = Linear((), (), (), np.array(1.0), True)
-TABLE, QUERY, NUMBER = "measured table", "measured query", "measured number"
+WAY = 1.5  # a bar has room for this many standard deviations between the measurement and the combined answer
+WHOLE_MARGINAL = 4  # a whole marginal is measured if it costs at most this many times as much as the query alone
+ROUNDING = 2.0 ** -(exact.WEIGHT_BITS + 1)  # rounding of the weights of a query that is not a count
+EVERYONE = Linear((), (), (), np.array(1.0), True)  # the query that counts every row
+TABLE, QUERY, NUMBER = "measured table", "measured query", "measured number"  # reasons, as the ledger stores them
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """A bar of ``within`` for a query, or for every cell of the table on its attributes. ``spread``: how far the answer that is
-    known already is from the truth, as a standard deviation of the fraction; infinite where nobody knows."""
+    """A bar of ``within`` for a query, or with ``table`` for every cell of the table on its attributes.
+
+    ``spread`` is the standard deviation of the error of the answer known already, as a fraction; infinite if unknown.
+    """
 
     query: Linear
     within: float
@@ -40,7 +42,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Purchase:
-    """What will be measured: a whole table, n itself on no attributes, or a query alone."""
+    """One planned measurement: a whole table, n itself (a table on no attributes), or a query alone."""
 
     event: Laplace | Gaussian
     names: Names = ()
@@ -48,17 +50,18 @@ class Purchase:
 
 
 class Purchases:
-    """What a bar of ``within`` costs, and buying it."""
+    """Price and buy the measurements that give a bar of ``within``."""
 
     def __init__(self, data: DataSource, ledger: Ledger, noise: Noise, knowledge: Knowledge) -> None:
         self.ledger, self._data, self._noise, self._known = ledger, data, noise, knowledge
 
     def cell(self, names: Names) -> Linear:
+        """Return the query for the first cell of the table on ``names``; all cells have the same price."""
         universe = self._data.universe
         return Linear.product(universe, {n: np.arange(universe[n].size) == 0 for n in names})
 
     def buy(self, *wanted: Wanted) -> None:
-        """All these bars, or a refusal that costs nothing and says what could be had."""
+        """Buy all these bars, or refuse at no cost with the narrowest bar that could be bought."""
         plan = self.plan(wanted)
         for purchase in plan:
             if purchase.query is None:
@@ -67,8 +70,9 @@ class Purchases:
                 require_table(purchase.query.attributes, purchase.query.shape)
         if not self.ledger.affords(*(purchase.event for purchase in plan)):
             raise BudgetExceeded(
-                f"The budget must afford what was asked for, at {self.price(wanted):.4g} {self.ledger.budget.currency} in all. "
-                f"Found {self.ledger.remaining:.4g} left, and nothing was charged. {self._instead(wanted)}"
+                "The budget must cover the price of the answer, "
+                f"{self.price(wanted):.4g} {self.ledger.budget.currency} in all. "
+                f"Found {self.ledger.remaining:.4g} left; nothing was charged. {self._instead(wanted)}"
             )
         for purchase in plan:
             if purchase.query is None:
@@ -77,11 +81,11 @@ class Purchases:
                 self.query(purchase.query, purchase.event)
 
     def price(self, wanted: Sequence[Wanted]) -> float:
-        """What these bars cost, in the budget's currency: public, and the same before as after."""
+        """Return the cost of these bars in the budget's currency. Public, and equal to what a purchase is charged."""
         return math.fsum(self.ledger.budget.cost(purchase.event) for purchase in self.plan(wanted))
 
     def plan(self, wanted: Sequence[Wanted]) -> list[Purchase]:
-        """What to measure for these bars, with what noise: whole tables where they cost little more and can be paid."""
+        """Plan the measurements for these bars: whole tables where they cost little more and can be paid for."""
         for tables, fine in ((True, True), (False, True), (True, False)):
             plan = self._planned(wanted, tables=tables, fine=fine)
             if self.ledger.affords(*(purchase.event for purchase in plan)):
@@ -89,12 +93,16 @@ class Purchases:
         return self._planned(wanted, tables=False, fine=False)
 
     def _planned(self, wanted: Sequence[Wanted], *, tables: bool, fine: bool) -> list[Purchase]:
-        """``fine``: with no more noise than what is known already has, of which less would tell little."""
+        """Plan the measurements, with or without whole tables.
+
+        With ``fine`` the noise is at most as large as the known answer's error, because a noisier measurement would
+        teach little.
+        """
         budget, rows = self.ledger.budget, self._known.rows
         plan: list[Purchase] = []
         least = min(one.within for one in wanted)
         doubt = rows.doubt
-        if doubt > least / 2:  # n is private, and known too badly for such a bar: it is measured first
+        if doubt > least / 2:  # n is private and known too inaccurately for such a bar: measure it first
             unit = _event(budget, 1.0, alone=True)
             scale = least / 3 * rows.low / self._known.bars.width(EVERYONE, unit, alone=False)
             plan.append(Purchase(_event(budget, min(scale, LARGEST_NOISE), alone=True)))
@@ -112,29 +120,30 @@ class Purchases:
         return plan
 
     def _instead(self, wanted: Sequence[Wanted]) -> str:
-        """The narrowest bar that what is left would buy."""
+        """Return advice that names the narrowest bar which the rest of the budget buys."""
         low, high = 1.0, 1.0 / max(one.within for one in wanted)
         if not self._pays(wanted, high):
-            return "Nothing narrower than what is known can be had: stop here."
+            return "The rest of the budget buys no bar narrower than the free one: stop here."
         for _ in range(30):
             middle = math.sqrt(low * high)
             low, high = (low, middle) if self._pays(wanted, middle) else (middle, high)
         return f"Ask for a bar {high * 1.0001:.4g} times as wide, or stop here."
 
     def _pays(self, wanted: Sequence[Wanted], factor: float) -> bool:
+        """Return True if the budget covers these bars made wider by ``factor``."""
         wider = [replace(one, within=factor * one.within) for one in wanted]
         return self.ledger.affords(*(purchase.event for purchase in self._planned(wider, tables=False, fine=False)))
 
     def table(self, names: Names, event: Laplace | Gaussian) -> None:
         """Measure a whole marginal."""
-        require_table(names, self._data.universe.sizes(names))  # before the charge
+        require_table(names, self._data.universe.sizes(names))  # refuse a table that is too large before the charge
         receipt = self.ledger.charge(event, why=TABLE, about={"attributes": names})
         drawn = self._noise.add(self._data.marginal(names), receipt)
         self._known.learn(Measurement(names, np.asarray(drawn, dtype=float), event))
 
     def query(self, query: Linear, event: Laplace | Gaussian) -> None:
         """Measure one query, rounded to the grid."""
-        require_table(query.attributes, self._data.universe.sizes(query.attributes))  # before the charge
+        require_table(query.attributes, self._data.universe.sizes(query.attributes))  # refuse before the charge
         counted = exact.on_grid(self._data.universe, query)
         step = exact.step_of(query, self._known.grid)
         event = replace(event, grid=step)
@@ -143,22 +152,26 @@ class Purchases:
         self._known.learn(_of_query(query, value, event))
 
     def number(self, event: Laplace | Gaussian) -> tuple[Receipt, float]:
-        """Pay for a number that is no count: what it is drawn from, and how far its noise reaches."""
+        """Charge for a number that is not a count; return the receipt to draw it from and the reach of its noise."""
         receipt = self.ledger.charge(event, why=NUMBER)
         width = self._known.bars.number(event)
         self._known.bars.add_number()
         return receipt, width
 
     def resume(self, entries: Sequence[Entry]) -> None:
+        """Relearn the measurements that these entries record."""
         for entry in entries:
             event = entry.event
-            if entry.why == NUMBER:  # its share of β is used, whether or not it came out
+            if entry.why == NUMBER:  # its share of β is used up, even if the value was never released
                 self._known.bars.add_number()
             elif entry.why in (TABLE, QUERY) and entry.is_complete and isinstance(event, Laplace | Gaussian):
                 self._known.learn(self._measured(entry, event))
 
     def _measured(self, entry: Entry, event: Laplace | Gaussian) -> Measurement:
-        """What the entry says was measured, if that can be: whoever could write into a ledger could write anything."""
+        """Rebuild the measurement of an entry, and refuse one that does not fit the universe.
+
+        The check is needed because anyone who can write to a ledger can write anything into it.
+        """
         universe, (drawn,) = self._data.universe, entry.released
         query, names = entry.about.get("query"), tuple(entry.about.get("attributes", ()))
         if isinstance(query, Linear) and set(query.attributes) <= set(universe.names):
@@ -167,16 +180,18 @@ class Purchases:
         elif set(names) <= set(universe.names) and np.shape(drawn) == universe.sizes(names):
             return Measurement(names, np.asarray(drawn, dtype=float), event)
         raise InvalidInput(
-            f"A measurement in a ledger must be of the session's universe. Found another in entry {entry.number}. "
-            "Open it with the ledger and the universe that it was written with."
+            "Every measurement in a ledger must fit the session's universe. "
+            f"Found one in entry {entry.number} that does not. Open the ledger with the universe it was written with."
         )
 
     def _event_for(self, wanted: Wanted, doubt: float, after: int, *, alone: bool, fine: bool) -> Laplace | Gaussian:
-        """The noise that gives a bar of ``within`` around what is measured and known together: bars are proportional to its scale.
+        """Return the noise that gives the combined answer a bar of ``within``.
 
-        n's interval and the rounding of a query that is no count take their part of it, and so does the way from the
-        measurement to the better of the two: with noise of deviation s and an answer of deviation τ, their mean by precision is
-        s²/√(s² + τ²) deviations of their distance away from the measurement.
+        Bars are proportional to the noise scale. The interval of n takes a part of ``within``, and so does the
+        rounding of a query that is not a count. So does the step from the measurement to the combined answer: with
+        noise of deviation s and a known answer of deviation τ, their mean by precision lies s²/(s² + τ²) of their
+        distance away from the measurement, and that distance has deviation √(s² + τ²): a step of deviation s²/√(s² +
+        τ²).
         """
         budget, rows, bars, query = self.ledger.budget, self._known.rows, self._known.bars, wanted.query
         unit = _event(budget, 1.0, alone=alone)
@@ -199,21 +214,23 @@ class Purchases:
 
 
 def _of_query(query: Linear, value: float, event: Laplace | Gaussian) -> Measurement:
+    """Build the measurement of a single query."""
     rounding = 0.0 if query.is_count else ROUNDING
     return Measurement(query.attributes, np.asarray(value), event, query, rounding=rounding)
 
 
 def _variance(event: Laplace | Gaussian) -> float:
+    """Return the variance of the event's noise."""
     return event.sigma**2 if isinstance(event, Gaussian) else 2 * event.scale**2
 
 
 def _norm(query: Linear) -> float:
-    """‖q − mean of q‖₂ over the cells of its attributes."""
+    """Return ‖q − mean of q‖₂ over the cells of its attributes."""
     return float(np.linalg.norm(query.table - query.table.mean())) if query.attributes else 1.0
 
 
 def _event(budget: Budget, scale: float, *, alone: bool) -> Laplace | Gaussian:
-    """Noise of this scale on one count, or on a whole marginal."""
+    """Return noise of this scale on one count, or on a whole marginal."""
     if budget.pure:
         return Laplace(budget.linear() if alone else budget.marginal_l1(), scale)
     return Gaussian(budget.linear() if alone else budget.marginal_l2(), scale)

@@ -1,16 +1,17 @@
-"""How far a fit draws each noisy count to what was believed before it.
+"""Set how strongly a fit draws each noisy count to its prior.
 
     y, v    the counts of a table and the variance of each
-    n·h     what was believed of them
+    n·h     their prior: the counts that were believed before the measurement
 
-A count is drawn by the ridge a = max(v/(n·h), c·√v) of ``log_linear``, as if the logarithm of (count / n·h) had the variance 1 before
-anything was measured. One that stands out of the noise by itself is not drawn.
+A count is drawn by the ridge a = max(v/(n·h), c·√v) of ``log_linear``, as if log(count / n·h) had variance 1 before
+anything was measured. A count that stands out of the noise by itself is not drawn.
 
-Of a table of wide attributes hardly any cell does, though thousands together may: all that an independent guess puts beside the
-diagonal of two dependent numbers, for one. Blocks of neighbouring values are therefore counted and drawn as well, each with the
-noise of its sum (``log_linear.Blocks``): a cell's logarithm is the sum of its own part and of its blocks'.
+In a table of wide attributes hardly any single cell stands out, although thousands together may: for example all
+cells that an independent guess puts beside the diagonal of two dependent numbers. Blocks of neighbouring values are
+therefore counted and drawn as well, each with the noise of its sum (``log_linear.Blocks``). A cell's logarithm is the
+sum of its own part and of its blocks' parts.
 
-A function of released values.
+Everything here is a function of released values.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.model.log_linear import Blocks, Target
 
-RIDGE_FLOOR = 0.2
-STANDS_OUT = 3.0  # deviations by which a count above its prior is believed itself
-WIDE = 24  # values of an attribute that has blocks
-STRIDES = (4, 16)  # of its values make a block
+RIDGE_FLOOR = 0.2  # c above: the ridge is at least this many standard deviations
+STANDS_OUT = 3.0  # a count this many standard deviations above its prior is believed as it is
+WIDE = 24  # an attribute with at least this many values is divided into blocks
+STRIDES = (4, 16)  # numbers of neighbouring values that make a block
 
 
 def ridge(
@@ -36,7 +37,7 @@ def ridge(
     trust: float = 1.0,
     stands_out: float = STANDS_OUT,
 ) -> Array:
-    """How much each count is drawn to its prior: one that stands so many deviations above it is not."""
+    """Return how strongly each count is drawn to its prior; counts ``stands_out`` deviations above it are not drawn."""
     sd = np.sqrt(variance)
     believed = np.maximum(np.maximum(rows * prior, counts - stands_out * sd), 0.01 * sd)
     return np.asarray(np.maximum(variance / (trust * believed), RIDGE_FLOOR * sd))
@@ -45,7 +46,7 @@ def ridge(
 def blocks(
     rows: float, prior: Array, counts: Array, variance: float, stands_out: float = STANDS_OUT
 ) -> tuple[Blocks, ...]:
-    """Those of a table of several attributes, finer ones first; none where no attribute is wide."""
+    """Return the blocks of a table of several attributes, finer ones first; none if no attribute is wide."""
     found = []
     for stride in STRIDES if counts.ndim > 1 else ():
         cuts = [np.arange(m) // (stride if m >= max(WIDE, 2 * stride) else 1) for m in counts.shape]
@@ -59,5 +60,5 @@ def blocks(
 
 
 def as_target(rows: float, prior: Array, counts: Array, variance: float) -> Target:
-    """A table as the fit takes it."""
+    """Bundle a measured table with its ridge and blocks into a target of the fit."""
     return Target(counts, ridge(rows, prior, counts, variance), blocks(rows, prior, counts, variance))

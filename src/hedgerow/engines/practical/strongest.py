@@ -1,11 +1,12 @@
-"""Of many measured pairs, those that the model needs: what an overview that no single model can hold is fitted by.
+"""Choose, from many measured pairs, those that the model takes, when no single model can hold the whole overview.
 
-All pairs were measured alike, so which of them the model takes costs nothing. It takes those on which it is farthest from what was
-measured, several at a time, no two of them about one attribute, and is fitted before it is compared again. A pair counts only
-where it is clear of the noise: the squares of its residual's r coordinates, in deviations, have the mean r and the deviation √(2r)
-where the model is right. What is left out still corrects its own answers and has its bars.
+All pairs were measured alike, so the choice costs no budget. The model takes the pairs on which it is farthest from
+the measurements, several at a time, no two of them sharing an attribute, and is fitted before the next comparison. A
+pair counts only if it is clear of the noise: where the model is right, the squares of its residual's r coordinates,
+in units of their deviation, sum to r with the deviation √(2r). A pair that is left out still corrects its own answers
+and has its bars.
 
-A function of released values.
+Everything here is a function of released values.
 """
 
 from __future__ import annotations
@@ -20,18 +21,18 @@ from hedgerow.engines.practical.knowledge import Learned
 from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.tree_sizes import edge_cells
 
-CLEAR = 3.0  # deviations of a sum of squares
-STEPS = 40  # of a fit
+CLEAR = 3.0  # a sum of squares is clear of the noise if it exceeds its mean by this many standard deviations
+STEPS = 40  # of each fit
 
 
 def expected_distance(sigma: float, sizes: Sequence[int]) -> float:
-    """How far noise of this deviation on a residual's coordinates moves its table in ℓ1, on average."""
+    """Return the mean ℓ1 distance by which noise of this deviation on a residual's coordinates moves its table."""
     freedom = math.prod(m - 1 for m in sizes)
     return sigma * math.sqrt(2 / math.pi * freedom * math.prod(sizes))
 
 
 def take_strongest(learned: Learned, pairs: Sequence[Names], most_cells: int, at_once: int) -> None:
-    """Let the model take measured pairs as long as one is clear and its tree stays within so many cells."""
+    """Add measured pairs to the model while one is clear of the noise and the tree has at most ``most_cells`` cells."""
     universe, overview = learned.merging.inner, learned.overview
     assert overview is not None
     tables = PairTables(dict(zip(universe.names, universe.shape, strict=True)))
@@ -59,7 +60,7 @@ def take_strongest(learned: Learned, pairs: Sequence[Names], most_cells: int, at
             if not clear[i] or len(chosen) == at_once:
                 break
             if added[i] > room:
-                waiting[i] = False  # the tree only grows
+                waiting[i] = False  # it stays too large, because the tree only grows
             elif not any({*pairs[i]} & {*other} for other in chosen):
                 chosen.append(pairs[i])
                 waiting[i], room = False, room - added[i]
