@@ -104,7 +104,7 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
     url = fresh()
     opened(url).close()
     session = opened(url, 1)
-    with pytest.raises(InvalidInput, match="All blocks of the ledger must be there to be asked about"):
+    with pytest.raises(InvalidInput, match="All blocks of the ledger must be appended before a question about all rows"):
         session.ask(ASKED[0])
     for ask in (
         lambda: session.ask_all(ASKED),

@@ -33,7 +33,7 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ05", "session.py::Session._bound", "what is kept of all parts of a question is not judged",
-    'require("The tables of all parts of what is asked", cells, KEPT,', 'require("The tables of all parts of what is asked", 0, KEPT,',
+    'require("The tables of all parts of the questions", cells, KEPT,', 'require("The tables of all parts of the questions", 0, KEPT,',
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
 sizes(

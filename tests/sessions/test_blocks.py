@@ -328,9 +328,9 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
     with pytest.raises(InvalidInput, match="A convex question must be about one block"):
         session.ask(loss)
     assert session.over("march").ask(loss).value.size == 2
-    with pytest.raises(InvalidInput, match="A ledger must be one block's"):
+    with pytest.raises(InvalidInput, match="A session must have one block to have a ledger"):
         _ = session.ledger
-    with pytest.raises(InvalidInput, match="A ledger must be one block's"):
+    with pytest.raises(InvalidInput, match="A session must have one block to have a ledger"):
         hr.erm.auto(np.eye(4), np.ones(4), loss=hr.losses.Squared(), over=hr.L2Ball(1.0), budget=session, seed=1)
     with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
         session.flip(hr.count(smoker=True))
@@ -342,7 +342,7 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
         session.over("march", "january")
     with pytest.raises(InvalidInput, match="Rows must be appended to a session that was opened on a table"):
         session.over("march").append(block(1))
-    with pytest.raises(InvalidInput, match="a release, which is over"):
+    with pytest.raises(InvalidInput, match="a release, which is finished"):
         hr.release(block(0), universe=U, budget=APPROXIMATE, seed=1).append(block(1))
 
 
@@ -573,7 +573,7 @@ def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> 
     ("ask", "refusal"),
     [
         (lambda s: s.ask(hr.count(age=1).over_time(), within=0.1), "within must be left out of a count over time"),
-        (lambda s: s.over("march").ask(hr.count(age=1).over_time()), "must be asked of all blocks, from the first on"),
+        (lambda s: s.over("march").ask(hr.count(age=1).over_time()), "must be about all blocks, from the first on"),
         (lambda s: s.ask_all([hr.count(age=1).over_time()]), "A count over time must be asked alone"),
         (lambda s: s.ask(hr.linear("age", np.linspace(0, 1, 8)).over_time()), "A count over time must count rows"),
         (lambda s: hr.count(age=1).over_time(span=3), "span must be a power of two"),
