@@ -633,7 +633,8 @@ class Session(OneOnly):
         """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
 
         All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
-        the number of flips drawn per step. The session must be opened with ``rows=``.
+        the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
+        be opened with ``rows=``.
         """
         return self._of_rows().counting(predicate, lies, at_once)
 
