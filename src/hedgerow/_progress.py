@@ -112,7 +112,7 @@ def _line() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def running(title: str, shown: bool) -> Iterator[Callable[[int], None]]:
-    """Show a count without a total. Yields a function to call with the number of things done. Silent unless ``shown``."""
+    """Show a count without a total. Yields a function to call with the number done. Silent unless ``shown``."""
     if not shown:
         yield lambda done: None
         return
