@@ -112,7 +112,7 @@ def test_a_bad_declaration_is_refused_by_name(make, words) -> None:
         (hr.linear("sex", [0.5]), "Weights must have shape (2,), one number per cell of ('sex',). Found (1,)."),
         (hr.linear(("sex", "sex"), np.ones((2, 2))), "The attributes of a query must be distinct."),
         (hr.mean("sex"), "A mean must be of a numeric attribute. Found 'sex'"),
-        (hr.parity("age"), "A parity must be of two-valued attributes. Found 'age' with 8 values."),
+        (hr.parity("age"), "A parity must have two-valued attributes. Found 'age' with 8 values."),
         (hr.count(sex="F") & hr.linear("smoker", [0.5, 1]), "must be true or false for each record"),
     ],
 )

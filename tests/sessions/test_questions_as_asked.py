@@ -392,7 +392,7 @@ def test_and_or_and_not_are_refused_with_the_way_out() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: hr.count("smoker"), "A count must be of named predicates. Found 'smoker'."),
+        (lambda: hr.count("smoker"), "A count must have named predicates. Found 'smoker'."),
         (lambda: hr.mean("age", where="sex"), "must be a count. Found 'sex'."),
         (lambda: hr.quantile("age", 1.5), "q must be at least 0 and at most 1. Found 1.5."),
         (lambda: hr.quantile("age", "half"), "q must be a number. Found 'half'."),
