@@ -364,6 +364,6 @@ def test_an_append_that_was_killed_before_the_file_was_written_goes_on(tmp_path:
     first = desk.json("append", "february.csv", "--block", "february", "--yes", "--seed", "8")
     desk.file.write_text(written)
     refused = desk.run("ask", "count(smoker=True)")
-    assert refused.exit_code == 2 and "All blocks of the ledger must be there" in " ".join(refused.stderr.split())
+    assert refused.exit_code == 2 and "All blocks of the ledger must be appended" in " ".join(refused.stderr.split())
     again = desk.json("append", "february.csv", "--block", "february", "--yes", "--seed", "8")
     assert again["spent"] == first["spent"] and again["blocks"] == ["1", "february"]
