@@ -181,9 +181,7 @@ class Answer:
         """Return one row per cell: its label on each axis, the value, the guaranteed error and the typical error."""
         import pandas as pd
 
-        if isinstance(
-            self.query, Minimize
-        ):  # the error bounds the risk of θ; ``coefficients`` has the bounds of its entries
+        if isinstance(self.query, Minimize):  # its error bounds the risk of θ, not its entries
             return self.coefficients
         shape = np.shape(self.value)
         columns = {"value": self.value, "error": self.error, "typical": self.typical}

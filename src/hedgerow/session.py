@@ -400,7 +400,7 @@ class Session(OneOnly):
                 f"{'a release, which is finished' if self._is_whole else 'a view of some of its blocks'}. Use "
                 "hr.open(…).append(…)."
             )
-        with limited(self._limit), self._alone():  # from here on no other thread appends one of the same name
+        with limited(self._limit), self._alone():  # no other thread can append a block of the same name now
             name = str(len(self._blocks) + 1) if block is None else block
             if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
                 raise InvalidInput(
@@ -793,9 +793,7 @@ class Session(OneOnly):
                 }
         records = pd.DataFrame(columns)
         if self.certificate is not None:
-            records.attrs["certificate"] = str(
-                self.certificate
-            )  # text, because every file format of a frame can store it
+            records.attrs["certificate"] = str(self.certificate)  # every file format of a frame can store text
         return records
 
     def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
@@ -850,9 +848,7 @@ class Session(OneOnly):
         if in_rows or (scale == "rows" and bound.is_fraction):
             bar_in_rows = self._engine.total_error_in_rows if in_rows else self._engine.error_in_rows
             error = None if error is None else bar_in_rows(np.abs(value), error)
-            if (
-                usual is not None
-            ):  # ñv − nt = ñ(v − t) + (ñ − n)t: if n is private, the error of its estimate ñ counts too
+            if usual is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: the error of ñ counts too if n is private
                 usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)
                 usual = usual if np.ndim(usual) else float(usual)
             value, coarse = value * self.rows, coarse * self.rows

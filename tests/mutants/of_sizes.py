@@ -38,7 +38,7 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ06", "questions/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
-    "            if not any(cell):  # all others are as large", "            if False:",
+    "            if not any(cell):  # all other groups are as large", "            if False:",
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip
 sizes(

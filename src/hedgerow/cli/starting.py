@@ -55,7 +55,7 @@ def init(
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="replace (n is public) or add-remove (n is private). Default: that of an overwritten file, else replace."
+            help="replace (n is public) or add-remove (n is private). Default: as in an overwritten file, else replace."
         ),
     ] = None,
     budget: Annotated[
@@ -233,7 +233,7 @@ def _head(
     lines += [f"ledger = {json.dumps(url, ensure_ascii=False)}", ""]
     if dialect:
         lines += ["[csv]", *(f"{name} = {json.dumps(value)}" for name, value in dialect.items()), ""]
-    lines.append("[budget]  # for everything that is ever released")
+    lines.append("[budget]  # for all releases together")
     declared = (
         "# epsilon = 1.0\n# delta = 1e-6" if whole is None else f"epsilon = {whole.epsilon!r}\ndelta = {whole.delta!r}"
     )
@@ -242,7 +242,7 @@ def _head(
         f'neighbours = "{neighbours}"',
         "",
         "[options]",
-        "reserve = 0.1  # of the budget, for answers that must be better than the free ones",
+        "reserve = 0.1  # share of the budget for answers that must be more precise than the free ones",
         "",
     ]
     return "\n".join(lines) + "\n"

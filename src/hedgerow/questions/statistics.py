@@ -895,7 +895,7 @@ class Grouped(Statistic):
         for cell in np.ndindex(shape):
             group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
             part = found[cell] = _among(self.of, group)
-            if not any(cell):  # all others are as large
+            if not any(cell):  # all other groups are as large
                 require_kept("A question of groups", universe, [part], math.prod(shape), "Group by fewer attributes")
         return found
 
