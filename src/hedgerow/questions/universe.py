@@ -49,8 +49,8 @@ class Universe:
 
     Example
     -------
-    >>> u = Universe(age=Range(17, 90, bins=8), sex=Categories(["F", "M"]), smoker=Flag())
-    >>> u.size
+    >>> import hedgerow as hr
+    >>> hr.Universe(age=hr.Range(17, 90, bins=8), sex=hr.Categories(["F", "M"]), smoker=hr.Flag()).size
     32
     """
 
