@@ -155,7 +155,7 @@ def test_what_is_not_expected_shows_its_kind_and_place_and_not_its_message(
 
     monkeypatch.setattr(hr.Session, "ask_all", failing)
     ran = desk.run("ask", "count(sex='F')")
-    refused(ran, output.UNEXPECTED, "ZeroDivisionError", "withheld")
+    refused(ran, output.UNEXPECTED, "ZeroDivisionError", "hidden")
     assert "Mustermann" not in ran.output
 
 
