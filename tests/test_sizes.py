@@ -234,7 +234,7 @@ def test_each_part_of_a_convex_fit_is_judged(cells: int, outputs: int, columns: 
 def test_questions_that_are_many_are_judged_together(wide: hr.Session) -> None:
     some = [hr.mean("x", where=hr.count(x=(0, end))) for end in range(100, 130)]
     spent = wide.spent
-    with pytest.raises(hr.TooLarge, match="The tables of all parts of what is asked must be at most 400000 cells"):
+    with pytest.raises(hr.TooLarge, match="The tables of all parts of the questions must be at most 400000 cells"):
         wide.ask_all(some)
     assert wide.spent == spent
 

@@ -1,6 +1,6 @@
-"""hedgerow: any number of adaptive questions about a sensitive table under one fixed privacy budget.
+"""hedgerow answers any number of adaptive questions about a sensitive table under one fixed privacy budget.
 
-Every public name is imported when it is first used, so that ``import hedgerow`` costs next to nothing.
+Every public name is imported when it is first used, so that ``import hedgerow`` takes almost no time.
 """
 
 import importlib as _importlib
@@ -61,7 +61,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
     from hedgerow.session import Session
 
-_NAMES = {  # public names by the modules that define them
+_NAMES = {  # public names, by the module that defines them
     "answer": ["Answer"],
     "convex.minimize": ["minimize"],
     "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
@@ -192,6 +192,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> _typing.Any:
+    """Import a public name when it is first used."""
     if name in _MODULES:
         return _importlib.import_module(f"hedgerow.{name}")
     if name == "__version__":

@@ -1,4 +1,4 @@
-"""What a number handed in must be: refused with what was found, or made one of Python's own."""
+"""Check numbers passed by the user, and convert them to Python's own types."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from hedgerow.errors import InvalidInput
 
 
 def number(value: Any) -> float:
-    """`value` as a float of Python's own class, for another's would meet private values.
+    """Return ``value`` as a plain Python float, or NaN if it is not a number.
 
-    NaN, which every check refuses, if it is not a number.
+    Every range check refuses NaN. An instance of another class is converted, because its methods would otherwise see
+    private values.
     """
     try:
         return math.nan if isinstance(value, bool | str) else float(value)
@@ -20,7 +21,7 @@ def number(value: Any) -> float:
 
 
 def positive(name: str, value: Any, way_out: str = "Give it as a positive float.") -> float:
-    """`value` as a float, refused unless it is a finite number above 0."""
+    """Return ``value`` as a float. Refuse it unless it is a finite number above 0."""
     found = number(value)
     if not 0 < found < math.inf:
         raise InvalidInput(f"{name} must be a finite number above 0. Found {value!r}. {way_out}")
@@ -28,7 +29,7 @@ def positive(name: str, value: Any, way_out: str = "Give it as a positive float.
 
 
 def whole(name: str, value: Any, way_out: str = "Give an int.") -> int:
-    """`value` as an int, refused unless it is a whole number of at least 1."""
+    """Return ``value`` as an int. Refuse it unless it is a whole number of at least 1."""
     if isinstance(value, bool) or not 1 <= number(value) < math.inf or int(value) != value:
         raise InvalidInput(f"{name} must be a whole number of at least 1. Found {value!r}. {way_out}")
     return int(value)

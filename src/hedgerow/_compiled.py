@@ -1,8 +1,8 @@
-"""Loops compiled to machine code, kept on disk for the next process.
+"""Loops compiled to machine code, and cached on disk for the next process.
 
-Numba takes longer to import than all else together, and compiling takes seconds, so both wait for the first call. Small work has a
-path through NumPy beside each loop. Which one is taken depends on sizes alone: where results are floating point, on public sizes of the
-call itself, so that a result never depends on what the process did before.
+Importing Numba takes longer than all other imports together, and compiling takes seconds, so both wait for the first
+call. Small inputs take a NumPy path beside each loop. The choice depends on sizes only. If the results are floating
+point, it depends on public sizes of the call itself, so that a result never depends on what the process did before.
 """
 
 from __future__ import annotations
@@ -17,7 +17,11 @@ _one_at_a_time = threading.Lock()
 
 
 def compiled(*fastmath: str) -> Callable[[Function], Function]:
-    """``fastmath``: the liberties that the compiler may take with floating point, by LLVM's names; none by default."""
+    """Mark a function to be compiled when it, or another one of its module, is first called.
+
+    ``fastmath`` lists the liberties that the compiler may take with floating point, by their LLVM names; none by
+    default.
+    """
 
     def later(function: Function) -> Function:
         return cast(Function, _Later(function, fastmath))
@@ -26,12 +30,12 @@ def compiled(*fastmath: str) -> Callable[[Function], Function]:
 
 
 class _Later:
-    """A function of a module that is handed to numba when one of that module's is first called."""
+    """A function that is handed to Numba when a function of its module is first called."""
 
     def __init__(self, function: Callable[..., Any], fastmath: tuple[str, ...]) -> None:
         functools.update_wrapper(self, function)
         self._function, self._fastmath = function, set(fastmath)
-        self.py_func = function  # not compiled, under the name that numba gives it
+        self.py_func = function  # the uncompiled function, under Numba's name for it
         self._machine: Callable[..., Any] | None = None
 
     def __call__(self, *given: Any) -> Any:
@@ -41,10 +45,11 @@ class _Later:
         return self._machine(*given)
 
     def _compile_module(self) -> None:
-        """All of the module at once, under their own names: compiled functions can call only compiled ones.
+        """Compile all marked functions of the module at once, because compiled functions can only call compiled ones.
 
-        Inlined where they are called. A call would be linked by name to whichever copy the process met first, and a copy that was
-        optimised anew with its caller rounds otherwise: the process that compiles would give other last bits than all after it.
+        Each is inlined where it is called. A call would be linked by name to whichever copy the process loaded first,
+        and a copy that was optimized anew with its caller rounds differently. The process that compiles would then give
+        other last bits than all later processes.
         """
         import numba
 

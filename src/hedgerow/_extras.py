@@ -1,4 +1,4 @@
-"""Libraries that a plain install does not bring, each named with the extra that does."""
+"""Optional libraries, each with the extra that installs it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from hedgerow.errors import InvalidInput
 
-EXTRAS = {  # by what is imported: what it is for, and the extra of pyproject.toml
+# module name: (its purpose, the extra of pyproject.toml that installs it)
+EXTRAS = {
     "ibis": ("tables of Ibis, and databases other than PostgreSQL and SQLite", "databases"),
     "matplotlib": ("pictures", "plots"),
     "psycopg": ("PostgreSQL", "postgres"),
@@ -19,7 +20,7 @@ EXTRAS = {  # by what is imported: what it is for, and the extra of pyproject.to
 
 
 def extra(module: str) -> Any:
-    """Import an optional module, or refuse with the extra that installs it.
+    """Import an optional module, or refuse with the name of the extra that installs it.
 
     >>> extra("matplotlib.pyplot")  # doctest: +SKIP
     """
@@ -28,7 +29,7 @@ def extra(module: str) -> Any:
     try:
         importlib.import_module(library)
     except ModuleNotFoundError as missing:
-        if missing.name != library:  # it is there, and something of its own is not
+        if missing.name != library:  # the library is installed, but one of its own dependencies is not
             raise
         raise MissingExtra(
             f"{library} must be installed for {purpose}. Found none. Install it: pip install 'hedgerow[{name}]'."
@@ -37,4 +38,4 @@ def extra(module: str) -> Any:
 
 
 class MissingExtra(InvalidInput, ImportError):
-    """An optional library that is not installed."""
+    """An optional library is not installed."""

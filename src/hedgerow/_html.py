@@ -1,4 +1,4 @@
-"""Small pieces of HTML for notebooks and reports. Everything that comes in is text, and is escaped."""
+"""Small pieces of HTML for notebooks and reports. All input is treated as text and escaped."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ _STYLE = (
 
 
 def text(words: object) -> str:
+    """Escape a text for HTML."""
     return escape(str(words), quote=True)
 
 
 def paragraph(words: object) -> str:
+    """Return a paragraph."""
     return f"<p>{text(words)}</p>"
 
 
 def heading(words: object) -> str:
+    """Return a heading."""
     return f"<h2>{text(words)}</h2>"
 
 
 def table(head: Sequence[object], rows: Iterable[Sequence[object]], caption: object = "") -> str:
-    """A table of plain texts."""
+    """Return a table of plain texts."""
     above = f"<caption>{text(caption)}</caption>" if caption else ""
     names = "".join(f"<th>{text(name)}</th>" for name in head)
     body = "".join("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in row) + "</tr>" for row in rows)
@@ -32,7 +35,7 @@ def table(head: Sequence[object], rows: Iterable[Sequence[object]], caption: obj
 
 
 def page(title: object, *parts: str) -> str:
-    """A whole document that needs nothing else."""
+    """Return a complete, self-contained document."""
     return (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{text(title)}</title>'
         f"<style>{_STYLE}</style></head><body><h1>{text(title)}</h1>{''.join(parts)}</body></html>"

@@ -1,8 +1,9 @@
-"""Judge how much memory a computation takes, before anything is read or charged.
+"""Estimate the memory of a computation before anything is read or charged, and refuse it if it exceeds the limit.
 
-An estimate is a number of cells, which follows from public sizes, times the bytes that a cell takes while it is worked on.
-Above the limit the computation is refused with ``TooLarge``. The limit is the owner's (``limit=``), else a share of what
-this process may have. It does not depend on how much memory is in use, for that depends on the rows.
+An estimate is a number of cells, which follows from public sizes, times the bytes that a cell takes at the peak of the
+computation. A computation above the limit is refused with ``TooLarge``. The limit is set by the owner (``limit=``);
+otherwise it is a share of the memory that this process may use. It does not depend on the memory in use, because that
+depends on the rows.
 """
 
 from __future__ import annotations
@@ -20,26 +21,29 @@ from typing import Any
 
 from hedgerow.errors import InvalidInput, TooLarge
 
-# Bytes of a cell, measured at the peak and rounded up
-ARRAY = 8  # one array of floats
-VALUE = 400  # a value of an attribute that a session is opened with: counts, noise, groups, the model and its bars
-TABLE = 200  # a cell of a table that a question spells out: beliefs, intervals, bars
-FIT = 300  # a cell of the table that a convex question is fitted on
-SQUARE = 64  # an entry of a square matrix that is decomposed: the matrix, its eigenvectors, workspace
-MODEL = 50  # a cell of the model's junction tree
-QUESTION = 2_000  # a question that is listed one by one, but for its masks and tables
-KEPT = 50  # a cell of the tables that a part of a question leaves behind, for when it is asked again
-MASK = 4  # a value in the mask of such a question: the mask, its key, what is stacked
-STACKED = 64  # a value in the masks of questions that are answered together
-RECORD = 300  # a cell of a synthetic record: its code, what it is drawn by, its value in a frame
-ENTRY = 27  # an entry of a dense table that a model is fitted on: 3.3 times its bytes
-PARAMETER = 400  # a parameter of a model that is fitted once: steps, gradients, noise, averages
+# Bytes per item, measured at the peak of memory use and rounded up
+ARRAY = 8  # per entry of a float array
+VALUE = 400  # per declared value of an attribute, to open a session: counts, noise, groups, the model and its bars
+TABLE = 200  # per cell of a table that a question lists in full: beliefs, intervals, bars
+FIT = 300  # per cell of the table that a convex question is fitted on
+SQUARE = 64  # per entry of a square matrix that is decomposed: the matrix, its eigenvectors, workspace
+MODEL = 50  # per cell of the model's junction tree
+QUESTION = 2_000  # per question of a list, without its masks and tables
+KEPT = 50  # per cell of the tables that are cached for the parts of a question
+MASK = 4  # per value in the mask of a listed question: the mask, its key, its place in a stack
+STACKED = 64  # per value in the masks of questions that are answered together
+RECORD = 300  # per value of a synthetic record: its code, its random draw, its place in a frame
+ENTRY = 27  # per entry of a dense table that a model is fitted on: 3.3 times its own bytes
+PARAMETER = 400  # per parameter of a model that is fitted once: steps, gradients, noise, averages
 
-OF_MACHINE = 0.5  # the share of the machine's memory, or of the container's
-OF_ADDRESSES = 0.6  # and of what RLIMIT_AS leaves beside libraries
-LIBRARIES, ARROW = 12 * 10**8, 11 * 10**8  # addresses, measured on Linux and rounded up
+OF_MACHINE = 0.5  # default limit, as a share of the memory of the machine or of its container
+OF_ADDRESSES = 0.6  # default limit, as a share of the address space that RLIMIT_AS leaves beside the libraries
+# address space in bytes that libraries, and Arrow's allocator, reserve: measured on Linux and rounded up
+LIBRARIES, ARROW = 12 * 10**8, 11 * 10**8
+# libraries that would otherwise be loaded after a charge
 LOADED_LATER = ("numba", "duckdb", "pyarrow", "scipy.optimize", "scipy.sparse", "opendp.measurements")
-UNKNOWN = 2**32  # where the system does not say how much memory there is
+UNKNOWN = 2**32  # memory in bytes that is assumed if the system does not report it
+# files in which Linux states the memory limit of a container
 GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 UNITS = {"": 1, "k": 1000, "m": 1000**2, "g": 1000**3, "t": 1000**4}
 BINARY = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40}
@@ -49,7 +53,7 @@ _limit: ContextVar[int | None] = ContextVar("limit", default=None)
 
 
 def in_bytes(limit: Any) -> int | None:
-    """A limit in bytes: a whole number of them, or a text such as "2GB" or "512 MiB". None stays None."""
+    """Convert a limit to bytes: a whole number, or a text such as "2GB" or "512 MiB". None stays None."""
     if limit is None:
         return None
     found = SIZE.fullmatch(limit) if isinstance(limit, str) else None
@@ -58,14 +62,15 @@ def in_bytes(limit: Any) -> int | None:
         limit = int(float(found[1]) * units[found[2].lower()])
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         raise InvalidInput(
-            f"limit must be a number of bytes, or a text such as '2GB'. Found {limit!r}. Say how much memory may be used."
+            f"limit must be a number of bytes, or a text such as '2GB'. Found {limit!r}. Say how much memory may be "
+            "used."
         )
     return limit
 
 
 @contextlib.contextmanager
 def limited(limit: int | None) -> Iterator[None]:
-    """Judge what is computed inside by this limit; by the usual one where it is None."""
+    """Apply this memory limit to everything computed inside; the default limit if it is None."""
     before = _limit.set(limit)
     try:
         yield
@@ -74,7 +79,7 @@ def limited(limit: int | None) -> Iterator[None]:
 
 
 def in_force() -> int:
-    """The limit in bytes."""
+    """Return the memory limit that currently applies, in bytes."""
     given = _limit.get()
     return usual() if given is None else given
 
@@ -82,7 +87,8 @@ def in_force() -> int:
 def require_libraries() -> None:
     """Load libraries before anything is read or charged, if RLIMIT_AS is set. Refuse if they do not fit.
 
-    Otherwise a library that is first needed after a charge could find no room, and some end the process then.
+    Otherwise a library that is first needed after a charge could fail to load, and some libraries then abort the
+    process.
     """
     addresses = _addresses()
     if addresses is None:
@@ -94,18 +100,19 @@ def require_libraries() -> None:
             importlib.import_module(name)
     except (ImportError, OSError, MemoryError):
         raise TooLarge(
-            f"RLIMIT_AS must be at least {written(_reserved())}, for libraries alone. Found {written(addresses)}, or less that is free. Raise it, or "
-            "reserve less: set ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 and OPENBLAS_NUM_THREADS=1 before Python starts."
+            f"RLIMIT_AS must be at least {written(_reserved())}, for libraries alone. Found {written(addresses)}, or "
+            "less that is free. Raise it, or reserve less: set ARROW_DEFAULT_MEMORY_POOL=system, MALLOC_ARENA_MAX=1 "
+            "and OPENBLAS_NUM_THREADS=1 before Python starts."
         ) from None
 
 
 def _reserved() -> int:
-    """The addresses that libraries take: Arrow's own allocator reserves a gigabyte that it may never use."""
+    """Return the address space that libraries take. Arrow's own allocator reserves a gigabyte that it may never use."""
     return LIBRARIES + (0 if os.environ.get("ARROW_DEFAULT_MEMORY_POOL") == "system" else ARROW)
 
 
 def usual() -> int:
-    """A share of the memory that the machine, the container and RLIMIT_AS leave to this process."""
+    """Return the default limit: a share of the memory that machine, container and RLIMIT_AS leave to this process."""
     shares = [OF_MACHINE * found for found in (_machine(), *_groups())]
     addresses = _addresses()
     if addresses is not None:
@@ -114,15 +121,16 @@ def usual() -> int:
 
 
 def _machine() -> int:
+    """Return the memory of the machine in bytes."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not on every system
+    except (AttributeError, ValueError, OSError):  # not every system reports it
         return UNKNOWN
 
 
 @functools.cache
 def _groups() -> list[int]:
-    """Return the limits of the container, read once: every question is judged by them."""
+    """Return the memory limits of the container. They are read once, because every question is judged by them."""
     found = []
     for path in GROUP_LIMITS:
         with contextlib.suppress(OSError, ValueError):  # no such file, or the word "max"
@@ -131,6 +139,7 @@ def _groups() -> list[int]:
 
 
 def _addresses() -> int | None:
+    """Return the address space that RLIMIT_AS allows, in bytes, or None if it is unlimited."""
     try:
         import resource
     except ImportError:  # Windows has none
@@ -140,6 +149,7 @@ def _addresses() -> int | None:
 
 
 def fits(cells: int, each: int) -> bool:
+    """Return True if this many cells of ``each`` bytes fit into the limit."""
     return cells * each <= in_force()
 
 
@@ -149,7 +159,7 @@ def at_most(each: int, most: int) -> int:
 
 
 def require(what: str, cells: int, each: int, way_out: str, unit: str = "cells") -> None:
-    """Refuse what would take more memory than the limit, and say what would fit."""
+    """Refuse a computation that needs more memory than the limit, and state what would fit."""
     limit = in_force()
     if cells * each > limit:
         raise TooLarge(
@@ -159,44 +169,46 @@ def require(what: str, cells: int, each: int, way_out: str, unit: str = "cells")
 
 
 def require_bytes(what: str, size: int, way_out: str) -> None:
-    """Refuse what has several parts, of so many bytes in all."""
+    """Refuse a computation of several parts whose total of ``size`` bytes exceeds the limit."""
     limit = in_force()
     if size > limit:
         raise TooLarge(
-            f"{what} must take at most {written(limit)} of memory. Found about {written(size)}. {way_out}, or raise limit= where there is "
-            "more memory."
+            f"{what} must take at most {written(limit)} of memory. Found about {written(size)}. {way_out}, or raise "
+            "limit= where there is more memory."
         )
 
 
 def require_listing(what: str, questions: int, values: int, way_out: str) -> None:
-    """Refuse to list so many questions one by one, each by masks of so many values."""
+    """Refuse to list this many questions one by one, each with masks of this many values."""
     size = questions * (QUESTION + MASK * values)
     require_bytes(f"{what}, asked as {questions} questions of {values} values each,", size, way_out)
 
 
 def require_fit(what: str, cells: int, outputs: int, columns: Iterable[int], dimension: int, way_out: str) -> None:
-    """Refuse to fit a convex question of so many cells, outputs and parameters, whose attributes have tables of these ``columns``.
+    """Refuse to fit a convex question that is too large.
 
-    The curvature has an entry for each cell and each two outputs, the Hessian one for each two parameters.
+    It has this many cells, outputs and parameters (``dimension``); ``columns`` are the sizes of the tables of its
+    attributes. The curvature has an entry for each cell and each pair of outputs, the Hessian one for each pair of
+    parameters.
     """
     size = cells * outputs**2 * FIT + sum(columns) * ARRAY + dimension**2 * SQUARE
     require_bytes(f"{what}, of {cells} cells and {dimension} parameters,", size, way_out)
 
 
 def require_values(sizes: Mapping[str, int]) -> None:
-    """Refuse to open a session on attributes of so many values."""
+    """Refuse to open a session on attributes with too many values in total."""
     limit, total = in_force(), sum(sizes.values())
     if total * VALUE > limit:
         widest = max(sizes, key=sizes.__getitem__)
         raise TooLarge(
-            f"The values of all attributes must be at most {limit // VALUE} in all, {written(limit)} of memory. Found {total}, about "
-            f"{written(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it in bins, as in Range(low, high, bins=1000), or raise "
-            "limit= where there is more memory."
+            f"The values of all attributes must be at most {limit // VALUE} in all, {written(limit)} of memory. Found "
+            f"{total}, about {written(total * VALUE)}, of which {widest!r} has {sizes[widest]}. Declare it in bins, as "
+            "in Range(low, high, bins=1000), or raise limit= where there is more memory."
         )
 
 
 def written(size: int) -> str:
-    """A number of bytes in words."""
+    """Format a number of bytes for a message."""
     for power, unit in ((4, "TB"), (3, "GB"), (2, "MB"), (1, "kB")):
         if size >= 1000**power:
             many = size / 1000**power if size < 10**300 else math.inf

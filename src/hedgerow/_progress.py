@@ -1,6 +1,6 @@
-"""How far long work is, from public facts only: bars for loops, and one line that says what is going on.
+"""Progress of long work, from public facts only: bars for loops, and one line that says what is being done.
 
-Shown on a terminal, and in a notebook as plain text, which needs no widgets.
+Progress is shown on a terminal, and in a notebook as plain text, which needs no widgets.
 """
 
 from __future__ import annotations
@@ -15,20 +15,23 @@ _told: ContextVar[Callable[[str], None] | None] = ContextVar("_told", default=No
 
 
 def in_notebook() -> bool:
-    """Whether a kernel of Jupyter runs this."""
+    """Return True inside a Jupyter kernel."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return type(shell).__name__ == "ZMQInteractiveShell"
 
 
 def is_watched() -> bool:
-    """Whether somebody sees what is written now, and sees it change."""
+    """Return True if somebody can see output change: in a notebook or on a terminal."""
     return in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
 
 
 @contextmanager
 def phases(wanted: bool | None) -> Iterator[None]:
-    """Show what ``tell`` says meanwhile, each in place of the last: if wanted, or by default if somebody watches."""
+    """Show what ``tell`` reports inside this context, each message in place of the last.
+
+    ``wanted`` turns it on or off. By default it is shown if somebody watches.
+    """
     if not (is_watched() if wanted is None else wanted):
         yield
         return
@@ -41,7 +44,7 @@ def phases(wanted: bool | None) -> Iterator[None]:
 
 
 def tell(words: Callable[[], str]) -> None:
-    """What is going on now; asked for only if it is shown."""
+    """Report what is being done now. ``words`` is called only if the report is shown."""
     told = _told.get()
     if told is not None:
         told(words())
@@ -49,7 +52,7 @@ def tell(words: Callable[[], str]) -> None:
 
 @contextmanager
 def bar(title: str, steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of steps done. Quiet unless `shown`."""
+    """Show a progress bar. Yields a function to call with the number of steps done. Silent unless ``shown``."""
     if not shown:
         yield lambda step: None
         return
@@ -67,7 +70,10 @@ def bar(title: str, steps: int, shown: bool) -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def counting_bar(title: str, total: int, wanted: bool | None) -> Iterator[Callable[[], None]]:
-    """A function to call once for each of ``total`` things. Shown if wanted, or by default if they are many and watched."""
+    """Show a progress bar. Yields a function to call once for each of ``total`` things.
+
+    It is shown if ``wanted``, or by default if the things are many and somebody watches.
+    """
     if not (total > 1000 and is_watched() if wanted is None else wanted):
         yield lambda: None
         return
@@ -77,7 +83,7 @@ def counting_bar(title: str, total: int, wanted: bool | None) -> Iterator[Callab
         def advance() -> None:
             nonlocal done
             done += 1
-            if done % 256 == 0:  # a bar that is told of everything would take longer than the work
+            if done % 256 == 0:  # updating the bar for every thing would take longer than the work
                 show(done)
 
         yield advance
@@ -86,13 +92,13 @@ def counting_bar(title: str, total: int, wanted: bool | None) -> Iterator[Callab
 
 @contextmanager
 def _line() -> Iterator[Callable[[str], None]]:
-    """A line of text that is written over again and again, and is empty in the end."""
+    """Show one line of text that is overwritten again and again, and erased at the end."""
     longest = 0
 
     def write(words: str) -> None:
         nonlocal longest
         longest = max(longest, len(words))
-        with contextlib.suppress(OSError, ValueError):  # nobody listens any more: no reason to stop the work
+        with contextlib.suppress(OSError, ValueError):  # a closed output must not stop the work
             sys.stderr.write(f"\r{words:<{longest}}")
             sys.stderr.flush()
 
@@ -106,7 +112,7 @@ def _line() -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def running(title: str, shown: bool) -> Iterator[Callable[[int], None]]:
-    """A function to call with the number of things done, where nobody knows how many there are. Quiet unless `shown`."""
+    """Show a count without a total. Yields a function to call with the number done. Silent unless ``shown``."""
     if not shown:
         yield lambda done: None
         return

@@ -1,7 +1,7 @@
-"""Large arrays that must be had again, kept in a file rather than in memory.
+"""Spill large arrays to disk and read them back.
 
-A repeat gives what was answered before, to the last bit, and later knowledge gives other numbers: answers must be kept. A table of
-a million cells takes tens of megabytes, and a session may be asked for thousands.
+A repeated question must get its earlier answer to the last bit, although the engine may have learned more since, so all
+answers are kept. A table of a million cells takes tens of megabytes, and a session may be asked for thousands.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SMALL = 1 << 18  # bytes of an array that stays in memory
-SEGMENT = 1 << 26  # bytes of a file
+SMALL = 1 << 18  # an array of at most this many bytes stays in memory
+SEGMENT = 1 << 26  # size of one spill file in bytes, unless a single array is larger
 
 
 class Shelf:
-    """Files that have no name and go with the process. What is put there was released: anybody may see it."""
+    """Anonymous temporary files that hold arrays and vanish with the process.
+
+    Everything stored here has been released, so the files contain nothing private.
+    """
 
     def __init__(self) -> None:
         self._file: Any = None
@@ -27,7 +30,11 @@ class Shelf:
         self._used = self._size = 0
 
     def put(self, array: NDArray[Any]) -> NDArray[Any]:
-        """The same array, which nobody else changes; read-only where it is large. In memory where there is no room on the disk."""
+        """Store an array and return it in a form that nobody else changes.
+
+        A large array is returned as a read-only view of a file. A small one, or one for which the disk has no room, is
+        a copy in memory.
+        """
         if array.nbytes <= SMALL or array.dtype.hasobject:
             return array.copy()
         try:
@@ -36,14 +43,15 @@ class Shelf:
             return array.copy()
 
     def taken(self, array: NDArray[Any]) -> NDArray[Any]:
-        """A copy of one that was put there, which is then in memory once."""
+        """Return a copy of a stored array, and release the file's pages so that memory holds it only once."""
         copy = array.copy()
         if array.nbytes > SMALL and hasattr(mmap, "MADV_DONTNEED"):
             for each in self._maps:
-                each.madvise(mmap.MADV_DONTNEED)  # the file has it
+                each.madvise(mmap.MADV_DONTNEED)  # the file still holds the data
         return copy
 
     def _written(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Append an array to the current file and return a view of it."""
         if self._used + array.nbytes > self._size:
             self._begin(max(SEGMENT, array.nbytes))
         at, self._used = self._used, self._used + -(-array.nbytes // 64) * 64
@@ -54,8 +62,9 @@ class Shelf:
         return kept.reshape(array.shape)
 
     def _begin(self, size: int) -> None:
-        """Begin another file. Of the file before, its map stays."""
-        file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115  # open until the next file, or the end of the shelf
+        """Begin another file. The map of the earlier file stays valid."""
+        # stays open until the next file begins or the shelf is dropped
+        file = tempfile.TemporaryFile(prefix="hedgerow-")  # noqa: SIM115
         weakref.finalize(self, file.close)
         file.truncate(size)
         self._maps.append(mmap.mmap(file.fileno(), size, access=mmap.ACCESS_READ))

@@ -1,11 +1,11 @@
-"""Linear algebra on one thread while the package works, and as many as before once it does not.
+"""Run linear algebra on one thread while the package computes, and restore the earlier number of threads afterwards.
 
-Our products are many and small. A BLAS of several threads wakes the others for each and waits for the slowest: on a machine
-that has other work a product of 10⁵ numbers then takes milliseconds instead of microseconds, and the waiting burns every core.
-What is worth several threads (reading and counting a table) does not go through BLAS.
+Our matrix products are many and small. A multithreaded BLAS wakes all threads for each product and waits for the
+slowest one. On a busy machine a product of 10⁵ numbers then takes milliseconds instead of microseconds, and the waiting
+occupies every core. Work that profits from several threads (reading and counting a table) does not use BLAS.
 
-The number of threads is a setting of the whole process. So it is lowered when the first of our calls begins, raised when the
-last one ends, whichever threads they are in.
+The number of threads is a setting of the whole process. It is lowered when the first of our calls begins and restored
+when the last one ends, in whichever threads they run.
 """
 
 from __future__ import annotations
@@ -24,22 +24,23 @@ T = TypeVar("T")
 
 
 class _Library(NamedTuple):
-    """A BLAS: how many threads it has, and how to change that."""
+    """A BLAS library: functions that get and set its number of threads."""
 
     threads: Callable[[], int]
     use: Callable[[int], None]
 
 
 def _libraries() -> tuple[_Library, ...]:
-    """Return the OpenBLAS of NumPy, and that of SciPy once its linear algebra is loaded."""
+    """Return the OpenBLAS of NumPy, and that of SciPy once ``scipy.linalg`` is loaded."""
     return _found("scipy.linalg" in sys.modules)
 
 
 @functools.cache
 def _found(with_scipy: bool) -> tuple[_Library, ...]:
-    """Find the libraries by threadpoolctl, which cannot set them itself: it lets one thread of a process do so, and ignores the rest.
+    """Find the OpenBLAS libraries of this process with threadpoolctl.
 
-    Another BLAS, and one on OpenMP, whose setting each thread has to itself, is left as it is.
+    threadpoolctl itself is not used to set the number, because it lets one thread of a process do so and ignores the
+    others. Another BLAS, and an OpenBLAS on OpenMP, whose setting is per thread, are left alone.
     """
     import threadpoolctl
 
@@ -56,17 +57,20 @@ def _found(with_scipy: bool) -> tuple[_Library, ...]:
 
 
 class OneThread:
-    """``with one_thread:`` or ``@one_thread``. It may be nested, in one thread and across threads."""
+    """Context manager and decorator, ``with one_thread:`` or ``@one_thread``. Calls may nest, also across threads."""
 
     def __init__(self) -> None:
         self._mine = threading.local()
-        self._changing, self._working = threading.Lock(), 0  # how many threads are inside
+        self._changing, self._working = threading.Lock(), 0  # _working counts the threads inside the context
         self._before: list[tuple[_Library, int]] = []
-        if hasattr(os, "register_at_fork"):  # else there is no fork
+        if hasattr(os, "register_at_fork"):  # absent on systems without fork
             os.register_at_fork(after_in_child=self._in_a_fork)
 
     def __call__(self, function: Callable[P, T]) -> Callable[P, T]:
-        """Not contextlib's, whose frame would stand between a warning and the line that it is about."""
+        """Wrap a function so that it runs inside the context.
+
+        contextlib.ContextDecorator is not used, because its frame would shift the line that a warning points to.
+        """
 
         @functools.wraps(function)
         def alone(*given: P.args, **named: P.kwargs) -> T:
@@ -95,12 +99,13 @@ class OneThread:
                     self._set(to_one=False)
 
     def _set(self, *, to_one: bool) -> None:
+        """Set all libraries to one thread, or back to the number they had."""
         for library, threads in self._before:
             if threads != 1:
                 library.use(1 if to_one else threads)
 
     def _in_a_fork(self) -> None:
-        """Of all threads only the one that forked is there; the others' calls never end here."""
+        """Count the threads anew in a forked child: only the forking thread survives, and calls of others never end."""
         self._changing = threading.Lock()
         others, self._working = self._working, int(getattr(self._mine, "depth", 0) > 0)
         if others and not self._working:

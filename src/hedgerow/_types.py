@@ -1,4 +1,4 @@
-"""The types of arrays and names that everybody uses, each once."""
+"""Types of arrays and names that many modules share."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Counts = NDArray[np.int64]
-"""Records by cell: private until noise is added."""
+"""Number of records in each cell. Private until noise is added."""
 Matrix = Any
-"""A dense float64 table or a scipy CSR array."""
+"""A dense float64 array or a SciPy CSR array."""
 Names = tuple[str, ...]
-"""Attributes, in the order of the universe."""
+"""Names of attributes, in the order of the universe."""

@@ -1,7 +1,8 @@
-"""What a session answers: a value, how far it can be from the truth, and what it cost.
+"""Answers of a session: a value, a bound on its distance from the truth, and its cost.
 
-Arithmetic of answers are answers. All bars of a session hold together with 1 − β, so whatever is computed from two of them
-by interval arithmetic holds together with them, at no further cost: no noise is drawn and no β is spent.
+Arithmetic on answers gives answers. All error bars of a session hold together with probability 1 − β. Whatever interval
+arithmetic computes from two of them therefore holds together with them at no further cost: no noise is drawn and no β
+is spent.
 """
 
 from __future__ import annotations
@@ -27,18 +28,19 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OPERATORS = ("+", "-", "*", "/")
-SHOWN = 20  # rows of a table in a notebook or a terminal
+SHOWN = 20  # a notebook or a terminal shows at most this many cells of a table
 
 
 class Combination(Query):
-    """What was computed from answers: a description, which cannot be asked itself."""
+    """A description of arithmetic on answers. It cannot be asked itself."""
 
     def __init__(self, operator: str, left: Query | float, right: Query | float) -> None:
         self.operator, self.left, self.right = operator, left, right
 
     def on(self, universe: Any, resolution: Any = "values") -> NoReturn:
+        """Refuse to bind: only the parts of a combination can be asked."""
         raise InvalidInput(
-            f"A question must be made by hr.count, hr.marginal, hr.mean, …. Found arithmetic of answers, {self!r}. "
+            f"A question must be made by hr.count, hr.marginal, hr.mean, …. Found arithmetic on answers, {self!r}. "
             "Ask its parts, and combine their answers."
         )
 
@@ -52,15 +54,33 @@ class Combination(Query):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Answer:
-    """A private answer. ``error`` is a half-width that holds for all answers of the session at once with 1 − β.
+    """A private answer.
 
-    Of a convex question ``value`` is θ and ``error`` a bound on its excess risk: how much larger its average loss on the
-    table may be than the least of the set; ``coefficients`` has what follows for each entry of θ. Of a table there is one ``error`` for each cell. It is None where nothing public
-    bounds it. ``resolution`` is how much of it the universe's bins account for; ``typical`` the size that errors of questions
-    like it have on average, which is no bound. ``cost`` is what was charged for it, in the budget's currency: ε when δ = 0,
-    else ρ.
+    ``a + b``, ``a - b``, ``a * b``, ``a / b`` and ``-a``, with answers or numbers, are answers; tables are combined
+    cell by cell.
 
-    ``a + b``, ``a - b``, ``a * b``, ``a / b`` and ``-a``, with answers or numbers, are answers, of tables cell by cell.
+    Attributes
+    ----------
+    query : Query
+        The question as it was asked.
+    value
+        A number, or an array for a table. For a convex question the parameters θ.
+    error : float, array or None
+        Guaranteed half-width: it holds for all answers of the session at once with probability 1 − β. A table has one
+        for each cell. For a convex question it bounds the excess risk: the average loss of θ on the table exceeds the
+        least over the set by at most this much. None if nothing public bounds it.
+    source : str
+        "hypothesis", "measured", "repeat", or "combined" for arithmetic on answers of different sources.
+    cost : float
+        Amount charged for this answer, in the budget's currency: ε if δ = 0, else ρ.
+    labels
+        Name and values of each axis of a table.
+    resolution : float or array
+        Part of ``error`` that is due to the bins of the universe.
+    typical : float, array or None
+        Average size of the error of similar questions. This is not a bound.
+    coefficient_errors : array or None
+        For a convex question, a bound for each entry of θ. See ``coefficients``.
     """
 
     query: Query
@@ -73,22 +93,25 @@ class Answer:
     typical: float | Array | None = None
     coefficient_errors: Array | None = None
 
-    __array_ufunc__ = None  # so that numpy's numbers leave arithmetic with answers to them
+    __array_ufunc__ = None  # makes NumPy numbers defer arithmetic with an answer to the answer
 
     @property
     def interval(self) -> tuple[Any, Any] | None:
-        """Where the truth lies, with 1 − β together with all other answers; None where nothing bounds it, as of any θ."""
+        """Interval that contains the truth, together with all other answers, with probability 1 − β.
+
+        None if nothing bounds the error, and for a convex question, whose error is no distance of θ.
+        """
         if self.error is None or isinstance(self.query, Minimize):
             return None
         return self.value - self.error, self.value + self.error
 
     def certainly_above(self, other: Answer | float) -> bool:
-        """Whether the bars say that every cell's truth is above the other's."""
+        """Return True if the error bars prove that the truth of every cell is above that of ``other``."""
         gap = (self - other).interval
         return gap is not None and bool(np.all(gap[0] > 0))
 
     def certainly_below(self, other: Answer | float) -> bool:
-        """Whether the bars say that every cell's truth is below the other's."""
+        """Return True if the error bars prove that the truth of every cell is below that of ``other``."""
         return (-self).certainly_above(-other)
 
     def __add__(self, other: Answer | float) -> Answer:
@@ -121,26 +144,28 @@ class Answer:
     def __float__(self) -> float:
         if np.ndim(self.value):
             raise InvalidInput(
-                f"float() must be of an answer with one value. Found one with {np.size(self.value)}. Use .value or .frame."
+                f"An answer must have one value to be a float. Found {np.size(self.value)} values. Use .value or "
+                ".frame."
             )
         return float(self.value)
 
     def __bool__(self) -> NoReturn:
         raise InvalidInput(
-            "The truth of an answer must be asked of its bar. Found the answer itself. "
-            "Use .certainly_above(…), or compare .value if its error may be forgotten."
+            "A truth value must take the error bar into account. Found the answer itself. "
+            "Use .certainly_above(…), or compare .value if its error may be ignored."
         )
 
     def _unordered(self, other: object) -> NoReturn:
+        """Refuse <, <=, > and >=, which would ignore the error bars."""
         raise InvalidInput(
-            "A comparison of answers must say what it does with their bars. Found <, <=, > or >=. "
-            "Use .certainly_above(…) or .certainly_below(…), or compare .value if their errors may be forgotten."
+            "A comparison of answers must take their error bars into account. Found <, <=, > or >=. "
+            "Use .certainly_above(…) or .certainly_below(…), or compare .value if their errors may be ignored."
         )
 
     __lt__ = __le__ = __gt__ = __ge__ = _unordered
 
     def __eq__(self, other: object) -> bool:
-        """The same answer to the same question, to the last bit."""
+        """Compare all fields: True for the same answer to the same question, to the last bit."""
         if not isinstance(other, Answer):
             return NotImplemented
         mine, theirs = ([getattr(a, f.name) for f in fields(Answer)] for a in (self, other))
@@ -153,10 +178,10 @@ class Answer:
         return hash((self.query, self.source, self.cost))
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per cell: what each axis is there, and the value, its guaranteed error and its typical one."""
+        """Return one row per cell: its label on each axis, the value, the guaranteed error and the typical error."""
         import pandas as pd
 
-        if isinstance(self.query, Minimize):  # the bound is on θ's risk, which may bound its coefficients, too
+        if isinstance(self.query, Minimize):  # its error bounds the risk of θ, not its entries
             return self.coefficients
         shape = np.shape(self.value)
         columns = {"value": self.value, "error": self.error, "typical": self.typical}
@@ -169,16 +194,18 @@ class Answer:
 
     @property
     def coefficients(self) -> pd.DataFrame:
-        """Of a convex question, one row per entry of θ: its feature, its value, and how far it may be from the one of least risk.
+        """Coefficients of a convex question, one row per entry of θ: its feature, its value and its error.
 
-        That ``error`` holds together with all others, and follows from the bound on the excess risk where the loss is strongly
-        convex on the table: with a ridge, or squared where enough is known of its features. Elsewhere it is NaN: no bound.
+        ``error`` bounds the distance from the coefficient of least risk, together with all other error bars. It follows
+        from the bound on the excess risk if the loss is strongly convex on the table: with a ridge, or for a squared
+        loss if enough is known about its features. Otherwise it is NaN: no bound.
         """
         import pandas as pd
 
         if not isinstance(self.query, Minimize):
             raise InvalidInput(
-                f"Coefficients must be of a convex question. Found {self.query!r}. Use .value and .error, or .frame."
+                f"The question must be convex to have coefficients. Found {self.query!r}. Use .value and .error, or "
+                ".frame."
             )
         value = np.ravel(self.value)
         errors = np.full(value.size, np.nan) if self.coefficient_errors is None else self.coefficient_errors
@@ -190,18 +217,20 @@ class Answer:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """``to_frame()``."""
+        """The cells as a DataFrame: the same as ``to_frame()``."""
         return self.to_frame()
 
     def plot(self, axes: Any = None) -> Any:
-        """The value, its guaranteed error (thin) and its typical one (thick), on matplotlib's axes, which are returned.
+        """Draw the value, its guaranteed error (thin) and its typical error (thick), and return the axes.
 
-        Of a table of one or two attributes a bar for each cell.
+        ``axes`` are matplotlib axes to draw on; new ones by default. A table of one or two attributes gets a bar for
+        each cell.
         """
-        self._require_values("A picture")
+        self._require_values("A plot")
         if len(self.labels) > 2:
             raise InvalidInput(
-                f"A picture must be of a table of one or two attributes. Found {len(self.labels)}. Ask for fewer, or use .frame."
+                f"A plot must show a table of one or two attributes. Found {len(self.labels)}. Ask for fewer, or use "
+                ".frame."
             )
         plt = extra("matplotlib.pyplot")
 
@@ -237,7 +266,7 @@ class Answer:
         )
 
     def _about(self) -> str:
-        """Its bar, where there is one for all, and where it came from."""
+        """Return the error bar, if one covers all values, the source and the cost, in words."""
         said = []
         if isinstance(self.query, Minimize):
             said.append("excess risk " + ("not bounded" if self.error is None else f"at most {_shown(self.error)}"))
@@ -248,7 +277,7 @@ class Answer:
         return f" ({', '.join([*said, self.source, f'cost {self.cost:.3g}' if self.cost else 'free'])})"
 
     def _rows(self) -> tuple[list[str], list[list[str]]]:
-        """The first cells, as texts."""
+        """Return the column names and the first cells as texts."""
         frame = self.to_frame()
         names = {"error": "guaranteed ±", "typical": "typical ±"}
         columns = [str(names.get(c, c)) if c not in dict(self.labels) else str(c) for c in frame.columns]
@@ -259,27 +288,34 @@ class Answer:
         return columns, rows
 
     def _left_out(self) -> Iterator[str]:
+        """Yield a line that says how many cells are not shown, if any."""
         if np.size(self.value) > SHOWN:
             yield f"… and {np.size(self.value) - SHOWN} more: .frame has all."
 
     def _require_values(self, what: str) -> None:
+        """Refuse a convex question, whose error is not a distance."""
         if isinstance(self.query, Minimize):
             raise InvalidInput(
-                f"{what} must be of counts, means or tables. Found the answer to a convex question, whose error is an excess "
-                "risk and not a distance. Use .value and .error."
+                f"{what} must use answers to counts, means or tables. Found the answer to a convex question, whose "
+                "error is an excess risk and not a distance. Use .value and .error."
             )
 
 
 def _combined(operator: str, left: Any, right: Any) -> Answer:
-    """Interval arithmetic for what is guaranteed; first order for what the bins add and, in quadrature, what is typical."""
+    """Combine two answers, or an answer and a number.
+
+    The guaranteed error follows by interval arithmetic. The resolution is combined to first order. So is the typical
+    error, whose parts are added in quadrature.
+    """
     a, b = _operand(left), _operand(right)
     if a.labels and b.labels and a.labels != b.labels:
         raise InvalidInput(
-            f"Tables must have the same cells. Found {_axes(a)} and {_axes(b)}. Ask for both over the same attributes, in one order."
+            f"Tables must have the same cells. Found {_axes(a)} and {_axes(b)}. Ask for both over the same attributes, "
+            "in the same order."
         )
     answers = [part for part in (left, right) if isinstance(part, Answer)]
     x, y = np.asarray(a.value, dtype=float), np.asarray(b.value, dtype=float)
-    with np.errstate(all="ignore"):  # where nothing bounds a ratio it may be anything
+    with np.errstate(all="ignore"):  # an unbounded ratio may be infinite or NaN
         by_x, by_y = _slopes(operator, x, y)
         value = _apply(operator, x, y)
         error = _reach(operator, value, (x, a.error), (y, b.error))
@@ -298,18 +334,21 @@ def _combined(operator: str, left: Any, right: Any) -> Answer:
 
 
 def _operand(part: Any) -> Answer:
+    """Return an operand as an answer; a number becomes an exact one."""
     if isinstance(part, Answer):
         part._require_values("Arithmetic")
         return part
     exact = number(part)
     if not math.isfinite(exact):
         raise InvalidInput(
-            f"Answers must be combined with answers or finite numbers. Found {type(part).__name__}. Use .value for anything else."
+            f"Answers must be combined with answers or finite numbers. Found {type(part).__name__}. Use .value for "
+            "anything else."
         )
     return Answer(Query(), exact, 0.0, "repeat", 0.0, typical=0.0)
 
 
 def _apply(operator: str, x: Array, y: Array) -> Array:
+    """Compute x operator y."""
     match operator:
         case "+":
             return x + y
@@ -321,7 +360,7 @@ def _apply(operator: str, x: Array, y: Array) -> Array:
 
 
 def _slopes(operator: str, x: Array, y: Array) -> tuple[Array, Array]:
-    """How much the result moves with each part, to first order."""
+    """Return the absolute partial derivatives of the result by x and by y."""
     match operator:
         case "+" | "-":
             return np.ones(()), np.ones(())
@@ -331,13 +370,17 @@ def _slopes(operator: str, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _times(slope: Array, width: float | Array) -> Array:
-    return np.where(np.asarray(width) == 0, 0.0, slope * width)  # 0 even where the slope is infinite
+    """Multiply a slope by a width; 0 if the width is 0, even if the slope is infinite."""
+    return np.where(np.asarray(width) == 0, 0.0, slope * width)
 
 
 def _reach(
     operator: str, value: Array, a: tuple[Array, float | Array | None], b: tuple[Array, float | Array | None]
 ) -> Array | None:
-    """The furthest that the result can be from ``value`` with each part within its bar: it is so at the bars' ends."""
+    """Return the largest distance of the result from ``value`` with each part within its bar.
+
+    The maximum is attained at the ends of the bars.
+    """
     (x, off), (y, far) = a, b
     if off is None or far is None:
         return None
@@ -348,7 +391,7 @@ def _reach(
 
 
 def _plain(found: Any) -> Any:
-    """A number of Python's own, or an array."""
+    """Return a Python float, or an array."""
     return float(found) if np.ndim(found) == 0 else np.asarray(found)
 
 
@@ -361,17 +404,18 @@ def _axes(answer: Answer) -> str:
 
 
 def _shown(found: Any) -> str:
+    """Format the largest of some numbers."""
     found = float(np.max(found))
     return "unknown" if math.isnan(found) else f"{found:.4g}"
 
 
 def _literal(words: object) -> str:
-    """As matplotlib shows it unchanged: it would read what stands between dollars as mathematics."""
+    """Escape dollar signs, between which matplotlib would read mathematics."""
     return str(words).replace("$", r"\$")
 
 
 def _draw_table(axes: Any, answer: Answer) -> None:
-    """A group of bars for each label of the first axis, one for each label of the second."""
+    """Draw a group of bars for each label of the first axis, with one bar for each label of the second."""
     colormaps = extra("matplotlib").colormaps
 
     name, labels = answer.labels[0]
@@ -390,6 +434,7 @@ def _draw_table(axes: Any, answer: Answer) -> None:
 
 
 def _draw_bars(axes: Any, places: Array, answer: Answer, values: Array, k: int, colour: Any, label: str) -> None:
+    """Draw the k-th bar of each group with its guaranteed and its typical error."""
     axes.bar(places, values[:, k], width=0.75 / values.shape[1], color=colour, alpha=0.6, label=label)
     for width, thick in ((answer.error, 1.0), (answer.typical, 4.0)):
         if width is not None:

@@ -1,6 +1,6 @@
-"""Non-private diagnostics for benchmarks and tests. Every function here looks at the data and is named ``unsafe_…``.
+"""Non-private diagnostics for benchmarks and tests. Every function here reads the data and is named ``unsafe_…``.
 
-Never show what they return to anyone who may not see the table itself.
+Never show their results to anyone who may not see the table itself.
 """
 
 from __future__ import annotations
@@ -52,11 +52,23 @@ __all__ = ["unsafe_answer", "unsafe_error", "unsafe_excess_risk", "unsafe_inspec
 def unsafe_answer(
     source: Any, query: Query, universe: Universe | None = None, *, resolution: Resolution = "values"
 ) -> float | Array:
-    """The true value of a query on the table, with no noise.
+    """Return the true value of a query on the table, without noise. Not private.
 
-    Of a pandas frame it is that of the values themselves, by the declared rule: numbers outside the range count as its nearest
-    end, fractions in a column of whole numbers as the whole number below. Of a source that is coded already, and with
-    ``resolution="bins"``, it is that of the coded table, in which a question that cuts bins is interpolated.
+    For a pandas frame the value is computed from the values themselves, by the declared rules: a number outside the
+    range counts as its nearest end, a fraction in a column of whole numbers as the whole number below. For a source
+    that is already coded, and with ``resolution="bins"``, the value is that of the coded table, in which a question
+    that cuts bins is interpolated.
+
+    Parameters
+    ----------
+    source
+        A frame, any other source of ``hr.open``, or a coded data source.
+    query : Query
+        The question.
+    universe : Universe, optional
+        Needed unless the source is coded or is a frame of whole numbers from 0.
+    resolution : {"values", "bins"}
+        As in ``Session.ask``.
     """
     is_frame = type(source).__module__.startswith("pandas")
     if is_frame and resolution == "values" and not isinstance(query, Minimize):
@@ -68,7 +80,7 @@ def unsafe_answer(
 
 
 class _Rows:
-    """Answers from the values of the rows, each by its definition."""
+    """Answers computed from the values of the rows, each by its definition."""
 
     def __init__(self, frame: Any, universe: Universe) -> None:
         self._universe = universe
@@ -77,7 +89,7 @@ class _Rows:
         self._numbers = {name: self._read(name, frame) for name in universe.names}
 
     def _read(self, name: str, frame: Any) -> Array | None:
-        """The numbers of a column: where they count as, which is always in their cell."""
+        """Return the numbers of a column, clipped to their cell, or None if the attribute is not numeric."""
         declared, cells = self._universe[name], self._cells[name]
         if declared.bounds is None:
             return None
@@ -95,7 +107,7 @@ class _Rows:
         return np.asarray(np.clip(np.where(np.isnan(found), low, found), low, high))
 
     def holds(self, query: Query | None) -> NDArray[np.bool_]:
-        """Of each row whether a condition does."""
+        """Return for each row whether a condition holds."""
         match query:
             case None:
                 return np.ones(self._rows, bool)
@@ -110,11 +122,13 @@ class _Rows:
         return np.asarray(self._weights(query) == 1)
 
     def _weights(self, query: Query) -> Array:
+        """Return the value of a linear query on each row."""
         linear = query.on(self._universe)
         assert isinstance(linear, Linear)
         return np.asarray(linear.table[tuple(self._cells[name] for name in linear.attributes)] * np.ones(self._rows))
 
     def _satisfies(self, name: str, predicate: Any) -> NDArray[np.bool_]:
+        """Return for each row whether the value of one attribute satisfies a predicate."""
         declared, cells, numbers = self._universe[name], self._cells[name], self._numbers[name]
         if isinstance(predicate, isnt):
             return ~self._satisfies(name, predicate.predicate)
@@ -137,12 +151,13 @@ class _Rows:
         return np.asarray(np.logical_or.reduce([np.zeros(self._rows, bool), *found]))
 
     def _values(self, name: str, where: Query | None) -> Array:
-        """The numbers of a column where a condition holds and there is one."""
+        """Return the numbers of a column in the rows where a condition holds and the number is not missing."""
         numbers = self._numbers[name]
         assert numbers is not None
         return numbers[self.holds(where) & ~np.isnan(numbers)]
 
     def answer(self, query: Query) -> float | Array:
+        """Compute the true answer to a question."""
         match query:
             case Marginal():
                 names = tuple(dict.fromkeys(query.attributes))
@@ -161,7 +176,7 @@ class _Rows:
                 return float(np.quantile(self._values(query.attribute, query.where), query.q))
             case Quantile():
                 values = np.sort(self._values(query.attribute, query.where))
-                return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # of 0 the least that occurs
+                return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # q = 0 gives the least value
             case Total():
                 return float(self._values(query.attribute, query.where).sum())
             case Variance():
@@ -188,36 +203,41 @@ class _Rows:
 
 
 def unsafe_respondent(data: DataSource) -> _Truth:
-    """Answers questions that are bound to the data's universe from the table itself."""
+    """Return an object that answers bound questions from the table itself. Not private."""
     return _Truth(data)
 
 
 def _in_days(value: Any) -> Any:
-    """A date as a number of days; a number as it is."""
+    """Convert a date to a number of days. Leave a number as it is."""
     date = datetime.date.fromisoformat(value) if isinstance(value, str) else value
     return day_of(date) if isinstance(date, datetime.date) else date
 
 
 class _Truth:
-    """Answers from the table itself."""
+    """An engine that answers from the table itself, without noise."""
 
     def __init__(self, data: DataSource) -> None:
         self._data = data
 
     def believed(self, query: Linear) -> float:
+        """Return the true fraction of a linear query."""
         return query.dot(self._data.marginal(query.attributes)) / self._data.rows
 
     @property
     def least_rows(self) -> float:
+        """Number of rows."""
         return self._data.rows
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query exactly."""
         return Estimate(self.believed(query), 0.0, "measured")
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a marginal table exactly."""
         return Estimate(np.asarray(self._data.marginal(table.attributes) / self._data.rows), 0.0, "measured")
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return the minimizer of a loss on the table."""
         counts = self._data.marginal(question.attributes)
         return Estimate(minimised(question.risk, counts, question.over).theta, None, "measured")
 
@@ -225,7 +245,19 @@ class _Truth:
 def unsafe_excess_risk(
     source: Any, query: Query, theta: ArrayLike, universe: Universe | None = None, *, tolerance: float = 1e-8
 ) -> float:
-    """err(D, θ): how much larger the average loss of θ on the table is than the least over the query's set."""
+    """Return err(D, θ): the average loss of θ on the table minus the least over the query's set. Not private.
+
+    Parameters
+    ----------
+    source, universe
+        As in ``unsafe_answer``.
+    query : Query
+        A convex question, made by ``hr.minimize``.
+    theta : array_like
+        The parameters to judge.
+    tolerance : float
+        Numerical tolerance of the minimum.
+    """
     data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
     bound = query.on(data.universe)
     if not isinstance(bound, BoundMinimize):
@@ -236,15 +268,18 @@ def unsafe_excess_risk(
 
 
 def unsafe_error(source: Any, answer: Answer, universe: Universe | None = None) -> float:
-    """The largest true error of an answer, as a fraction of the table."""
+    """Return the largest true error of an answer, as a fraction of the table. Not private."""
     return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(source, answer.query, universe))))
 
 
 def unsafe_inspect(
     source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, examples: int = 3
 ) -> pd.DataFrame:
-    """What of each column the universe does not say, in rows: missing, clamped to an end, like nothing declared; and where
-    such rows go. With the commonest of these values. For the owner's eyes only: correct the universe, and never show it.
+    """Count, for each column, the rows that the universe does not describe. Not private.
+
+    The frame lists how many rows are missing, are clamped to an end of the range, or match nothing declared; the cells
+    that such rows are assigned to; and the most common of these values. It is for the owner alone: correct the universe
+    with it, and never show it.
     """
     import pandas as pd
 
@@ -269,7 +304,7 @@ def unsafe_inspect(
 
 
 def _declared(source: Any, universe: Universe | None) -> Universe:
-    """The universe given, or for a frame of whole numbers from 0 the one its largest values imply."""
+    """Return the given universe, or for a frame of whole numbers from 0 the one that its largest values imply."""
     if universe is not None:
         return universe
     return Universe.from_sizes({str(name): int(source[name].max()) + 1 for name in source.columns})

@@ -1,13 +1,13 @@
-"""What can go wrong, said from public facts alone.
+"""Exceptions and warnings. Their messages depend on public facts only.
 
-Every message reads "X must be Y. Found Z. Do W." and depends on parameters, schema and budget only, never on rows.
+Every message reads "X must be Y. Found Z. Do W." It depends on parameters, schema and budget, never on rows.
 """
 
 from __future__ import annotations
 
 
 class HedgerowError(Exception):
-    """Anything hedgerow refuses to do. Nothing was spent and nothing was lost."""
+    """Base class of everything that hedgerow refuses to do. Nothing was spent and nothing was lost."""
 
 
 class InvalidInput(HedgerowError, ValueError):
@@ -15,32 +15,32 @@ class InvalidInput(HedgerowError, ValueError):
 
 
 class BudgetExceeded(HedgerowError):
-    """The answer would cost more privacy than is left. Decided before the data are touched."""
+    """The answer would cost more privacy than is left. The refusal is decided before the data are read."""
 
 
 class TooLarge(HedgerowError):
-    """An array of a publicly known size would not fit the memory limit."""
+    """An array of publicly known size would exceed the memory limit."""
 
 
 class DataUnavailable(HedgerowError):
-    """The table could not be read. The engine's own message is withheld, for it may quote rows."""
+    """The table could not be read. The message of the data engine is hidden, because it may quote rows."""
 
 
 class LedgerUnavailable(HedgerowError):
-    """The ledger could not be read or written now, so nothing was released. What was charged before stays spent."""
+    """The ledger cannot be read or written at the moment, so nothing was released. Earlier charges stay spent."""
 
 
 class LedgerBroken(HedgerowError):
-    """The ledger is not what was written: a line was changed, removed, moved or cut off."""
+    """The ledger differs from what was written: a line was changed, removed, moved or cut off."""
 
 
 class NotPrivateWarning(UserWarning):
-    """Randomness is repeatable: for tests and simulations only, never for real data."""
+    """The noise is repeatable: use it for tests and simulations only, never for real data."""
 
 
 class PublicWarning(UserWarning):
-    """A budget or a universe that is unlikely to be meant: said from public facts, never from rows."""
+    """A budget or a universe that is probably a mistake, judged by public facts and never by rows."""
 
 
 class UnaccountedWarning(UserWarning):
-    """Several models were fitted, each with a budget of its own: what they spend together is nobody's account."""
+    """Several models were fitted, each with its own budget: no ledger adds up what they spend together."""

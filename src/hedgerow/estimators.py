@@ -1,25 +1,26 @@
-"""scikit-learn's linear models bound to a session: ``fit`` names columns, ``predict`` and ``score`` take your own frame.
+"""Linear models of scikit-learn on a session: ``fit`` names columns, ``predict`` and ``score`` take your own frame.
 
     model = hr.estimators.LogisticRegression(session, target="smoker", features=["age", "sex"]).fit()
     model.predict(my_frame), model.coef_, model.error_bound_
 
-``fit`` asks the session a convex question (``minimize``), so it is free unless ``within`` asks for a tighter bound, and
-fitting again costs nothing. ``fit(["age"], "smoker")`` names other columns. Features are the universe's: numbers by
-their bin's representative, in your frame too, standardised by public bounds to [−1, 1]; categories, and the attributes named
-in ``onehot``, one column a value. ``coef_`` refers to those columns, listed in ``coef_names_``; predictions are in the target's
-units.
+``fit`` asks the session a convex question (``minimize``). It is therefore free unless ``within`` asks for a tighter
+bound, and fitting again costs nothing. ``fit(["age"], "smoker")`` names other columns. Features are those of the
+universe. A number, in your frame too, is replaced by the representative of its bin and standardized by public bounds to
+[−1, 1]. Categories, and the attributes named in ``onehot``, get one column per value. ``coef_`` refers to these
+columns, which ``coef_names_`` lists. Predictions are in the units of the target.
 
-Within ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` scikit-learn hands ``fit`` a part of a frame. A model whose target was
-named at construction takes it: its columns are the features, where none were named, and its rows are not looked at, for the
-model is of the session's table. So every fold has the same model, free; what differs is the part of your frame that ``score``
-judges it by, and a search chooses the parameters that are best there. Who has no frame of their own scores on
-``session.synthetic()``. Searches must use one process (``n_jobs=None``): a session stays in its own.
+Within ``Pipeline``, ``cross_val_score`` and ``GridSearchCV`` scikit-learn passes a part of a frame to ``fit``. A model
+whose target was named at construction accepts that: the columns of the frame are the features if none were named, and
+its rows are ignored, because the model describes the table of the session. Every fold therefore gets the same model,
+for free. The folds differ in the part of your frame that ``score`` uses, and a search chooses the parameters that score
+best there. Without a frame of your own, score on ``session.synthetic()``. Searches must use one process
+(``n_jobs=None``), because a session cannot leave its process.
 
-After ``fit``: ``coef_``, ``intercept_``, ``error_bound_`` (a bound on the excess risk at the session's 1 − β, None where
-nothing public bounds it), ``source_`` and ``cost_`` as in the answer.
+After ``fit``: ``coef_``, ``intercept_``, ``error_bound_`` (a bound on the excess risk at the session's 1 − β, or None
+if nothing public bounds it), and ``source_`` and ``cost_`` as in the answer.
 
-scikit-learn's checks of parameters, cloning, tags and repr apply. Those that fit on arrays do not: the data are the
-session's, and ``fit`` never sees a row. A clone has the same session: its budget is one.
+The checks of scikit-learn for parameters, cloning, tags and repr apply. Those that fit on arrays do not: the data
+belong to the session, and ``fit`` never sees a row. A clone shares the session and its one budget.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ __all__ = [
 
 
 class _Bound(BaseEstimator):  # type: ignore[misc]
-    """What is asked of a session, and what it answered."""
+    """Base of all estimators: asks the session and stores the bound, source and cost of its answer."""
 
     session: Session
     within: float | None
@@ -74,24 +75,25 @@ class _Bound(BaseEstimator):  # type: ignore[misc]
     def _require_session(self) -> None:
         if not isinstance(self.session, Session):
             raise InvalidInput(
-                f"session must be a Session. Found a {type(self.session).__name__}. Open one with hr.open."
+                f"session must be a Session. Found {type(self.session).__name__}. Open one with hr.open."
             )
 
     def _ask(self, loss: Loss, over: ConvexSet) -> Answer:
+        """Ask for the minimizer of a loss over a set, and store the bound, source and cost."""
         answer = self.session.ask(minimize(loss, over), within=self.within)
         self.error_bound_, self.source_, self.cost_ = answer.error, answer.source, answer.cost
         return answer
 
 
 class _Linear(_Bound):
-    """z = ⟨x, coef⟩ + intercept on the universe's features."""
+    """Linear model z = ⟨x, coef⟩ + intercept on the features of the universe."""
 
     def __init__(
         self, session: Session, *, target: str | None = None, features: Names = (), radius: float | None = 5.0,
         fit_intercept: bool = True, onehot: Names = (), interactions: Sequence[Names] = (), where: Query | None = None,
         within: float | None = None,
     ) -> None:  # fmt: skip
-        """``radius``: the largest norm of the coefficients, the intercept's with them; None for no bound."""
+        """Store the parameters. ``radius`` bounds the norm of coefficients and intercept; None for no bound."""
         self.session = session
         self.target = target
         self.features = features
@@ -103,21 +105,25 @@ class _Linear(_Bound):
         self.within = within
 
     def _loss(self, **about: Any) -> Loss:
+        """Return the loss of this model."""
         raise NotImplementedError
 
     def _over(self) -> ConvexSet:
+        """Return the set of allowed coefficients."""
         return Unconstrained() if self.radius is None else L2Ball(self.radius)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Fit on the columns named at construction, or here: ``X`` the features' names, ``y`` the target's.
+        """Fit on the columns named here or at construction: ``X`` lists the features, ``y`` is the target.
 
-        Of a frame the columns are the features, where none were named; its rows, and labels, are not looked at.
+        If ``X`` is a frame, its columns are the features, unless some were named at construction. Its rows, and labels
+        in ``y``, are ignored.
         """
         self._require_session()
         features, target = self._columns(X, y)
         if not isinstance(target, str):
             raise InvalidInput(
-                f"The target must be a column's name. Found {type(target).__name__}. The rows are the session's: name "
+                f"The target must be the name of a column. Found {type(target).__name__}. The session has the rows: "
+                "name "
                 'the columns, as in fit(["age", "sex"], "smoker").'
             )
         about = {"target": target, "features": features, "interactions": self.interactions, "where": self.where}
@@ -135,7 +141,7 @@ class _Linear(_Bound):
         return self
 
     def _columns(self, X: Any, y: Any) -> tuple[Names, Any]:
-        """What is named, here or at construction."""
+        """Return the features and the target, as named here or at construction."""
         columns = getattr(X, "columns", None)
         if columns is None or self.target is None:
             return self.features if X is None else _names(X), self.target if y is None else y
@@ -143,77 +149,90 @@ class _Linear(_Bound):
         return self.features or tuple(name for name in map(str, columns) if name != target), target
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The names of the columns that ``coef_`` refers to."""
+        """Return the names of the columns that ``coef_`` refers to."""
         check_is_fitted(self, "coef_")
         return np.array(self.coef_names_, dtype=object)
 
     def _scores(self, X: Any) -> Array:
-        """z for every row of a frame."""
+        """Compute z for every row of a frame."""
         check_is_fitted(self, "coef_")
         names = self._risk.features.attributes
         cells = {name: cells_of(self.session.universe, name, X) for name in names}
         rows = self._risk.features.rows(cells)
-        if not names:  # a constant
+        if not names:  # no features: one constant row for all
             rows = np.repeat(rows, _length(X), axis=0)
         return np.asarray(rows @ self._theta)
 
     def _labels(self, X: Any, y: Any) -> NDArray[Any]:
+        """Return the true labels: ``y``, or the target column of the frame."""
         return column_of(X, self.target_) if y is None else np.asarray(y)
 
 
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    """Classifier: predicts one of the declared values of the target."""
+
     def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Fit on the named columns. Sets ``classes_`` to the declared values of the target."""
         super().fit(X, y)
         self.classes_ = _array(self.session.universe[self.target_].labels)
-        if not self._risk.outputs:  # as scikit-learn: one row of coefficients for two classes
+        if not self._risk.outputs:  # like scikit-learn: one row of coefficients for two classes
             self.coef_, self.intercept_ = self.coef_[None, :], np.atleast_1d(self.intercept_)
         return self
 
     def decision_function(self, X: Any) -> Array:
+        """Return z for each row; with more than two classes one z per class."""
         return self._scores(X)
 
     def _predicted_cells(self, X: Any) -> NDArray[np.int64]:
+        """Return the index of the predicted class of each row."""
         z = self._scores(X)
         return z.argmax(axis=1) if self._risk.outputs else (z > 0).astype(np.int64)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The more likely value of the target, one of ``classes_``."""
+        """Return the most likely value of the target for each row, one of ``classes_``."""
         cells = self._predicted_cells(X)
         return self.classes_[cells]
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy on your own frame; its target column is the truth unless ``y`` is given."""
+        """Return the accuracy on your own frame. Its target column is the truth unless ``y`` is given."""
         right = self._predicted_cells(X) == coded(self.session.universe[self.target_], self._labels(X, y))
         return float(np.average(right, weights=sample_weight))
 
 
 class LogisticRegression(_Classifier):
-    """P(target = second value) = 1/(1 + e^−z); one score a class where the target has more than two values."""
+    """Logistic regression: P(target = second value) = 1/(1 + e^−z).
+
+    A target of more than two values gets one z per class and a softmax.
+    """
 
     def _loss(self, **about: Any) -> Loss:
         several = self.session.universe[about["target"]].size > 2
         return MultinomialLogistic(**about) if several else Logistic(**about)
 
     def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class for each row."""
         z = self._scores(X)
         if self._risk.outputs:
             return np.asarray(softmax(z, axis=1))
         return np.column_stack([expit(-z), expit(z)])
 
     def predict_log_proba(self, X: Any) -> Array:
+        """Return the logarithm of ``predict_proba``."""
         return np.log(self.predict_proba(X))
 
 
 class LinearSVC(_Classifier):
-    """The linear support vector machine: the hinge loss, for a two-valued target."""
+    """Linear support vector machine: the hinge loss, for a target of two values."""
 
     def _loss(self, **about: Any) -> Loss:
         return Hinge(**about)
 
 
 class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
+    """Regressor: predicts a number."""
+
     def predict(self, X: Any) -> Array:
-        """In the target's own units."""
+        """Return the prediction for each row, in the units of the target."""
         z = self._scores(X)
         declared = self.session.universe[self.target_]
         if declared.values is None:
@@ -222,24 +241,25 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return centre + half * z
 
     def _truth(self, X: Any, y: Any) -> Array:
+        """Return the true numbers: values of a numeric target, else cell indices."""
         declared, given = self.session.universe[self.target_], self._labels(X, y)
         numeric = declared.values is not None and declared.ordered
         return numbers(given) if numeric else coded(declared, given).astype(float)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """R² on your own frame; its target column is the truth unless ``y`` is given."""
+        """Return R² on your own frame. Its target column is the truth unless ``y`` is given."""
         return float(r2_score(self._truth(X, y), self.predict(X), sample_weight=sample_weight))
 
 
 class LinearRegression(_Regressor):
-    """Least squares."""
+    """Least-squares regression."""
 
     def _loss(self, **about: Any) -> Loss:
         return Squared(**about)
 
 
 class Ridge(_Regressor):
-    """Least squares with (alpha/2)·‖θ‖² added to the average of ½(z − y)²; the intercept is penalised with the rest."""
+    """Least squares with (alpha/2)·‖θ‖² added to the average of ½(z − y)². The intercept is penalized too."""
 
     def __init__(
         self, session: Session, *, alpha: float = 0.01, target: str | None = None, features: Names = (),
@@ -257,7 +277,7 @@ class Ridge(_Regressor):
 
 
 class Lasso(_Regressor):
-    """Least squares over {‖θ‖₁ ≤ radius}: each penalty weight of the penalised form is some radius."""
+    """Least squares over {‖θ‖₁ ≤ radius}. Each weight of the penalized form corresponds to some radius."""
 
     def _loss(self, **about: Any) -> Loss:
         return Squared(**about)
@@ -267,7 +287,10 @@ class Lasso(_Regressor):
 
 
 class HuberRegressor(_Regressor):
-    """Robust regression: squared up to residuals of ``width`` (in units of half the target's range), linear beyond."""
+    """Robust regression: squared loss up to residuals of ``width``, linear beyond.
+
+    ``width`` is in units of half the range of the target.
+    """
 
     def __init__(
         self, session: Session, *, width: float = 0.2, target: str | None = None, features: Names = (),
@@ -285,7 +308,7 @@ class HuberRegressor(_Regressor):
 
 
 class QuantileRegressor(_Regressor):
-    """The quantile of the target given the features; the median by default."""
+    """Regression of a quantile of the target on the features; the median by default."""
 
     def __init__(
         self, session: Session, *, quantile: float = 0.5, target: str | None = None, features: Names = (),
@@ -303,7 +326,7 @@ class QuantileRegressor(_Regressor):
 
 
 class PoissonRegressor(_Regressor):
-    """Counts with mean e^z, predicted means above e^clip cut off."""
+    """Poisson regression: counts with mean e^z. Means above e^clip are cut off."""
 
     def __init__(
         self, session: Session, *, clip: float = 3.0, target: str | None = None, features: Names = (),
@@ -320,15 +343,16 @@ class PoissonRegressor(_Regressor):
         return Poisson(self.clip, **about)
 
     def predict(self, X: Any) -> Array:
+        """Return the predicted mean for each row."""
         return np.exp(np.minimum(self._scores(X), self.clip))
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:
-        """D², the share of the Poisson deviance explained, on your own frame."""
+        """Return D², the share of the Poisson deviance explained, on your own frame."""
         return float(d2_tweedie_score(self._truth(X, y), self.predict(X), power=1, sample_weight=sample_weight))
 
 
 class Quantile(_Bound):
-    """A quantile of one numeric attribute, by the representatives of its bins: ``value_`` after ``fit``."""
+    """A quantile of one numeric attribute, computed on the representatives of its bins: ``value_`` after ``fit``."""
 
     def __init__(
         self, session: Session, attribute: str | None = None, *, quantile: float = 0.5, where: Query | None = None,
@@ -341,7 +365,7 @@ class Quantile(_Bound):
         self.within = within
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """``X`` may name another attribute. The rows of a frame are not looked at."""
+        """Ask for the quantile. ``X`` may name another attribute. The rows of a frame are ignored."""
         self._require_session()
         name = self.attribute if X is None or hasattr(X, "columns") else X
         if not isinstance(name, str) or self.session.universe[name].values is None:
@@ -355,13 +379,13 @@ class Quantile(_Bound):
         return self
 
     def predict(self, X: Any) -> Array:
-        """The value, once for every row of a frame."""
+        """Return the value once for every row of a frame."""
         check_is_fitted(self, "value_")
         return np.full(_length(X), self.value_)
 
 
 class Median(Quantile):
-    """The median of one numeric attribute."""
+    """Median of one numeric attribute."""
 
     def __init__(
         self, session: Session, attribute: str | None = None, *, where: Query | None = None, within: float | None = None
@@ -375,9 +399,10 @@ class Median(Quantile):
 
 
 def _names(X: Any) -> tuple[str, ...]:
+    """Return a list of column names as a tuple; refuse anything else."""
     if not isinstance(X, list | tuple) or not all(isinstance(name, str) for name in X):
         raise InvalidInput(
-            f"X must be a list of column names. Found a {type(X).__name__}. The rows are the session's: name the "
+            f"X must be a list of column names. Found {type(X).__name__}. The session has the rows: name the "
             'columns, as in fit(["age", "sex"], "smoker").'
         )
     return tuple(X)
@@ -388,7 +413,7 @@ def _length(frame: Any) -> int:
 
 
 def _array(labels: Sequence[Any]) -> NDArray[Any]:
-    """Labels as an array of their common type."""
+    """Return labels as an array of their common type."""
     kinds = {type(label) for label in labels}
     if len(kinds) == 1 and kinds <= {bool, int, float, str}:
         return np.array(labels)

@@ -1,4 +1,4 @@
-"""The losses one can ask about, by their public names. They live in ``convex/losses``."""
+"""Losses of convex questions, by their public names. They are defined in ``convex/losses``."""
 
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.losses.families import (

@@ -1,4 +1,4 @@
-"""Opening a session on a sensitive table: the source, the budget and the profile that will answer."""
+"""Open a session on a sensitive table: read the source, check the budget, and build the engine of the profile."""
 
 from __future__ import annotations
 
@@ -69,35 +69,85 @@ def open(
 ) -> Session:
     """Open a session on a sensitive table.
 
-    ``source``: a CSV or Parquet path, a pandas, polars, Arrow or Spark frame, an Ibis table, or a database URL with ``table``.
-    It is read once, now, and every value of every row has its cell: docs/reading.md says which.
-    ``csv``: how a CSV file is written, where not with commas, double quotes, UTF-8 and a header line.
-    ``unit``: the column that says whose a row is, where a person may have several; ``rows_per_unit`` of each are kept, chosen by a
-    hash, and the promise is a person's, who comes or goes with all of them (docs/people.md).
-    ``profile``: "practical" spends most of the budget on a hypothesis before the first question; "theory" is the
-    textbook mechanism with its guarantee, for which ``queries``, ``beta`` and ``alpha`` are the theorem's k, β and α.
-    ``workload``: what the practical hypothesis should know best; all sets of up to three attributes by default. Convex questions
-    in it are certified: a tenth of what the opening spends bounds the excess risk of them all. In the theory profile they
-    state the largest constants of the losses that will be asked.
-    ``guard``: the share of the budget for the sparse vector; by default a public rule, 0 for none.
-    ``reserve``: the share kept for ``ask(within=…)``; by default a public rule, what ten counts to a hundredth of the rows would cost, but
-    between 1 and 5 per cent, and 2 where n is private.
-    ``model_cells``: how large the hypothesis may become, in cells of its junction tree (some 50 bytes each, and time in proportion).
-    Strong pairs beyond it are measured all the same, and correct answers and records.
-    ``vouched``: losses of one's own (``losses.Custom``) that may be minimised on the data, where their functions see private
-    values; any other is answered from the hypothesis alone. Only for functions that the owner has read.
-    ``rows``: keep the raw values too, so that ``hr.statistic`` and ``flip`` can be asked of a few rows at random: a folder that
-    the owner alone can open, in which a store that still fits is used again, or True for temporary files (docs/sampling.md).
-    ``ledger``: where every charge and release is written; in memory by default. One that has entries is taken up again: the
-    session then knows, and has spent, what it had, provided that it is opened with the same options on the same table. So
-    is the ledger of an opening that was interrupted (Ctrl-C): opened again with it, it goes on where it stopped. A URL,
-    ``sqlite:///people.ledger`` or ``postgresql://…``, is one that lasts: the same call resumes, and processes share it (docs/ledger.md).
-    ``who``: on whose behalf a durable ledger is charged, for caps and for its view of who spent what.
-    ``block``: what the table is called, where others are to be appended to it (docs/blocks.md).
-    ``seed``: repeatable, and therefore not private: for tests.
-    ``limit``: how much memory the opening and any question may take, in bytes or as in "2GB"; by default half of the machine's. What
-    would take more is refused before anything is read or charged, by public sizes (docs/limitations.md).
-    ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
+    The source is read once, now. Every value of every row is assigned to a cell of the universe (docs/reading.md).
+
+    Parameters
+    ----------
+    source
+        A CSV or Parquet path; a pandas, polars, Arrow or Spark frame; an Ibis table; or a database URL with ``table``.
+    universe : Universe
+        The public description of the columns.
+    budget : Budget
+        The privacy promise: ε, δ and the neighboring relation.
+    table : str, optional
+        Name of the table, with a database URL.
+    csv : Csv, optional
+        Format of a CSV file that is not written with commas, double quotes, UTF-8 and a header line.
+    unit : str, optional
+        Column that says whose row it is, if a person may have several. ``rows_per_unit`` rows of each person are kept,
+        chosen by a hash. The promise is then about a person who joins or leaves with all of their rows
+        (docs/people.md).
+    rows_per_unit : int, optional
+        Number of rows that are kept of each person.
+    profile : {"practical", "theory"}
+        "practical" spends most of the budget on a hypothesis before the first question. "theory" is the textbook
+        mechanism with its guarantee.
+    queries, beta, alpha
+        Expected number of questions k, failure probability β of all error bars together, and error α. In the theory
+        profile they are the k, β and α of the theorem.
+    workload : Workload or iterable of Query, optional
+        Questions that the practical hypothesis should answer best. Default: all sets of up to three attributes. Convex
+        questions in it are certified: a tenth of the amount that the opening spends bounds the excess risk of all of
+        them. In the theory profile they state the largest constants of the losses that will be asked.
+    guard : float, optional
+        Share of the budget for the sparse vector, or 0 for none. Default: a public rule.
+    reserve : float, optional
+        Share of the budget that is kept for ``ask(within=…)``. Default: a public rule, the cost of ten counts to a
+        hundredth of the rows, but between 1 and 5 percent; 2 percent if n is private.
+    model_cells : int
+        Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
+        Strong pairs beyond this size are still measured, and correct answers and synthetic records.
+    vouched : collection of losses.Custom
+        Custom losses that may be minimized on the data, where their functions see private values. List only functions
+        that the owner has read. Any other custom loss is answered from the hypothesis alone.
+    rows : bool, path or Rows
+        Keep the raw values too, so that ``hr.statistic`` and ``flip`` can sample a few random rows: a folder that only
+        the owner can open, in which a store that still fits is reused, or True for temporary files (docs/sampling.md).
+    ledger : Ledger or str, optional
+        Record of every charge and every release. Default: in memory. A URL, ``sqlite:///people.ledger`` or
+        ``postgresql://…``, names a durable ledger: the same call resumes it, and processes share it (docs/ledger.md). A
+        ledger that has entries is resumed: the session then knows what was released and has spent what was charged,
+        provided that table and options are the same. The ledger of an interrupted opening (Ctrl-C) is resumed where it
+        stopped.
+    who : str
+        Analyst on whose behalf a durable ledger is charged, for caps and for the ledger's view of spending.
+    block : str
+        Name of the table, if others will be appended to it (docs/blocks.md).
+    seed : int, optional
+        Makes the noise repeatable and therefore not private. For tests only.
+    limit : int or str, optional
+        Memory that the opening, and any one question, may use: in bytes, or as in "2GB". Default: half of the machine's
+        memory. Larger work is refused by its public size before anything is read or charged (docs/limitations.md).
+    progress : bool, optional
+        Show what is being done. Default: on a terminal and in a notebook.
+
+    Returns
+    -------
+    Session
+
+    Raises
+    ------
+    InvalidInput
+        If an argument does not make sense, or the ledger belongs to another table or other options.
+    TooLarge
+        If the model or the workload would need more memory than the limit.
+    DataUnavailable
+        If the table cannot be read.
+
+    Example
+    -------
+    >>> universe = hr.Universe(age=hr.Range(17, 90, bins=8), smoker=hr.Flag())  # doctest: +SKIP
+    >>> session = hr.open("people.csv", universe=universe, budget=hr.Budget(1, 1e-9))  # doctest: +SKIP
     """
     _require_options(profile, queries, beta, reserve, guard, model_cells)
     if not isinstance(block, str) or not 0 < len(block) <= LONGEST_NAME or not block.isprintable():
@@ -105,7 +155,7 @@ def open(
             f"block must be a name of up to {LONGEST_NAME} printable characters. Found {block!r}. Give a short text."
         )
     if alpha is not None:
-        alpha = positive("alpha", alpha, "Give the error that the theorem is asked for, or leave it out.")
+        alpha = positive("alpha", alpha, "Give the error that the theorem should guarantee, or leave it out.")
     allowed, workload = _vouched(vouched), _workload(workload)
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
     chosen = _Options(profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed)
@@ -122,7 +172,7 @@ def open(
             account = _durable(ledger, budget, data, who, chosen.declared(universe, unit) | named)
         elif who:
             raise InvalidInput(
-                f"who must be given with a ledger that lasts. Found {who!r} without. Give ledger='sqlite:///…'."
+                f"who must come with a durable ledger. Found {who!r} without one. Give ledger='sqlite:///…'."
             )
         kept = _kept_rows(rows, source, data, universe, budget, table, csv)
         engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
@@ -137,7 +187,7 @@ def open(
 
 @dataclass(frozen=True)
 class _Options:
-    """How the engine of every block is made."""
+    """Options that the engine of every block is built from."""
 
     profile: str
     workload: Workload | list[Query] | None
@@ -150,7 +200,7 @@ class _Options:
     vouched: tuple[Custom, ...]
 
     def declared(self, universe: Universe, unit: str | None) -> dict[str, Any]:
-        """What a ledger that lasts is held to."""
+        """Return the options that a durable ledger is bound to. They must not change when it is resumed."""
         names = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "vouched")
         options = {"universe": universe} | {name: getattr(self, name) for name in names}
         options |= {} if unit is None else {"unit": unit}
@@ -167,7 +217,10 @@ def _opened(
     *,
     resumable: bool,
 ) -> Engine:
-    """The engine of a table, with all that its ledger has. ``prior``: with what its hypothesis begins."""
+    """Build the engine of a table and let it learn all that the ledger holds.
+
+    ``prior`` is the hypothesis that the engine starts from. ``resumable`` tells whether the caller keeps the ledger.
+    """
     with account.opening(), _keeping_what_was_paid(account, resumable=resumable):
         engine = _engine(data, account, noise, options, beta, prior)
         engine.resume(account.rest())
@@ -178,6 +231,7 @@ def _opened(
 def _engine(
     data: DataSource, account: Ledger, noise: Noise, options: _Options, beta: float, prior: Prior | None
 ) -> Engine:
+    """Build the engine of the chosen profile."""
     universe, workload = data.universe, options.workload
     if options.profile == "theory":
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
@@ -195,7 +249,7 @@ def _engine(
 
 @dataclass(frozen=True)
 class _Appending:
-    """How more rows become a block of a session: as its first table was opened, on an account of their own."""
+    """Make further rows a block of a session: opened like the first table, with its own ledger."""
 
     options: _Options
     noise: Noise
@@ -211,18 +265,20 @@ class _Appending:
         _require_types(universe, budget, given["table"], account, None)
         if account is not None and (first.ledger.keeps_state or any(account is block.ledger for block in blocks)):
             raise InvalidInput(
-                "ledger must be a block's own, of a session whose ledger is in memory. Found another. Leave it out."
+                "ledger must be that of this block, in a session whose ledger is in memory. Found another. Leave it "
+                "out."
             )
         if self.unit is not None and isinstance(source, DataSource):
             raise InvalidInput(
-                "unit must come with a table that has its column. Found a source of counts alone. Append the file or frame itself."
+                "unit must come with a table that has its column. Found a source of counts only. Append the file or "
+                "frame itself."
             )
         with phases(self.progress):
             tell(lambda: "reading the block")
             data = _read(source, universe, budget, given["table"], given["csv"], self.whose, stacklevel=6)
             if any(data is block.data for block in blocks):
                 raise InvalidInput(
-                    "The rows of a block must not be those of another. Found the same table. Append new rows alone."
+                    "The rows of a block must not be those of another. Found the same table. Append only new rows."
                 )
             if account is None:
                 account = first.ledger.of_block(name, len(blocks), budget, lambda: self._binding(data))
@@ -230,7 +286,8 @@ class _Appending:
                 raise InvalidInput(
                     "budget must be that of the ledger. Found another. Pass the budget it was opened with."
                 )
-            beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))  # of all that ever come, half of a second β
+            # half of a second β, divided over all blocks that may ever be appended: Σ 1/(i(i + 1)) = 1
+            beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))
             before = blocks[-1].engine
             prior = before.next_prior if isinstance(before, Practical) else None
             resumable = given["ledger"] is not None or account.keeps_state
@@ -238,36 +295,39 @@ class _Appending:
         return Block(name, data, account, engine, Memory(engine, account), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
-        """Of the same kind as the first block's."""
+        """Return the budget of a block, after checking that it is of the same kind as that of the first block."""
         if self.options.profile == "theory" and first.budget.neighbours != "replace":
             raise InvalidInput(
-                "Blocks of the theory profile must have neighbours='replace', for its fractions are of a public number of rows. Found "
-                "'add-remove'. Use profile='practical'."
+                "Blocks of the theory profile must have neighbours='replace', because it divides by a public number "
+                "of rows. Found 'add-remove'. Use profile='practical'."
             )
         if budget is None:
             return first.budget
         if not isinstance(budget, Budget):
             raise InvalidInput(
-                f"budget must be an hr.Budget. Found {type(budget).__name__}. For example hr.Budget(epsilon=1, delta=1e-6)."
+                f"budget must be an hr.Budget. Found {type(budget).__name__}. For example hr.Budget(epsilon=1, "
+                "delta=1e-6)."
             )
         promised = budget if self.unit is None else budget.per_unit(first.budget.rows_per_unit)
         kinds = [(each.neighbours, each.pure, each.rows_per_unit) for each in (first.budget, promised)]
         if kinds[0] != kinds[1]:
             raise InvalidInput(
-                f"The budget of a block must be like the first, {first.budget!r}, but for its epsilon and delta, and delta 0 or not as there. "
-                f"Found {promised!r}. Give such a one, or leave it out."
+                f"The budget of a block must equal that of the first, {first.budget!r}, except for epsilon and delta, "
+                f"and delta must be 0 for both or for neither. Found {promised!r}. Change it, or leave it out."
             )
         return promised
 
     def _binding(self, data: DataSource) -> Any:
-        from hedgerow import ledgers  # which needs what a plain install does not have
+        """Return what ties the block's part of a durable ledger to its table and options."""
+        from hedgerow import ledgers  # imported here because it needs libraries that a plain install does not have
 
         declared = ledgers.declared(**self.options.declared(data.universe, self.unit))
         return ledgers.Binding(functools.cache(data.fingerprint), declared)
 
 
 def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict[str, Any]) -> Ledger:
-    from hedgerow import ledgers  # which needs what a plain install does not have
+    """Open the durable ledger at a URL, bound to this table and these options."""
+    from hedgerow import ledgers  # imported here because it needs libraries that a plain install does not have
 
     binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
     return ledgers.opened(url, budget, who=who, binding=binding)
@@ -291,11 +351,28 @@ def release(
     limit: int | str | None = None,
     progress: bool | None = None,
 ) -> Session:
-    """Spend the whole budget at once on a workload known in advance; then ask and draw synthetic records for free.
+    """Spend the whole budget at once on a workload that is known in advance.
 
-    ``method``: "adaptive" is the engine of the practical profile; "mwem" the lecture's offline mechanism.
-    ``model_cells``: how large the hypothesis may become, and ``limit``: how much memory may be used, as in ``open``.
-    ``progress``: whether to say what is being done; by default on a terminal and in a notebook.
+    The session that is returned answers questions and draws synthetic records for free.
+
+    Parameters
+    ----------
+    source, universe, budget, table, csv, unit, rows_per_unit, beta, model_cells, seed, limit, progress
+        As in ``open``.
+    workload : Workload or iterable of Query, optional
+        Questions that the release should answer best. Default: all sets of up to three attributes; for "mwem", all
+        pairs.
+    method : {"adaptive", "mwem"}
+        "adaptive" is the engine of the practical profile. "mwem" is the textbook offline mechanism (MWEM).
+
+    Returns
+    -------
+    Session
+
+    Example
+    -------
+    >>> r = hr.release("adult.csv", universe=universe, budget=budget, workload=hr.marginals(3))  # doctest: +SKIP
+    >>> r.synthetic(10_000)  # doctest: +SKIP
     """
     _require_options("practical", 1, beta, 0.0, 0.0, model_cells)
     workload = _workload(workload)
@@ -338,9 +415,9 @@ def require_memory(
     *,
     one_by_one: bool = False,
 ) -> None:
-    """Refuse, by public sizes, an opening that would take more memory than the limit. Nothing was read or charged yet.
+    """Refuse an opening whose public sizes need more memory than the limit, before anything is read or charged.
 
-    ``one_by_one``: whether tables of the workload are asked cell by cell.
+    ``one_by_one`` tells whether the tables of the workload are asked cell by cell.
     """
     require_values(dict(zip(universe.names, universe.shape, strict=True)))
     cells = min(LARGEST_MODEL_CELLS // MODEL_CELLS * model_cells, universe.size)
@@ -354,7 +431,7 @@ def require_memory(
     elif workload is None:
         workload = marginals(2) if one_by_one else []
     asked = workload.on(universe) if isinstance(workload, Workload) else workload
-    bound = [bound_to(query, universe) for query in asked]  # which refuses what is too large by itself
+    bound = [bound_to(query, universe) for query in asked]  # refuses a question that is too large by itself
     if one_by_one:
         tables = [universe.sizes(names) for each in bound for names in each.tables]
         listed = sum(math.prod(sizes) for sizes in tables)
@@ -363,7 +440,7 @@ def require_memory(
 
 @contextmanager
 def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
-    """Ctrl-C while opening leaves what was charged and released in the ledger, and says so."""
+    """Begin to replay the ledger. After Ctrl-C, add a note on what was spent and how to go on."""
     ledger.take_up()
     try:
         yield
@@ -372,7 +449,8 @@ def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]
             "Open again with the same ledger to go on from there"
             if resumable
             else (
-                "It is lost with this ledger: count it, and pass ledger=hr.Accountant(budget) to be able to go on next time"
+                "It is lost with this ledger: count it as spent, and pass ledger=hr.Accountant(budget) to be able to "
+                "go on next time"
             )
         )
         stopped.add_note(
@@ -391,6 +469,7 @@ def _prepared(
     seed: int | None,
     unit: Unit | None,
 ) -> tuple[DataSource, Ledger, Noise]:
+    """Read the table, and make the ledger and the noise of a session."""
     _require_types(universe, budget, table, ledger, seed)
     account = Accountant(budget) if ledger is None else ledger
     if account.budget != budget:
@@ -410,6 +489,7 @@ def _read(
     *,
     stacklevel: int,
 ) -> DataSource:
+    """Read the source into a data source, and check and warn by public facts."""
     data = source if isinstance(source, DataSource) else held(source, universe, table=table, csv=csv, unit=unit)
     if data.universe != universe:
         raise InvalidInput("The data must be coded by the session's universe. Found another. Pass the same universe.")
@@ -420,12 +500,12 @@ def _read(
 
 
 def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[Budget, Unit | None]:
-    """The budget of a person with several rows, and how many of them are kept."""
+    """Return the budget per person and the rule for which rows of a person are kept, if a unit is named."""
     if unit is None:
         if rows_per_unit is not None:
             raise InvalidInput(
-                f"rows_per_unit must come with unit. Found {rows_per_unit!r} alone. Name the column that says whose a row is; where no "
-                "person has more rows anyway, say so in the budget: Budget(…, rows_per_unit=…)."
+                f"rows_per_unit must come with unit. Found {rows_per_unit!r} alone. Name the column that says whose "
+                "row it is. If no person has more rows anyway, state that in the budget: Budget(…, rows_per_unit=…)."
             )
         return budget, None
     if not isinstance(budget, Budget):
@@ -434,14 +514,15 @@ def _of_units(budget: Any, unit: Any, rows_per_unit: Any, source: Any) -> tuple[
         )
     if isinstance(source, DataSource):
         raise InvalidInput(
-            "unit must come with a table that has its column. Found a source of counts alone. Open the file or frame itself."
+            "unit must come with a table that has its column. Found a source of counts only. Open the file or frame "
+            "itself."
         )
     promised = budget.per_unit(rows_per_unit)
     return promised, Unit(unit, promised.rows_per_unit)
 
 
 def _require_types(universe: Any, budget: Any, table: Any, ledger: Any, seed: Any) -> None:
-    """Before anything is read: arguments of another type are refused in a sentence."""
+    """Refuse arguments of the wrong type, before anything is read."""
     wanted = [
         ("universe", universe, Universe, "hr.Universe", "Declare it, as in hr.Universe(sex=hr.Flag())."),
         ("budget", budget, Budget, "hr.Budget", "For example hr.Budget(epsilon=1, delta=1e-6)."),
@@ -456,14 +537,14 @@ def _require_types(universe: Any, budget: Any, table: Any, ledger: Any, seed: An
 
 
 def _workload(workload: Any) -> Workload | list[Query] | None:
-    """A workload, or the questions of one, each looked at before any row is."""
+    """Check a workload, or the list of its questions, before any row is read."""
     if workload is None or isinstance(workload, Workload):
         return workload
     asked = list(workload) if isinstance(workload, Iterable) and not isinstance(workload, str | bytes) else None
     if asked is None or not all(isinstance(query, Query) for query in asked):
         raise InvalidInput(
-            f"workload must be a workload, such as hr.marginals(2), or a list of questions. Found {type(workload).__name__}. "
-            "Give one of these, or leave it out."
+            "workload must be a workload, such as hr.marginals(2), or a list of questions. Found "
+            f"{type(workload).__name__}. Give one of these, or leave it out."
         )
     return asked
 
@@ -477,57 +558,62 @@ def _kept_rows(
     table: str | None,
     csv: Csv | None,
 ) -> Rows | None:
-    """The store of raw values, of the same table as the counts."""
+    """Return the store of raw values of the table that was counted, or None if none is wanted."""
     if rows is False:
         return None
     if budget.neighbours != "replace":
         raise InvalidInput(
-            "rows must come with neighbours='replace', for the number of rows is in what a sample costs. Found 'add-remove'. "
-            "Leave rows out and ask counts, or use textbook.subsampled.poisson_plan at a public rate."
+            "rows must come with neighbours='replace', because the cost of a sample depends on the number of rows. "
+            "Found 'add-remove'. Leave rows out and ask counts, or use textbook.subsampled.poisson_plan at a public "
+            "rate."
         )
     if not isinstance(rows, bool | str | Path | Rows):
         raise InvalidInput(
-            f"rows must be True, a folder or a store of rows. Found {type(rows).__name__}. Say rows=True."
+            f"rows must be True, a folder or a store of rows. Found {type(rows).__name__}. Pass rows=True."
         )
     if isinstance(source, DataSource) and not isinstance(rows, Rows):
         raise InvalidInput(
-            "rows must be a store where the source has counts alone. Found none. Open the file or frame itself, or give "
-            "rows=data.rows.stored(…)."
+            "rows must be a store of rows if the source has only counts. Found none. Open the file or frame itself, "
+            "or give rows=data.rows.stored(…)."
         )
     if not isinstance(rows, Rows):
         folder = None if rows is True else rows
         rows = stored(
             source, columns_of(universe), folder, coded=universe, table=table, csv=csv, progress=sys.stderr.isatty()
         )
-    if rows.rows != data.rows:  # a public number
+    if rows.rows != data.rows:  # public under replace-one
         raise InvalidInput(
-            f"The rows must be those of the table, {data.rows}. Found {rows.rows}. Open a source that does not change, and can be "
-            "read twice."
+            f"The stored rows must be the {data.rows} rows of the table. Found {rows.rows}. Open a source that does "
+            "not change and can be read twice."
         )
     return rows
 
 
 def _vouched(losses: Collection[Custom]) -> tuple[Custom, ...]:
+    """Check the list of custom losses that the owner vouches for."""
     if isinstance(losses, Custom) or not all(isinstance(loss, Custom) for loss in losses):
         raise InvalidInput("vouched must be a list of losses.Custom. Found something else. List the losses.")
     return tuple(losses)
 
 
 def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard: Any, model_cells: Any) -> None:
+    """Refuse options outside their range, before anything is read."""
     if profile not in ("practical", "theory"):
         raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {profile!r}. Choose one.")
     if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
         raise InvalidInput(f"queries must be a whole number of at least 1. Found {queries!r}. Say how many you expect.")
     if not isinstance(model_cells, int) or isinstance(model_cells, bool) or model_cells < 1:
         raise InvalidInput(
-            f"model_cells must be a whole number of at least 1. Found {model_cells!r}. Leave it out, or give {MODEL_CELLS}."
+            f"model_cells must be a whole number of at least 1. Found {model_cells!r}. Leave it out, or give "
+            f"{MODEL_CELLS}."
         )
     if not 0 < number(beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    if reserve is None:  # whatever the rule says once the table is known, a guard leaves room for it
+    if reserve is None:  # the rule needs the table; its largest result must fit beside the guard
         reserve = MOST_RESERVE
     kept, guarded = number(reserve), 0.0 if guard is None else number(guard)
     if not (kept >= 0 and guarded >= 0 and kept + 2 * guarded < 1):
         raise InvalidInput(
-            f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and {guard!r}. Lower them."
+            f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and {guard!r}. Lower "
+            "them."
         )

@@ -1,4 +1,4 @@
-"""What a session has said so far, as a document for people (HTML) or programs (JSON): released and public values only."""
+"""Document of what a session spent and answered so far, as HTML for people or JSON for programs. Public values only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hedgerow.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Charge:
-    """One line of the log."""
+    """One charge of the log: its purpose, the question it was for, the noise drawn, and the cost."""
 
     why: str
     asked: str
@@ -27,11 +27,12 @@ class Charge:
 
 @dataclass(frozen=True)
 class Report:
-    """Made by ``session.report()``: what is in it stays as it was then.
+    """A snapshot of a session, made by ``session.report()``. It does not change afterwards.
 
-    ``facts``: the budget, what was spent, the number of rows (of add/remove neighbours an estimate). ``attributes``: the
-    universe's, each with its kind and cells. ``certificate``: what holds of answers never asked for, in words. ``answers``:
-    those that the session gave last.
+    ``facts``: the budget, the amount spent, and the number of rows (an estimate under add/remove neighbors).
+    ``attributes``: those of the universe, each with its kind and its number of cells. ``certificate``: a statement, in
+    words, about questions never asked. ``charges``: every billed use of the data. ``answers``: the most recent answers
+    of the session.
     """
 
     facts: dict[str, Any]
@@ -42,16 +43,17 @@ class Report:
 
     @property
     def html(self) -> str:
-        """A page that needs nothing else."""
+        """The report as one self-contained HTML page."""
         parts = [_html.table(("", ""), [(name.replace("_", " "), _words(fact)) for name, fact in self.facts.items()])]
         if self.certificate is not None:
             parts += [_html.heading("Certificate"), _html.paragraph(self.certificate)]
         parts += [
-            _html.heading("What a record may be"),
+            _html.heading("Attributes of a record"),
             _html.table(("attribute", "kind", "cells"), self.attributes),
             _html.heading("Answers"),
             _html.paragraph(
-                "Guaranteed errors hold all together; typical ones are the size of errors on average, and promise nothing."
+                "Guaranteed errors hold all together. Typical errors are averages over similar questions and "
+                "guarantee nothing."
             ),
             *(answer._repr_html_() for answer in self.answers),
             _html.heading("Charges"),
@@ -63,7 +65,7 @@ class Report:
 
     @property
     def json(self) -> str:
-        """The same as one JSON object; what is not finite is null."""
+        """The report as one JSON object. Numbers that are not finite become null."""
         record = {
             "facts": self.facts,
             "attributes": [{"name": name, "kind": kind, "cells": cells} for name, kind, cells in self.attributes],
@@ -74,7 +76,7 @@ class Report:
         return json.dumps(plain(record), allow_nan=False, indent=1, default=str)
 
     def save(self, path: str | Path) -> Path:
-        """Write it where the name ends in .html or .json; the path."""
+        """Write the report to a path that ends in .html or .json, and return the path."""
         target = Path(path)
         if target.suffix not in (".html", ".json"):
             raise InvalidInput(f"The path of a report must end in .html or .json. Found {target.name!r}. Rename it.")
@@ -89,7 +91,7 @@ class Report:
 
 
 def record_of(answer: Answer) -> dict[str, Any]:
-    """An answer for a program that knows nothing of this package."""
+    """Return an answer as plain data for a program that does not know this package."""
     return {
         "question": repr(answer.query),
         "value": answer.value,
@@ -103,7 +105,7 @@ def record_of(answer: Answer) -> dict[str, Any]:
 
 
 def plain(found: Any) -> Any:
-    """As JSON has it: arrays as lists, what is not finite as None."""
+    """Convert to JSON values: arrays become lists, and numbers that are not finite become None."""
     match found:
         case dict():
             return {str(name): plain(part) for name, part in found.items()}
@@ -117,4 +119,5 @@ def plain(found: Any) -> Any:
 
 
 def _words(fact: Any) -> str:
+    """Format a fact for display."""
     return f"{fact:.6g}" if isinstance(fact, float) else str(fact)

@@ -1,9 +1,10 @@
-"""A session: any number of adaptively chosen questions about one sensitive table under one privacy budget.
+"""A session answers any number of adaptively chosen questions about one sensitive table under one privacy budget.
 
-A table that grows comes in blocks, each with a budget and an engine of its own (docs/blocks.md); a session is asked about all of them.
+A table that grows is a sequence of blocks. Each block has its own budget and its own engine (docs/blocks.md). A session
+answers questions about all of its blocks together.
 
-The session binds a question to the universe, recognises repeats, asks the engine of its profile, and says what each answer
-cost. Everything it stores or shows has been released and billed.
+The session binds a question to the universe, recognizes a repeated question, passes a new one to the engine of its
+profile, and reports the cost of each answer. Everything that the session stores or shows has been released and billed.
 """
 
 from __future__ import annotations
@@ -59,30 +60,41 @@ if TYPE_CHECKING:
     from hedgerow.textbook.scq import Counted
 
 Scale = Literal["fraction", "rows"]
-AT_ONCE = 8192  # questions of a batch that are answered together
-REPORTED = 1000  # answers that a report has, the last ones
-FIRST = "1"  # what the block is called that a session is opened on
-LONGEST_NAME = 200  # characters
-REPORTED_CELLS = 1_000_000  # and these have in all, but for the last one
+# ask_all answers at most this many questions in one vectorized batch
+AT_ONCE = 8192
+# a report holds at most this many answers: the most recent ones
+REPORTED = 1000
+# default name of the block that a session is opened on
+FIRST = "1"
+# a block's name has at most this many characters
+LONGEST_NAME = 200
+# the answers of a report have at most this many cells in total; the most recent answer is kept whatever its size
+REPORTED_CELLS = 1_000_000
 
 
 @runtime_checkable
 class Closes(Protocol):
-    """A ledger that lasts."""
+    """A durable ledger, which holds a database connection that must be closed."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Write pending lines and close the connection."""
+        ...
 
 
 class Notes(Protocol):
-    """Where answers are written down: a ledger, or that of several blocks."""
+    """A place that stores given answers: the ledger of one block, or the combined ledger of several."""
 
-    def note(self, question: Any, answer: Any) -> None: ...
+    def note(self, question: Any, answer: Any) -> None:
+        """Store an answer that was given to a bound question."""
+        ...
 
-    def recall(self, question: Any) -> Any | None: ...
+    def recall(self, question: Any) -> Any | None:
+        """Return the last answer to a bound question, or None."""
+        ...
 
 
 class Memory:
-    """An engine that is not asked twice: what was answered is answered again, unless a better bar is asked for."""
+    """An engine that caches its answers: a repeat gets its earlier answer, unless it asks for a tighter bar."""
 
     def __init__(self, engine: Engine, ledger: Notes) -> None:
         self._engine, self._ledger = engine, ledger
@@ -94,30 +106,35 @@ class Memory:
         return self._known_of(bound) is not None
 
     def said(self, bound: Bound[Any], value: Any) -> bool:
-        """Whether that is what was answered last."""
+        """Return True if ``value`` is the answer that this question was given last."""
         known = self._known_of(bound)
         return known is not None and np.array_equal(known.value, value)
 
     def keep(self, bound: Bound[Any], estimate: Estimate) -> Estimate:
-        kept = _with_arrays(estimate, self._shelf.put)  # whoever gets the answer may change it
+        """Cache the answer and note it in the ledger. Return the answer unchanged."""
+        kept = _with_arrays(estimate, self._shelf.put)  # a copy, because the caller may modify the returned arrays
         self._known[bound.key] = kept
         self._ledger.note(bound, kept)
         return estimate
 
     def prepare(self, queries: Iterable[Linear]) -> None:
-        """Answers to these that need nothing private, computed together, for when they are asked."""
+        """Compute, in one batch, the free answers to these queries, so that they are ready when the queries are asked.
+
+        If the engine has no free answers, tell it instead which queries come next. An empty list discards what was
+        prepared.
+        """
         fresh = {query.key: query for query in queries if query not in self}
         free = self._engine.free(list(fresh.values()))
         self._ready = {} if free is None else dict(zip(fresh, free, strict=True))
         self._engine.expect(list(fresh.values()) if free is None else ())
 
     def ready(self, query: Linear) -> Estimate | None:
-        """What was prepared of it, now answered."""
+        """Return the prepared answer to a query and cache it, or None if there is none."""
         found = self._ready.pop(query.key, None)
         return None if found is None else self.keep(query, found)
 
     def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
-        """What is composed of others is remembered too."""
+        """Answer a bound question. A question composed of several others is cached as a whole, too."""
         if not isinstance(bound, Composed):
             return bound.ask(self, within)
         known = self._kept(bound, within)
@@ -125,42 +142,52 @@ class Memory:
         return self.keep(bound, bound.ask(asked, within)) if known is None else known
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query: from the cache, else as prepared, else by the engine."""
         known = self._kept(query, within)
         if known is None and within is None:
             known = self.ready(query)
         return self.keep(query, self._engine.linear(query, within)) if known is None else known
 
     def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer to a linear query, without an error bar."""
         return self._engine.believed(query)
 
     @property
     def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
         return self._engine.least_rows
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Not by what is known of its parts, whose bars may be too wide for it; what is found is known from now on."""
+        """Ask the engine for numerator and denominator such that their ratio has a bar of ``within``, and cache both.
+
+        Cached answers to the two parts are not used, because their bars may be too wide for the ratio.
+        """
         top, bottom = self._engine.ratio(numerator, denominator, within)
         return self.keep(numerator, top), self.keep(denominator, bottom)
 
     def has(self, bound: Bound[Any], within: float) -> bool:
-        """Whether it was answered with such a bar."""
+        """Return True if a cached answer to this question has a bar of at most ``within``."""
         return self._kept(bound, within) is not None
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a whole marginal table, from the cache or by the engine."""
         known = self._kept(table, within)
         return self.keep(table, self._engine.marginal(table, within)) if known is None else known
 
     def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Answer a convex question, from the cache or by the engine."""
         known = self._kept(question, within)
         return self.keep(question, self._engine.minimise(question, within)) if known is None else known
 
     def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
+        """Return the cached answer, marked as a repeat, if its bar is at most ``within``; else None."""
         known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
         return replace(_with_arrays(known, self._shelf.taken), source="repeat")
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
+        """Return the cached answer as it is stored, read from the ledger if it is not in memory."""
         known = self._known.get(bound.key)
         if known is None:
             known = self._ledger.recall(bound)
@@ -170,12 +197,17 @@ class Memory:
 
 
 class Current:
-    """A memory for what is bought: of a part that was answered before, the better of that and what is known by now."""
+    """A view of the cache for questions that pay for a tighter bar.
+
+    For a part that was answered before, the view returns the better of the cached answer and the engine's current free
+    answer, because the engine may have learned more since then.
+    """
 
     def __init__(self, memory: Memory, engine: Engine) -> None:
         self._memory, self._engine = memory, engine
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Return the answer with the smaller bar: the cached one, or the engine's free answer of today."""
         said = self._memory.linear(query, within)
         free = self._engine.free([query]) if said.source == "repeat" else None
         if not free or free[0].error is None or (said.error is not None and said.error <= free[0].error):
@@ -183,17 +215,21 @@ class Current:
         return free[0]
 
     def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer to a linear query, without an error bar."""
         return self._engine.believed(query)
 
     @property
     def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
         return self._engine.least_rows
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a whole marginal table through the cache."""
         return self._memory.marginal(table, within)
 
 
 def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate:
+    """Return the estimate with each of its arrays replaced by ``kept(array)``."""
     arrays: dict[str, Any] = {
         name: kept(value)
         for name in ("value", "error", "resolution", "typical", "coefficients")
@@ -204,7 +240,7 @@ def _with_arrays(estimate: Estimate, kept: Callable[[Array], Array]) -> Estimate
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One table of a session: its rows, who pays for what is told of them, and what answers about them."""
+    """One table of a session: its rows, the ledger that pays for releases about them, and the engine that answers."""
 
     name: str
     data: DataSource = field(repr=False)
@@ -216,30 +252,37 @@ class Block:
 
     @property
     def rows(self) -> float:
-        """n under replace-one, a private estimate of it under add/remove."""
+        """Number of rows n: exact under replace-one, a private estimate under add/remove."""
         return self.engine.rows
 
     @property
     def budget(self) -> Budget:
+        """Privacy budget of this block."""
         return self.ledger.budget
 
     @property
     def spent(self) -> float:
+        """Amount spent so far, in the budget's currency."""
         return self.ledger.spent
 
     @property
     def remaining(self) -> float:
+        """Amount left, in the budget's currency."""
         return self.ledger.remaining
 
 
 class Appending(Protocol):
-    """How a block is made of more rows (``opening``)."""
+    """A function that makes a block from more rows. ``opening`` supplies it."""
 
     def __call__(self, blocks: Sequence[Block], name: str, source: Any, **options: Any) -> Block: ...
 
 
 class Session(OneOnly):
-    """Made by ``hr.open`` or ``hr.release``. Threads may share it: they take turns. A fork of its process cannot ask."""
+    """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
+
+    Threads may share a session: they take turns. A fork of the process cannot ask, because two copies could spend the
+    same budget twice.
+    """
 
     def __init__(
         self,
@@ -254,23 +297,26 @@ class Session(OneOnly):
         appending: Appending | None = None,
         limit: int | None = None,
     ) -> None:
-        """``engine`` answers, ``sampling`` what is asked of rows; the session remembers, scales and reports.
+        """Combine a table, its ledger and an engine into a session. Use ``hr.open`` instead of calling this.
 
-        ``beta``: with which bars may fail. ``block``: what its table is called, where others are appended by ``appending``.
-        ``limit``: how many bytes of memory a question may take.
+        ``engine`` answers questions about the coded table, ``sampling`` those about raw rows. The session caches,
+        scales and reports answers. ``beta`` is the probability with which any error bar may fail. ``block`` is the name
+        of the first table, and ``appending`` makes further blocks. ``limit`` is the memory, in bytes, that a question
+        may use.
         """
         self._limit = limit
         first = Block(block, data, ledger, engine, Memory(engine, ledger), beta, sampling)
         self._begin([first], noise, appending, is_whole=True)
 
     def _begin(self, blocks: list[Block], noise: Noise, appending: Appending | None, *, is_whole: bool) -> None:
+        """Set the fields that a session and a view of some of its blocks have in common."""
         self._blocks, self._noise, self._appending, self._is_whole = blocks, noise, appending, is_whole
         self._given: deque[Answer] = deque()
         self._given_cells = 0
         self._settle()
 
     def _settle(self) -> None:
-        """Who answers and who pays: a block's own, or several together."""
+        """Choose the engine and the ledger: those of the only block, or a combination over several blocks."""
         blocks, self._data = self._blocks, self._blocks[0].data
         self._beta = math.fsum(block.beta for block in blocks)
         self._engine: Engine
@@ -286,12 +332,16 @@ class Session(OneOnly):
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
+        """Hold the ledger exclusively and run linear algebra on one thread."""
         with self._asking(), one_thread:
             yield
 
     @contextlib.contextmanager
     def _asking(self, query: Query | None = None) -> Iterator[Bill | Bills]:
-        """A question's turn, in the accounts of all blocks that there are once it has it: another thread may have appended one."""
+        """Take a question's turn, in the ledgers of all blocks that exist once the turn has come.
+
+        Another thread may have appended a block while this one waited, so the ledger is checked again after locking.
+        """
         while True:
             ledger = self._ledger
             with ledger.exclusively():
@@ -312,25 +362,50 @@ class Session(OneOnly):
         csv: Csv | None = None,
         ledger: Ledger | None = None,
     ) -> Session:
-        """New rows, as a block with a budget of its own; the session itself, which is asked about all of its blocks from now on.
+        """Append new rows as a block with its own budget. Later questions are about all blocks.
 
-        Nobody may be in two blocks: what is promised is that neighbours differ in one row of one block (docs/blocks.md).
-        ``source``, ``table``, ``csv``: as in ``hr.open``. Universe and options are those of the opening.
-        ``block``: its name, by default its number. ``budget``: by default that of the first block; another may have other ε and δ.
-        ``ledger``: of a block whose session is in memory, to be taken up again. A durable ledger has those of all blocks: the
-        same calls, in the same order, resume, and bill nothing twice.
-        Its hypothesis begins with what the opening of the block before came to. All that is appended shares a second β.
+        Nobody may be in two blocks: the promise is that neighbors differ in one row of one block (docs/blocks.md). The
+        universe and the options are those of the opening. The block's hypothesis starts from what the opening of the
+        previous block released. All appended blocks together share a second β.
+
+        Parameters
+        ----------
+        source, table, csv
+            The new rows, as in ``hr.open``.
+        block : str, optional
+            Name of the block. Default: its number.
+        budget : Budget, optional
+            Budget of the block. Default: that of the first block. Another one may differ in ε and δ only.
+        ledger : Ledger, optional
+            Earlier ledger of this block, to resume it in a session whose ledgers are in memory. A durable ledger holds
+            the ledgers of all blocks: the same calls in the same order resume, and bill nothing twice.
+
+        Returns
+        -------
+        Session
+            This session.
+
+        Raises
+        ------
+        InvalidInput
+            If the session was not opened on a table, the name is taken, or the budget is of another kind.
+
+        Example
+        -------
+        >>> session.append("february.csv", block="february")  # doctest: +SKIP
         """
         if self._appending is None:
             raise InvalidInput(
                 "Rows must be appended to a session that was opened on a table. Found "
-                f"{'a release, which is over' if self._is_whole else 'some of its blocks'}. Use hr.open(…).append(…)."
+                f"{'a release, which is finished' if self._is_whole else 'a view of some of its blocks'}. Use "
+                "hr.open(…).append(…)."
             )
-        with limited(self._limit), self._alone():  # from here on no other thread appends one of the same name
+        with limited(self._limit), self._alone():  # no other thread can append a block of the same name now
             name = str(len(self._blocks) + 1) if block is None else block
             if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
                 raise InvalidInput(
-                    f"block must be a name of up to {LONGEST_NAME} printable characters. Found {name!r}. Give a short text."
+                    f"block must be a name of up to {LONGEST_NAME} printable characters. Found {name!r}. Give a short "
+                    "text."
                 )
             if name in self.blocks:
                 raise InvalidInput(f"block must be a new name. Found {name!r}, which the session has. Choose another.")
@@ -341,11 +416,19 @@ class Session(OneOnly):
 
     @property
     def blocks(self) -> dict[str, Block]:
-        """By name, in the order in which they were appended: each with its ``rows``, ``budget``, ``ledger``, ``spent`` and ``remaining``."""
+        """Blocks by name, in order: each with its ``rows``, ``budget``, ``ledger``, ``spent`` and ``remaining``."""
         return {block.name: block for block in self._blocks}
 
     def over(self, first: str, last: str | None = None) -> Session:
-        """This session, asked about the rows of one block, or of all from one to another."""
+        """Return a view of this session that answers about one block, or about a range of blocks.
+
+        Parameters
+        ----------
+        first : str
+            Name of the block, or of the first block of the range.
+        last : str, optional
+            Name of the last block of the range. Default: ``first``.
+        """
         names = list(self.blocks)
         for name in (first, first if last is None else last):
             if name not in names:
@@ -353,7 +436,7 @@ class Session(OneOnly):
         start, end = names.index(first), names.index(first if last is None else last)
         if start > end:
             raise InvalidInput(
-                f"The first block of a range must come before its last. Found {first!r} after {last!r}. Turn them round."
+                f"The first block of a range must come before its last. Found {first!r} after {last!r}. Swap them."
             )
         view = Session.__new__(Session)
         view._limit = self._limit
@@ -361,71 +444,83 @@ class Session(OneOnly):
         return view
 
     def close(self) -> None:
-        """Let a ledger that lasts write what is not written yet, and let go of its database."""
+        """Write what a durable ledger has not written yet, and close its database connection."""
         for block in self._blocks:
             if isinstance(block.ledger, Closes):
                 block.ledger.close()
 
     def _require_all(self) -> None:
-        """An answer about all rows is about all blocks that the ledger knows of."""
+        """Refuse a question about all rows unless every block that the ledger knows is part of the session."""
         known = self._blocks[0].ledger.blocks
         if self._is_whole and len(known) >= len(self._blocks):
             raise InvalidInput(
-                f"All blocks of the ledger must be there to be asked about. Found that {known[len(self._blocks) - 1]!r} is not. Append it "
-                "again, which bills nothing twice, or ask about those that are there: session.over(first, last)."
+                "All blocks of the ledger must be appended before a question about all rows. Found that "
+                f"{known[len(self._blocks) - 1]!r} is not. Append it again, which bills nothing twice, or ask about "
+                "some blocks: session.over(first, last)."
             )
 
     @property
     def ledger(self) -> Ledger:
-        """Where every charge and release is written."""
+        """Ledger that records every charge and every release. Only a session of one block has one."""
         if isinstance(self._ledger, Accounts):
             raise InvalidInput(
-                f"A ledger must be one block's, for each pays for its own rows. Found {len(self._blocks)} blocks. Use session.blocks[name].ledger."
+                "A session must have one block to have a ledger, because each block has its own. Found "
+                f"{len(self._blocks)} blocks. Use session.blocks[name].ledger."
             )
         return self._ledger
 
     @property
     def universe(self) -> Universe:
+        """Public universe that codes the rows."""
         return self._data.universe
 
     @property
     def budget(self) -> Budget:
-        """What is promised; of several blocks, to whoever is in any of them."""
+        """Privacy budget. With several blocks: the promise to a person in any one of them."""
         return self._ledger.budget
 
     @property
     def private(self) -> bool:
-        """Whether the noise is unknown to everyone; not with a ``seed``."""
+        """True if nobody can know the noise; False if it comes from a ``seed``."""
         return self._noise.private
 
     @property
     def hypothesis(self) -> Hypothesis:
-        """The public model that answers come from."""
+        """Public model of the data that free answers come from."""
         return self._engine.hypothesis
 
     @property
     def rows(self) -> float:
-        """n under replace-one, a private estimate of it under add/remove."""
+        """Number of rows n: exact under replace-one, a private estimate under add/remove."""
         return self._engine.rows
 
     @property
     def certificate(self) -> Certificate | None:
-        """What holds of all small questions at once, asked or not: ``str`` says it. None where nothing was certified."""
+        """Bounds that hold for all small questions at once, asked or not, or None if nothing was certified.
+
+        ``str(session.certificate)`` states them in words.
+        """
         return self._engine.certificate
 
     @property
     def spent(self) -> float:
-        """What has been spent, in the budget's currency (ε when δ = 0, else ρ); of several blocks, in the one that spent most."""
+        """Amount spent, in the budget's currency: ε if δ = 0, else ρ.
+
+        With several blocks it is the amount of the block that spent most.
+        """
         return self._ledger.spent
 
     @property
     def remaining(self) -> float:
-        """What is left; of several blocks, in the one that has least."""
+        """Amount left, in the budget's currency.
+
+        With several blocks it is the amount of the block that has the least left.
+        """
         return self._ledger.remaining
 
     @property
     def spent_epsilon(self) -> float:
-        """What has been spent as an ε at the budget's δ."""
+        """Amount spent, expressed as an ε at the budget's δ."""
         return self._ledger.spent_epsilon
 
     @property
@@ -435,18 +530,20 @@ class Session(OneOnly):
 
     @property
     def generalisation(self) -> Generalisation:
-        """What holds of the population that the rows are independent draws from, for all answers so far, and by which theorem.
+        """Bound on the distance between all answers so far and the population, and the theorem that gives it.
 
-        Of several blocks, for all that was answered about all of them.
+        The bound assumes that the rows are independent draws from the population. With several blocks it covers the
+        answers about all of them.
         """
         asked = sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
         rows = self.rows if self.budget.neighbours == "replace" else None
         return stated(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
 
     def population_error(self, answer: Answer) -> float | None:
-        """The bar for the population of an answer given as a fraction; None where no theorem bounds it (``generalisation``).
+        """Return the error bar of a fraction for the population, or None if no theorem gives one.
 
-        Of several blocks, for what was answered about all of them: an answer from before one was appended is about fewer rows.
+        ``generalisation`` states the theorem. With several blocks only answers about all of them are covered: an answer
+        given before a block was appended is about fewer rows.
         """
         bound = bound_to(answer.query, self.universe)
         if not bound.is_fraction or (len(self._blocks) > 1 and not self._memory.said(bound, answer.value)):
@@ -462,11 +559,35 @@ class Session(OneOnly):
         scale: Scale = "fraction",
         resolution: Resolution = "values",
     ) -> Answer:
-        """A private answer. ``within`` pays for a direct measurement exactly when the free bound is not that good.
+        """Answer a question privately.
 
-        It is a fraction of the rows, or of a mean, a quantile and others in the units of their values. Of a convex question it
-        pays until the bound is that good or nothing is left: the bar says which. ``resolution="bins"`` asks about the coded
-        table, in which a value is its bin's representative, and not about the values themselves.
+        Parameters
+        ----------
+        query : Query
+            The question, made by ``hr.count``, ``hr.marginal``, ``hr.mean``, ``hr.minimize``, and so on.
+        within : float, optional
+            Error bar to pay for. A direct measurement is bought only if the free bar is wider. The unit is a fraction
+            of the rows, or the unit of the values for a mean, a quantile and the like. For a convex question the
+            session pays until the bound is at most ``within`` or the budget is used up; the bar of the answer tells
+            which.
+        scale : {"fraction", "rows"}
+            Scale of counts: a fraction of the rows, or a number of rows.
+        resolution : {"values", "bins"}
+            ``"values"`` asks about the values themselves. ``"bins"`` asks about the coded table, in which a value is
+            the representative of its bin.
+
+        Returns
+        -------
+        Answer
+
+        Raises
+        ------
+        InvalidInput
+            If the question does not fit the universe.
+        BudgetExceeded
+            If the answer would cost more than is left. The decision is made before the data are read.
+        TooLarge
+            If the question would need more memory than the limit.
         """
         _require_scale(scale)
         self._require_all()
@@ -479,13 +600,18 @@ class Session(OneOnly):
             return self._asked(query, bound, None if within is None else _wanted(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
-        """What asking it with this ``within`` would cost now, in the budget's currency; 0 where the free bar is that good.
+        """Return the cost, in the budget's currency, of asking ``query`` with this ``within`` now.
 
-        It reads released values alone and charges nothing. Of a convex question it is the price of measuring the excess risk
-        once: learning from it, where it turns out too large, costs more. A guard's round that a part of the question opens is not
-        in it. The theory profile and a release sell no ``within``: 0 where the answer has such a bar anyway (of a ratio as
-        the hypothesis has it now), else a refusal; what learning from the stream costs there is not in it. Of several blocks it is
-        what the one that pays most pays. A count over time has no ``within``: its price is that of the sums that are due.
+        The price is 0 if the free bar is at most ``within``. Only released values are read, and nothing is charged.
+
+        - For a convex question the price is that of measuring the excess risk once. If that turns out too large,
+          learning from it costs more.
+        - A guard round that a part of the question opens is not included.
+        - The theory profile and a release sell no ``within``: the price is 0 if the answer has such a bar anyway (for a
+          ratio, judged by the current hypothesis), else the question is refused. The cost of learning from the stream
+          is not included.
+        - With several blocks the price is that of the block that pays most.
+        - A count over time has no ``within``: its price is that of the sums that are due.
         """
         self._require_all()
         with limited(self._limit), self._alone():
@@ -496,26 +622,33 @@ class Session(OneOnly):
             return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)
 
     def flip(self, predicate: Query, *, lies: float = 0.05) -> bool:
-        """What one row at random says to a question of yes or no; it lies with probability ``lies``. Needs ``rows``."""
+        """Return the yes/no answer of one random row, which is false with probability ``lies``.
+
+        The session must be opened with ``rows=``.
+        """
         with self._ledger.asking(predicate):
             return self._of_rows().flip(predicate, lies)
 
     def flips(self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None) -> Iterator[Counted]:
-        """The fraction of rows that say yes, better with every flip, for as long as you take more. Needs ``rows``.
+        """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
 
-        All intervals of one call hold together, so you may stop by looking at them.
+        All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
+        the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
+        be opened with ``rows=``.
         """
         return self._of_rows().counting(predicate, lies, at_once)
 
     def _of_rows(self) -> Sampling:
+        """Return the sampler of raw rows, or refuse if the session keeps none."""
         if self._sampling is None:
             raise InvalidInput(
-                "The session must be opened with rows, and have one block, to be asked of raw values. Found none. "
-                "Use hr.open(…, rows=True), or ask hr.count or hr.mean."
+                "The session must be opened with rows and have one block to answer about raw values. Found no stored "
+                "rows. Use hr.open(…, rows=True), or ask hr.count or hr.mean."
             )
         return self._sampling
 
     def _asked_of_rows(self, query: RowStatistic, within: float | None, scale: Scale) -> Answer:
+        """Answer a statistic of raw values by sampling rows."""
         with self._ledger.asking(query) as bill:
             found = self._of_rows().ask(query, within)
             times = self.rows if scale == "rows" else 1.0
@@ -523,11 +656,12 @@ class Session(OneOnly):
             return Answer(query, found.value * times, error, found.source, bill.cost)
 
     def _asked_over_time(self, query: OverTime, within: float | None, resolution: Resolution) -> Answer:
+        """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
             nodes = self._ledger.following(self._engine.resume, series.drawn)
             count = len(self._blocks)
-            # half of what is kept for what is appended: for each series, and each time that it has grown
+            # half of the β of appended blocks, divided over all series and all numbers of blocks that a series may have
             beta = self._blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
             values, errors, usual = estimated(nodes, count, query.span, beta)
             labels = (("block", tuple(self.blocks)), ("count", ("in it", "so far")))
@@ -537,13 +671,16 @@ class Session(OneOnly):
             return answer
 
     def _series(self, query: OverTime, within: float | None, resolution: Resolution) -> Series:
+        """Bind a count over time to the blocks of this session."""
         if within is not None:
             raise InvalidInput(
-                f"within must be left out of a count over time. Found {within!r}. Its share says what it costs: over_time(share=0.02)."
+                f"within must be left out of a count over time. Found {within!r}. Set its cost by its share: "
+                "over_time(share=0.02)."
             )
         if not self._is_whole:
             raise InvalidInput(
-                "A count over time must be asked of all blocks, from the first on. Found some. Ask the session itself."
+                "A count over time must be about all blocks, from the first on. Found some of them. Ask the session "
+                "itself."
             )
         columns = [Column(block.data, block.ledger) for block in self._blocks]
         return Series(query, query.counts(self.universe, resolution), columns, self._noise)
@@ -556,9 +693,23 @@ class Session(OneOnly):
         resolution: Resolution = "values",
         progress: bool | None = None,
     ) -> list[Answer]:
-        """Answers to many questions, in order; the same as asking one by one, but vectorised where that changes nothing.
+        """Answer many questions in order.
 
-        ``progress`` shows a bar; by default on a terminal and in a notebook, for more than 1,000 questions.
+        The answers equal those of asking one by one; they are computed together where that changes nothing. A question
+        that does not fit the universe is refused before anything is spent.
+
+        Parameters
+        ----------
+        queries : iterable of Query
+            The questions.
+        scale, resolution
+            As in ``ask``.
+        progress : bool, optional
+            Show a progress bar. Default: on a terminal and in a notebook, for more than 1,000 questions.
+
+        Returns
+        -------
+        list of Answer
         """
         _require_scale(scale)
         if isinstance(queries, Query | str) or not isinstance(queries, Iterable):
@@ -569,7 +720,7 @@ class Session(OneOnly):
         asked = list(queries)
         answers: list[Answer] = []
         with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
-            # a bad question is refused before anything is spent
+            # binding comes first, so that a bad question is refused before anything is spent
             bound = self._bound(asked, resolution)
             at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
             for start in range(0, len(asked), at_once):
@@ -578,32 +729,47 @@ class Session(OneOnly):
         return answers
 
     def _bound(self, queries: Sequence[Query], resolution: Resolution) -> list[Bound[Any]]:
-        """Bind questions to the universe, and refuse those whose parts leave more behind than the memory limit allows."""
+        """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
         bound = [bound_to(query, self.universe, resolution) for query in queries]
         cells = sum(each.kept_cells(self.universe) for each in bound if isinstance(each, Composed))
-        require("The tables of all parts of what is asked", cells, KEPT, "Ask fewer at a time, or of coarser bins")
+        require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
         return bound
 
     def sql(self, statement: str) -> pd.DataFrame:
-        """The rows of a SELECT from ``data``: each aggregate with its guaranteed and its typical error beside it.
+        """Run a SELECT on the table ``data`` and return its rows, with the errors of each aggregate beside it.
 
-        Counts are in rows. Every declared value of what is grouped by has its row. docs/sql.md says what is supported.
+        Each aggregate has two more columns: its guaranteed error and its typical error. Counts are in rows. Every
+        declared value of a GROUP BY column gets a row. docs/sql.md lists the supported SQL.
+
+        Example
+        -------
+        >>> session.sql("SELECT sex, count(*) FROM data GROUP BY sex")  # doctest: +SKIP
         """
         return self.sql_result(statement).frame
 
     def sql_result(self, statement: str) -> Result:
-        """Return the same, with answers in its cells."""
+        """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
         from hedgerow.sql.result import run
 
         with limited(self._limit):
             return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
-        """Synthetic records whose counts match the hypothesis, free. As many as the table has unless told.
+        """Draw synthetic records whose counts match the hypothesis. Costs nothing.
 
-        A number is drawn evenly inside its bin, for the hypothesis knows no more; with ``resolution="bins"`` it is the bin's
-        representative. What the session certifies of its answers is in the frame's ``attrs``: records are counted in whole
-        rows, and are that much farther from the table.
+        Parameters
+        ----------
+        rows : int, optional
+            Number of records. Default: as many as the table has.
+        resolution : {"values", "bins"}
+            With ``"values"`` a number is drawn uniformly inside its bin, because the hypothesis knows no more. With
+            ``"bins"`` it is the representative of its bin.
+
+        Returns
+        -------
+        pandas.DataFrame
+            The records. ``attrs["certificate"]`` states what the session certifies about its answers. Counts of the
+            records are whole numbers, so they deviate from the table by up to that rounding more.
         """
         import pandas as pd
 
@@ -627,17 +793,18 @@ class Session(OneOnly):
                 }
         records = pd.DataFrame(columns)
         if self.certificate is not None:
-            records.attrs["certificate"] = str(self.certificate)  # a text, which every file of a frame can hold
+            records.attrs["certificate"] = str(self.certificate)  # every file format of a frame can store text
         return records
 
     def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
+        """Answer one batch of questions in one turn."""
         with self._alone():
             return self._together(asked, scale, advance)
 
     def _together(
         self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]
     ) -> list[Answer]:
-        """Answers in order. Where the engine can answer for free they are computed together."""
+        """Answer a batch in order. Free answers are computed together."""
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
@@ -650,21 +817,23 @@ class Session(OneOnly):
                         answers.append(self._answer(query, bound, found, 0.0, scale))
                     advance()
         finally:
-            self._memory.prepare(())  # what was not asked after all is forgotten, for later it may be known better
+            self._memory.prepare(())  # discard unused prepared answers: a later answer may be more precise
         return answers
 
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
+        """Answer one bound question and bill it."""
         with self._asking(query) as bill:
             estimate = self._ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
+        """Scale an estimate to an answer and remember it for the report."""
         answer = self._scaled(query, bound, estimate, cost, scale)
         self._give(answer)
         return answer
 
     def _give(self, answer: Answer) -> None:
-        """Remember it for a report, with as many before it as there is room for."""
+        """Remember an answer for the report, and drop the oldest ones beyond the report's limits."""
         if len(self._given) == REPORTED:
             self._given_cells -= np.size(self._given.popleft().value)
         self._given.append(answer)
@@ -673,12 +842,13 @@ class Session(OneOnly):
             self._given_cells -= np.size(self._given.popleft().value)
 
     def _scaled(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
+        """Turn an estimate into an answer, in fractions or in rows."""
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
         in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
         if in_rows or (scale == "rows" and bound.is_fraction):
             bar_in_rows = self._engine.total_error_in_rows if in_rows else self._engine.error_in_rows
             error = None if error is None else bar_in_rows(np.abs(value), error)
-            if usual is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: where n is private, its own error is part of it
+            if usual is not None:  # ñv − nt = ñ(v − t) + (ñ − n)t: the error of ñ counts too if n is private
                 usual = np.hypot(usual * self.rows, np.abs(value) * self._engine.typical_of_rows)
                 usual = usual if np.ndim(usual) else float(usual)
             value, coarse = value * self.rows, coarse * self.rows
@@ -686,7 +856,7 @@ class Session(OneOnly):
         return Answer(query, value, error, estimate.source, cost, labels, coarse, usual, estimate.coefficients)
 
     def _answered(self) -> Iterator[Answer]:
-        """Everything the ledger has an answer to, whoever asked; a count is said by its cells."""
+        """Iterate over all answers in the ledger, whoever asked. A count is described by its cells."""
         costs: dict[Hashable, float] = {}
         for entry in self.log:
             if isinstance(entry.asked, Query) and not isinstance(entry.asked, OverTime | RowStatistic):
@@ -699,9 +869,15 @@ class Session(OneOnly):
                 yield self._scaled(query, bound, estimate, costs.get(bound.key, 0.0), "fraction")
 
     def report(self, *, everybody: bool = False) -> Report:
-        """What was spent and said so far, to read (``.html``) or to keep (``.json``, ``.save(path)``): nothing private.
+        """Return a document of what was spent and answered so far. It contains nothing private.
 
-        ``everybody``: with the answers of all sessions on the ledger, as fractions, in place of this one's as they were given.
+        Read it as ``.html``, or keep it by ``.json`` or ``.save(path)``.
+
+        Parameters
+        ----------
+        everybody : bool
+            List the answers of all sessions on the ledger, as fractions, instead of the answers of this session as
+            given.
         """
         certificate = self.certificate
         return Report(
@@ -716,7 +892,7 @@ class Session(OneOnly):
         )
 
     def _facts(self) -> dict[str, Any]:
-        """What anybody may know of the session as a whole."""
+        """Return the public facts about the session as a whole."""
         public = self.budget.neighbours == "replace"
         return {
             "private": "yes" if self.private else "NO: the noise comes from a seed",
@@ -734,7 +910,7 @@ class Session(OneOnly):
 
     @property
     def _failing(self) -> float:
-        """The probability with which any bar of a session of several blocks may fail, whatever comes."""
+        """Probability that any error bar of a session of several blocks fails, however many blocks are appended."""
         return 2 * self._blocks[0].beta if self._is_whole else self._beta
 
     def _repr_html_(self) -> str:
@@ -746,6 +922,7 @@ class Session(OneOnly):
         return "\n".join(f"{name:>15}  {fact}" for name, fact in self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
+        """Return the public facts as pairs of texts, for display."""
         return [
             (name.replace("_", " "), f"{fact:.6g}" if isinstance(fact, float) else str(fact))
             for name, fact in self._facts().items()
@@ -757,18 +934,18 @@ class Session(OneOnly):
 
 
 def _linears(bound: Bound[Any]) -> Iterable[Linear]:
-    """The linear queries that a question is sure to need."""
+    """Return the linear queries that answering a question needs in any case."""
     if isinstance(bound, Linear):
         return (bound,)
     return bound.linears if isinstance(bound, Composed) else ()
 
 
 def _wanted(within: Any, bound: Bound[Any]) -> float:
-    """A bar that may be asked for: a fraction of the rows, or in the units of the answer."""
+    """Check a requested error bar and return it: a fraction of the rows, or a number in the units of the answer."""
     if not isinstance(bound, Composed) or bound.is_fraction:
         return _fraction(within)
     if bound.in_rows:
-        raise InvalidInput(f"within must be left out of a total. Found {within!r}. Buy the mean, which is of one row.")
+        raise InvalidInput(f"within must be left out of a total. Found {within!r}. Buy the mean instead.")
     wanted = number(within)
     if not 0 < wanted < np.inf:
         raise InvalidInput(f"within must be above 0. Found {within!r}. Give it in the units of the answer.")
@@ -776,6 +953,7 @@ def _wanted(within: Any, bound: Bound[Any]) -> float:
 
 
 def _fraction(within: Any) -> float:
+    """Check that a requested error bar is a fraction above 0 and at most 1, and return it."""
     wanted = number(within)
     if not 0 < wanted <= 1:
         raise InvalidInput(f"within must be above 0 and at most 1. Found {within!r}. Give a fraction, such as 0.01.")
@@ -783,5 +961,6 @@ def _fraction(within: Any) -> float:
 
 
 def _require_scale(scale: str) -> None:
+    """Refuse an unknown scale."""
     if scale not in ("fraction", "rows"):
         raise InvalidInput(f"scale must be 'fraction' or 'rows'. Found {scale!r}. Choose one.")

@@ -1,6 +1,7 @@
-"""Everything that is stored or sent, to and from JSON, by its public names; and a ledger as lines of it.
+"""JSON forms, by their public names, of everything that is stored or sent; and a ledger as lines of JSON.
 
-``dumps`` and ``loads`` are of any question, universe, event, measurement, estimate, answer or entry. docs/wire.md has the forms.
+``dumps`` and ``loads`` convert any question, universe, event, measurement, estimate, answer or entry. docs/wire.md
+describes the forms.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ __all__ = ["dumps", "from_json", "ledger_from_lines", "ledger_lines", "loads", "
 
 
 def _write_answer(answer: Answer) -> dict[str, Json]:
+    """Return the fields of an answer as JSON values."""
     return {
         "query": inner(answer.query),
         "estimate": inner(
@@ -51,6 +53,7 @@ def _write_answer(answer: Answer) -> dict[str, Json]:
 
 
 def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answer:
+    """Rebuild an answer from its fields."""
     found = thing("estimate", estimate, Estimate)
     named = tuple((name, _read_labels(values)) for name, values in read_pairs("labels", labels))
     return Answer(
@@ -60,6 +63,7 @@ def _read_answer(query: Json, estimate: Json, cost: Json, labels: Json) -> Answe
 
 
 def _read_labels(record: Json) -> tuple[Any, ...]:
+    """Read the labels of one axis; refuse anything but a tuple."""
     labels = read_value(record)
     if not isinstance(labels, tuple):
         refuse("labels", "a tuple for every name", labels)
@@ -70,14 +74,17 @@ register("answer", Answer, _write_answer, _read_answer)
 
 
 def _write_part(part: Query | float) -> Json:
+    """Return a part of a combination, a question or a number, as a JSON value."""
     return inner(part) if isinstance(part, Query) else write_number("A part", part)
 
 
 def _read_part(record: Json) -> Query | float:
+    """Read a part of a combination."""
     return thing("a part", record, Query) if isinstance(record, dict) else read_number("A part", record)
 
 
 def _read_combination(operator: Json, left: Json, right: Json) -> Combination:
+    """Rebuild arithmetic on answers from its fields."""
     sign = read_text("operator", operator)
     if sign not in OPERATORS:
         refuse("operator", f"one of {' '.join(OPERATORS)}", sign)
@@ -93,9 +100,20 @@ register(
 
 
 def ledger_lines(ledger: Ledger) -> Iterator[str]:
-    """A ledger as lines of JSON: its budget and slack, its entries, and the answers that were given.
+    """Write a ledger as lines of JSON: its budget and slack, its entries, and the answers that were given.
 
-    A question that has no form, one with functions of the user's own, is left out: it is answered anew.
+    A question that has no JSON form, because it contains functions of the user, is left out. It is answered anew after
+    reading.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The ledger to write.
+
+    Returns
+    -------
+    iterator of str
+        One JSON text per line.
     """
     yield dumps(Account(ledger.budget, ledger.set_aside))
     for entry in ledger.entries():
@@ -107,7 +125,24 @@ def ledger_lines(ledger: Ledger) -> Iterator[str]:
 
 
 def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
-    """The ledger that was written, to be taken up again: ``hr.open(…, ledger=ledger)``."""
+    """Read back a ledger that ``ledger_lines`` wrote, to resume it by ``hr.open(…, ledger=ledger)``.
+
+    Parameters
+    ----------
+    lines : iterable of str
+        The lines, in order.
+    universe : Universe
+        The universe of the session.
+
+    Returns
+    -------
+    Accountant
+
+    Raises
+    ------
+    InvalidInput
+        If a line is not what a ledger writes.
+    """
     account: Account | None = None
     entries: list[Entry] = []
     answers: list[tuple[Bound[Any], Estimate]] = []
@@ -116,7 +151,7 @@ def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
         match found:
             case Account() if account is None:
                 account = found
-            case Budget() if account is None:  # as ledgers without a slack were written before
+            case Budget() if account is None:  # the older form, without a slack
                 account = Account(found, 0.0)
             case Entry() if account is not None:
                 entries.append(found)
@@ -124,8 +159,8 @@ def ledger_from_lines(lines: Iterable[str], universe: Universe) -> Accountant:
                 answers.append((bound_question(found.question, universe, found.resolution), found.estimate))
             case _:
                 raise InvalidInput(
-                    f"A line of a ledger must be its account, the first, or an entry or an answer. Found {type(found).__name__}. "
-                    "Read the lines as they were written."
+                    "A ledger must be its account on the first line, then entries and answers. Found "
+                    f"{type(found).__name__}. Read the lines as they were written."
                 )
     if account is None:
         raise InvalidInput("A ledger must begin with its account. Found no line. Read the lines as they were written.")

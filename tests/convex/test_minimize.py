@@ -461,7 +461,7 @@ def bad_custom(**wrong):
         (lambda: hr.minimize("logistic", BALL), r"loss must be one of hedgerow.losses. Found a str"),
         (lambda: hr.minimize(SMOKER, 5.0), r"over must be a convex set. Found a float. For example L2Ball\(5.0\)"),
         (lambda: hr.minimize(SMOKER, hr.Box([0.0], [1.0])), r"The dimension must be 1, that of the constraint set"),
-        (lambda: hr.minimize(SMOKER, BALL) & hr.count(sex="F"), r"What is combined by &, \|, ~ or where must be a count"),
+        (lambda: hr.minimize(SMOKER, BALL) & hr.count(sex="F"), r"A part of &, \|, ~ or where must be a count"),
     ],
 )  # fmt: skip
 def test_a_bad_question_is_refused_by_name_and_costs_nothing(session, question, message) -> None:

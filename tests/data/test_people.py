@@ -178,7 +178,7 @@ def test_what_cannot_be_promised_to_a_person_is_refused() -> None:
         with pytest.raises(InvalidInput, match=words):
             hr.open(frame, **{**how, **bad})
     counts = Histogram(UNIVERSE, np.ones(UNIVERSE.size, int))
-    with pytest.raises(InvalidInput, match="a source of counts alone"):
+    with pytest.raises(InvalidInput, match="a source of counts only"):
         hr.open(counts, unit="who", rows_per_unit=2, **how)
     with pytest.raises(InvalidInput, match="A draft's budget must be for single rows"):
         hr.Universe.draft(frame, budget=hr.Budget(1.0, 1e-6, rows_per_unit=2))

@@ -208,7 +208,7 @@ def test_an_answer_has_its_coefficients_by_name_with_errors_where_there_are_any(
     assert answer.frame.equals(frame) and hr.wire.loads(hr.wire.dumps(answer)) == answer
     plain = session.ask(hr.minimize(Absolute(target="a", features=["b"]), BALL))
     assert plain.coefficients["error"].isna().all() and plain.coefficient_errors is None
-    with pytest.raises(InvalidInput, match="Coefficients must be of a convex question"):
+    with pytest.raises(InvalidInput, match="The question must be convex to have coefficients"):
         _ = session.ask(hr.count(y=True)).coefficients
 
 

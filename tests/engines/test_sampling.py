@@ -149,9 +149,9 @@ def test_rows_are_refused_where_their_losses_do_not_hold(options, said) -> None:
 def test_counts_alone_have_no_rows_unless_a_store_of_as_many_is_given() -> None:
     data = Table(people(), UNIVERSE)
     given = {"universe": UNIVERSE, "budget": hr.Budget(1.0, 1e-6), "seed": 0}
-    with pytest.raises(InvalidInput, match="rows must be a store where the source has counts alone"):
+    with pytest.raises(InvalidInput, match="rows must be a store of rows if the source has only counts"):
         hr.open(data, rows=True, **given)
-    with pytest.raises(InvalidInput, match=f"must be those of the table, {N}. Found {N - 1}"):
+    with pytest.raises(InvalidInput, match=f"must be the {N} rows of the table. Found {N - 1}"):
         hr.open(data, rows=stored(people()[1:], columns_of(UNIVERSE)), **given)
     s = hr.open(data, rows=stored(people(), {"age": float, "smoker": bool}), **given)
     assert abs(s.ask(hr.statistic(lambda age: age / 100, "age", within=0.1)).value - 0.535) < 0.1

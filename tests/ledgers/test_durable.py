@@ -394,7 +394,7 @@ def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     session.ask(BOUGHT[0], within=WITHIN)
     view = session.ledger.spending().set_index("who").charges
     assert view["ana"] == len(session.log) - view[""] and view["ana"] >= 1
-    with pytest.raises(hr.InvalidInput, match="who must be given with a ledger that lasts"):
+    with pytest.raises(hr.InvalidInput, match="who must come with a durable ledger"):
         hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, who="ana", seed=1)
 
 

@@ -33,12 +33,12 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ05", "session.py::Session._bound", "what is kept of all parts of a question is not judged",
-    'require("The tables of all parts of what is asked", cells, KEPT,', 'require("The tables of all parts of what is asked", 0, KEPT,',
+    'require("The tables of all parts of the questions", cells, KEPT,', 'require("The tables of all parts of the questions", 0, KEPT,',
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
 sizes(
     "SZ06", "questions/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
-    "            if not any(cell):  # all others are as large", "            if False:",
+    "            if not any(cell):  # all other groups are as large", "            if False:",
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip
 sizes(

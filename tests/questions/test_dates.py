@@ -72,7 +72,7 @@ def test_edges_of_ones_own_are_first_days_and_a_last_one() -> None:
         (lambda: hr.Dates(edges=["2020-01-01"]), "must be increasing, at least two"),
         (lambda: hr.Dates(edges=["2020-01-01", "2020-01-01", "2020-02-01"]), "must be increasing, at least two"),
         (lambda: hr.Dates("0001-01-01", "9999-12-31", "day"), "at most 1048576 bins"),
-        (lambda: hr.Dates("2020-01-01", "2020-12-31", "month").cell(D(2021, 1, 1)), "A value must be one the universe declares"),
+        (lambda: hr.Dates("2020-01-01", "2020-12-31", "month").cell(D(2021, 1, 1)), "A value must be one that the universe declares"),
         (lambda: hr.Dates("2020-01-01", "2020-12-31", "month").cell("spring"), "A date must be"),
         (lambda: hr.Dates("2020-01-01", "2020-12-31", "month").mask(("a", "b")), "A date must be"),
         (lambda: hr.Categories("FM"), "Categories must be a list of values. Found 'FM'."),
@@ -80,9 +80,9 @@ def test_edges_of_ones_own_are_first_days_and_a_last_one() -> None:
         (lambda: hr.Categories([["a"]]), "Categories must be plain values"),
         (lambda: hr.Categories(["a", None], missing=True), "must not list None with missing=True"),
         (lambda: hr.Categories(["a", hr.MISSING], missing=True), "must not list '(missing)' with missing=True"),
-        (lambda: hr.Categories(["a", " a"], spaces="strip"), "must differ by more than what spaces='strip'"),
-        (lambda: hr.Categories(["a", "A"], case="ignore"), "must differ by more than what spaces="),
-        (lambda: hr.Categories(["a"], case="upper"), "spaces must be 'strip' or 'exact' and case"),
+        (lambda: hr.Categories(["a", " a"], spaces="strip"), "must differ by more than spaces='strip'"),
+        (lambda: hr.Categories(["a", "A"], case="ignore"), "must differ by more than spaces="),
+        (lambda: hr.Categories(["a"], case="upper"), "spaces must be 'strip' or 'exact', and case"),
         (lambda: hr.Flag(true="x", false=["y", "X "]), "must be either true or false. Found 'x' in both."),
         (lambda: hr.Flag(true=[]), "true must be a word or a number"),
         (lambda: hr.Flag(true=[None]), "true must be a word or a number"),
@@ -103,7 +103,7 @@ def test_none_asks_for_what_is_missing() -> None:
     both = hr.Integers(0, 1, missing=True, other=True)
     assert both.labels == (0, 1, hr.MISSING, hr.OTHER) and np.isnan(both.values[2:]).all()
     assert both.mask(hr.OTHER).tolist() == [False, False, False, True]
-    with pytest.raises(InvalidInput, match="A value must be one the universe declares"):
+    with pytest.raises(InvalidInput, match="A value must be one that the universe declares"):
         hr.Integers(0, 1).mask(None)
 
 

@@ -615,5 +615,5 @@ def test_an_answer_can_be_registered_by_whoever_owns_it() -> None:
     assert (found.query, found.value.tolist(), found.labels) == (answer.query, [0.25, 0.75], answer.labels)
     with pytest.raises(InvalidInput, match="fields of 'answer of this test' must be labels, query, value"):
         wire.from_json({"v": 1, "kind": "answer of this test"})
-    with pytest.raises(InvalidInput, match="a kind and a type of its own"):
+    with pytest.raises(InvalidInput, match="a new kind and a new type"):
         wire.register("count", int, lambda i: {}, lambda: 0)

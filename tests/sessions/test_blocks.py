@@ -246,9 +246,9 @@ def test_raw_rows_of_one_block_never_answer_for_several() -> None:
     session.append(pd.DataFrame({"smoker": [True] * 1000}))
     before = [b.spent for b in session.blocks.values()]
     for ask in (session.flip, lambda query: next(session.flips(query))):
-        with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
+        with pytest.raises(InvalidInput, match="have one block to answer about raw values"):
             ask(hr.count(smoker=True))
-    with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
+    with pytest.raises(InvalidInput, match="have one block to answer about raw values"):
         session.ask(hr.statistic(lambda smoker: smoker, "smoker", within=0.2))
     assert [b.spent for b in session.blocks.values()] == before
     assert session.over("1").flip(hr.count(smoker=True)) in (True, False)
@@ -328,11 +328,11 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
     with pytest.raises(InvalidInput, match="A convex question must be about one block"):
         session.ask(loss)
     assert session.over("march").ask(loss).value.size == 2
-    with pytest.raises(InvalidInput, match="A ledger must be one block's"):
+    with pytest.raises(InvalidInput, match="A session must have one block to have a ledger"):
         _ = session.ledger
-    with pytest.raises(InvalidInput, match="A ledger must be one block's"):
+    with pytest.raises(InvalidInput, match="A session must have one block to have a ledger"):
         hr.erm.auto(np.eye(4), np.ones(4), loss=hr.losses.Squared(), over=hr.L2Ball(1.0), budget=session, seed=1)
-    with pytest.raises(InvalidInput, match="have one block, to be asked of raw values"):
+    with pytest.raises(InvalidInput, match="have one block to answer about raw values"):
         session.flip(hr.count(smoker=True))
     with pytest.raises(InvalidInput, match="within must be asked about one block where the number of rows is private"):
         grown(COMING, blocks=2).ask(hr.count(age=2), within=0.2)
@@ -342,7 +342,7 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
         session.over("march", "january")
     with pytest.raises(InvalidInput, match="Rows must be appended to a session that was opened on a table"):
         session.over("march").append(block(1))
-    with pytest.raises(InvalidInput, match="a release, which is over"):
+    with pytest.raises(InvalidInput, match="a release, which is finished"):
         hr.release(block(0), universe=U, budget=APPROXIMATE, seed=1).append(block(1))
 
 
@@ -352,9 +352,9 @@ def test_what_cannot_be_asked_of_several_blocks_is_refused_in_a_sentence() -> No
         ({"block": "january"}, "block must be a new name"),
         ({"block": ""}, "block must be a name of up to 200"),
         ({"block": "a\nb"}, "block must be a name of up to 200"),
-        ({"budget": hr.Budget(1.0, 0.0)}, "The budget of a block must be like the first"),
-        ({"budget": hr.Budget(1.0, 1e-6, "add-remove")}, "The budget of a block must be like the first"),
-        ({"budget": hr.Budget(1.0, 1e-6, "replace", 2)}, "The budget of a block must be like the first"),
+        ({"budget": hr.Budget(1.0, 0.0)}, "The budget of a block must equal that of the first"),
+        ({"budget": hr.Budget(1.0, 1e-6, "add-remove")}, "The budget of a block must equal that of the first"),
+        ({"budget": hr.Budget(1.0, 1e-6, "replace", 2)}, "The budget of a block must equal that of the first"),
         ({"budget": 1.0}, "budget must be an hr.Budget"),
         ({"ledger": hr.Accountant(hr.Budget(3.0, 1e-6))}, "budget must be that of the ledger"),
     ],
@@ -370,7 +370,7 @@ def test_the_same_rows_or_ledger_twice_are_refused() -> None:
     session = hr.open(block(0), universe=U, budget=APPROXIMATE, seed=1)
     with pytest.raises(InvalidInput, match="must not be those of another"):
         session.append(block(0))
-    with pytest.raises(InvalidInput, match="ledger must be a block's own"):
+    with pytest.raises(InvalidInput, match="ledger must be that of this block"):
         session.append(block(1), ledger=session.ledger)
     other = hr.Universe(age=hr.Integers(0, 7))
     with pytest.raises(InvalidInput, match="coded by the session's universe"):
@@ -573,7 +573,7 @@ def test_a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged() -> 
     ("ask", "refusal"),
     [
         (lambda s: s.ask(hr.count(age=1).over_time(), within=0.1), "within must be left out of a count over time"),
-        (lambda s: s.over("march").ask(hr.count(age=1).over_time()), "must be asked of all blocks, from the first on"),
+        (lambda s: s.over("march").ask(hr.count(age=1).over_time()), "must be about all blocks, from the first on"),
         (lambda s: s.ask_all([hr.count(age=1).over_time()]), "A count over time must be asked alone"),
         (lambda s: s.ask(hr.linear("age", np.linspace(0, 1, 8)).over_time()), "A count over time must count rows"),
         (lambda s: hr.count(age=1).over_time(span=3), "span must be a power of two"),

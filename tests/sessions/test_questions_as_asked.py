@@ -333,7 +333,7 @@ def test_what_the_bins_leave_open_cannot_be_bought(frame) -> None:
     session = opened(frame, reserve=0.5)
     for query in (hr.count(age=(40, 65)), hr.mean("wage"), hr.median("age")):
         spent, answer = session.spent, session.ask(query)
-        with pytest.raises(hr.InvalidInput, match=r"within must be above .*what the universe's bins leave open"):
+        with pytest.raises(hr.InvalidInput, match=r"within must be above .*which the universe's bins leave open"):
             session.ask(query, within=answer.resolution / 2)
         assert session.spent == spent
 
@@ -392,7 +392,7 @@ def test_and_or_and_not_are_refused_with_the_way_out() -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: hr.count("smoker"), "A count must be of named predicates. Found 'smoker'."),
+        (lambda: hr.count("smoker"), "A count must have named predicates. Found 'smoker'."),
         (lambda: hr.mean("age", where="sex"), "must be a count. Found 'sex'."),
         (lambda: hr.quantile("age", 1.5), "q must be at least 0 and at most 1. Found 1.5."),
         (lambda: hr.quantile("age", "half"), "q must be a number. Found 'half'."),
@@ -401,11 +401,11 @@ def test_and_or_and_not_are_refused_with_the_way_out() -> None:
         (lambda: hr.histogram("job", edges=[1, 3]).on(UNIVERSE), "must be of a numeric attribute. Found 'job'"),
         (lambda: hr.top("age", 0), "k must be a whole number of at least 1. Found 0."),
         (lambda: hr.top("age", "two"), "k must be a whole number of at least 1. Found 'two'."),
-        (lambda: hr.group_by(), "Groups must be by at least one attribute."),
-        (lambda: hr.correlation("age", "age").on(UNIVERSE), "A correlation must be of two attributes."),
+        (lambda: hr.group_by(), "Groups must have at least one attribute."),
+        (lambda: hr.correlation("age", "age").on(UNIVERSE), "A correlation must have two attributes."),
         (lambda: hr.median("job").on(UNIVERSE), "A quantile must be of a numeric attribute. Found 'job'"),
-        (lambda: hr.difference(1, hr.count(age=2)), "A difference must be of two questions. Found 1."),
-        (lambda: hr.difference(hr.marginal("sex"), hr.count()).on(UNIVERSE), "A difference must be of two numbers"),
+        (lambda: hr.difference(1, hr.count(age=2)), "A difference must have two questions. Found 1."),
+        (lambda: hr.difference(hr.marginal("sex"), hr.count()).on(UNIVERSE), "A difference must be between two numbers"),
         (lambda: hr.ratio(hr.count(), hr.marginal("sex")), "must be a count."),
         (lambda: hr.share(hr.count(), where=hr.count(children=set())).on(UNIVERSE), "among records that can exist"),
         (lambda: hr.group_by(3).count().on(UNIVERSE), "An attribute must be one of 'age'"),

@@ -11,17 +11,17 @@ from hedgerow.sql import result, run
 
 REFUSED = {
     "SELECT * FROM data": "rows are private|STAR",
-    "SELECT a FROM data": "grouped by or aggregated.*column 8",
+    "SELECT a FROM data": "in GROUP BY or in an aggregate.*column 8",
     "SELECT count(DISTINCT a) FROM data": "DISTINCT",
     "SELECT DISTINCT a FROM data GROUP BY a": "distinct",
     "SELECT count(*) FROM data TABLESAMPLE 10%": "sample",
     "SELECT count(*) FROM other": "called 'data'. Found 'other' at line 1, column 22",
     "SELECT count(*)\nFROM data\nWHERE zz = 1": "one of 'a'.*Found 'zz' at line 3, column 7",
     "SELECT count(*) FROM data WHERE c = 'unheard'": "declares: 'x', 'xy', 'z'. Found 'unheard'.*line 1, column 33",
-    "SELECT count(*) FROM data WHERE c < 'y'": "with an order.*Found 'c'",
+    "SELECT count(*) FROM data WHERE c < 'y'": "have an order.*Found 'c'",
     "SELECT count(*) FROM data WHERE a < '3'": "a number. Found '3'",
     "SELECT count(*) FROM data WHERE a = b": "a column and a literal",
-    "SELECT count(*) FROM data WHERE a LIKE '1%'": "LIKE must be of a column whose categories are all declared",
+    "SELECT count(*) FROM data WHERE a LIKE '1%'": "LIKE must be used on a column whose categories are all declared",
     "SELECT count(*) FROM data WHERE a": "true or false",
     "SELECT count(*) FROM data WHERE a IS NULL": "declares where missing values go",
     "SELECT count(*) FROM data WHERE a IN (SELECT b FROM data)": "query in IN",
@@ -38,11 +38,11 @@ REFUSED = {
     "SELECT quantile_cont(a, 2) FROM data": "between 0 and 1",
     "SELECT percentile_disc(0.5) WITHIN GROUP (ORDER BY a DESC) FROM data": "in ascending order. Found PERCENTILE_DISC in descending",
     "SELECT foo(a) FROM data": "among the outputs",
-    "SELECT a + 1 FROM data GROUP BY a": "Arithmetic must be of aggregates",
+    "SELECT a + 1 FROM data GROUP BY a": "Arithmetic must be on aggregates",
     "SELECT count(*) FROM data LIMIT -1": "at least 0",
-    "SELECT count(*) FROM data GROUP BY 7": "that of an output",
-    "SELECT count(*) FROM data ORDER BY 7": "that of an output",
-    "SELECT count(*) FROM data HAVING a > 1": "grouped by or aggregated",
+    "SELECT count(*) FROM data GROUP BY 7": "the position of an output",
+    "SELECT count(*) FROM data ORDER BY 7": "the position of an output",
+    "SELECT count(*) FROM data HAVING a > 1": "in GROUP BY or in an aggregate",
     "SELECT count(*) FROM data QUALIFY 1 > 0": "qualify",
     "SELECT count(*)": "must read from the table",
     "SELECT count(*) FROM data; SELECT count(*) FROM data": "one statement. Found 2",
@@ -71,7 +71,7 @@ def test_a_statement_is_text(statement: object) -> None:
 
 def test_a_pattern_is_refused_where_texts_may_occur_that_are_not_declared() -> None:
     universe = hr.Universe(c=hr.Categories(["x", "xy"], other=True))
-    with pytest.raises(InvalidInput, match="LIKE must be of a column whose categories are all declared"):
+    with pytest.raises(InvalidInput, match="LIKE must be used on a column whose categories are all declared"):
         run("SELECT count(*) FROM data WHERE c LIKE 'x%'", universe, lambda queries: pytest.fail("nothing is asked"))
 
 

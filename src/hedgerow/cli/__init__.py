@@ -1,8 +1,8 @@
-"""The command line: the owner's desk, described by one file.
+"""Command line for the data owner, configured by one file.
 
-``file`` reads it, ``environment`` has its credentials, ``desk`` opens its session, ``output`` says what is found and how a command ends.
-Commands: ``starting`` (init, open, append), ``asking`` (ask, sql, fit, synth), ``planning`` (plan), ``ledger``, and ``checks`` (audit, errata,
-demo, release).
+``file`` reads the configuration, ``environment`` fills in credentials, ``desk`` opens the session, ``output`` prints
+results and sets the exit status. Commands: ``starting`` (init, open, append), ``asking`` (ask, sql, fit, synth),
+``planning`` (plan), ``ledger``, and ``checks`` (audit, errata, demo, release).
 """
 
 from __future__ import annotations
@@ -18,13 +18,14 @@ from hedgerow.cli.output import Guarded
 app = typer.Typer(
     cls=Guarded,
     no_args_is_help=True,
-    rich_markup_mode=None,  # loading Rich takes longer than all else of --help
-    pretty_exceptions_enable=False,  # they show the values of variables, and so rows
-    help="Any number of questions about a sensitive table, under one privacy budget. docs/owner.md is the way in.",
+    rich_markup_mode=None,  # loading Rich would take most of the time of --help
+    pretty_exceptions_enable=False,  # they show the values of variables, and therefore rows
+    help="Ask any number of questions about a sensitive table under one privacy budget. Start with docs/owner.md.",
 )
 
 
 def _version(wanted: bool) -> None:
+    """Print the version and exit."""
     if wanted:
         from importlib.metadata import version
 
@@ -35,7 +36,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Say which it is.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     pass

@@ -1,10 +1,9 @@
-"""The command ``hedgerow``, also as ``python -m hedgerow.cli`` where it is not on the path."""
+"""The command ``hedgerow``, which also runs as ``python -m hedgerow.cli`` if it is not on the path."""
 
 import os
 
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS", "1"
-)  # before NumPy loads: the package uses one thread, and starting others takes time
+# set before NumPy loads: the package uses one thread, and starting others takes time
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 from hedgerow.cli import app
 

@@ -1,4 +1,4 @@
-"""``ask``, ``sql``, ``fit`` and ``synth``: what a session answers, once it is open."""
+"""The commands ``ask``, ``sql``, ``fit`` and ``synth``, which an open session answers."""
 
 from __future__ import annotations
 
@@ -25,15 +25,16 @@ if TYPE_CHECKING:
     from hedgerow.session import Session
     from hedgerow.sql.result import Result
 
-Who = Annotated[str, typer.Option(help="On whose behalf: for caps, and for who spent what.")]
+Who = Annotated[str, typer.Option(help="Analyst on whose behalf to ask, for caps and for the record of spending.")]
 Over = Annotated[
-    list[str] | None, typer.Option("--over", help="About one block; given twice, about all from one to the other.")
+    list[str] | None,
+    typer.Option("--over", help="Ask about this block; given twice, about all blocks from first to last."),
 ]
-From = Annotated[Path | None, typer.Option("--from", help="A file of them, - for stdin.")]
+From = Annotated[Path | None, typer.Option("--from", help="File to read them from; - for stdin.")]
 
 
 def _also() -> text.Names:
-    """Return what may be asked besides ``questions``: convex losses of the package's own."""
+    """Return the names that a question may use besides ``questions``: the package's convex losses and sets."""
     return {
         "minimize": hr.minimize,
         **{f"losses.{name}": getattr(hr.losses, name) for name in hr.losses.__all__ if name not in ("Custom", "Loss")},
@@ -43,26 +44,27 @@ def _also() -> text.Names:
 
 def ask(
     questions: Annotated[
-        list[str] | None, typer.Argument(help="""As in Python: 'count(smoker=True, age=(40, 65))'; or JSON.""")
+        list[str] | None,
+        typer.Argument(help="""Questions as in Python, 'count(smoker=True, age=(40, 65))', or JSON."""),
     ] = None,
     source: From = None,
-    within: Annotated[float | None, typer.Option(help="Pay, if needed, for an error of at most this.")] = None,
-    price: Annotated[bool, typer.Option("--price", help="With --within: only say what it would cost.")] = False,
-    scale: Annotated[str, typer.Option(help="fraction, or rows.")] = "fraction",
-    resolution: Annotated[str, typer.Option(help="values, or bins: about the coded table.")] = "values",
+    within: Annotated[float | None, typer.Option(help="Pay, if necessary, for an error of at most this.")] = None,
+    price: Annotated[bool, typer.Option("--price", help="With --within: only print the cost.")] = False,
+    scale: Annotated[str, typer.Option(help="Scale of counts: fraction or rows.")] = "fraction",
+    resolution: Annotated[str, typer.Option(help="Ask about values, or about the bins of the coded table.")] = "values",
     over: Over = None,
     place: Place = DEFAULT,
     who: Who = "",
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Ask questions. Free unless --within is given, or a guard is on; each answer says what it cost."""
+    """Ask questions. They are free unless --within is given or a guard is on. Each answer shows its cost."""
     file = File(place)
     asked = [_question(each) for each in [*(questions or ()), *_lines(source, file)]]
     if not asked:
-        raise InvalidInput("There must be a question. Found none. For example: hedgerow ask 'count(smoker=True)'.")
+        raise InvalidInput("ask must have a question. Found none. For example: hedgerow ask 'count(smoker=True)'.")
     if price and within is None:
-        raise InvalidInput("--price must come with --within. Found none. Say how good the answers must be.")
+        raise InvalidInput("--price must come with --within. Found none. Give the error that the answers may have.")
     refused: BudgetExceeded | None = None
     answers: list[Answer] = []
     with session(file, who, seed) as whole:
@@ -82,7 +84,7 @@ def ask(
             for query in asked:
                 try:
                     answers.append(opened.ask(query, within=within, **options))
-                except BudgetExceeded as too_much:  # what was paid for before is shown
+                except BudgetExceeded as too_much:  # answers paid for before are still shown
                     refused = too_much
                     break
         record = {**account(opened), "answers": [record_of(answer) for answer in answers]}
@@ -93,7 +95,7 @@ def ask(
 
 
 def _question(given: str) -> Query:
-    """One in words as in Python, or in its JSON form."""
+    """Parse one question, written as in Python or as JSON."""
     if given.lstrip().startswith("{"):
         asked: Query = hr.wire.loads(given, hr.Query)
         return asked
@@ -103,18 +105,20 @@ def _question(given: str) -> Query:
 
 
 def _lines(source: Path | None, file: File) -> list[str]:
-    """A question a line; blank ones and what begins with # are none."""
+    """Return the questions of a file, one per line, without blank lines and comments (#)."""
     lines = (line.strip() for line in _read(source, file).splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
 def _read(source: Path | None, file: File) -> str:
+    """Read a file of questions; refuse the table itself."""
     if source is None:
         return ""
-    table = Path(file.source_shown)  # a mistake in a question is quoted, and so would be a row
+    table = Path(file.source_shown)  # an error message quotes a faulty question, so a table would leak a row
     if source.suffix in (".csv", ".tsv", ".parquet") or source.absolute() == (file.folder / table).absolute():
         raise InvalidInput(
-            f"--from must be a file of questions. Found a table, {source.name!r}. Write them into a .txt or .sql file."
+            f"--from must be a file of questions. Found a table, {source.name!r}. Write the questions into a .txt or "
+            ".sql file."
         )
     try:
         return sys.stdin.read() if str(source) == "-" else source.read_text(encoding="utf-8")
@@ -123,6 +127,7 @@ def _read(source: Path | None, file: File) -> str:
 
 
 def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> None:
+    """Print answers: single numbers in one table, then each table of its own."""
     import numpy as np
 
     single = [answer for answer in answers if np.ndim(answer.value) == 0]
@@ -143,6 +148,7 @@ def _answers(screen: Console, answers: list[Answer], record: dict[str, Any]) -> 
 
 
 def _prices(screen: Console, asked: list[Query], record: dict[str, Any]) -> None:
+    """Print the price of each question."""
     rows = [
         (repr(query), "free" if not cost else f"{cost:.3g}", f"{cost / record['total']:.2%}")
         for query, cost in zip(asked, record["prices"], strict=True)
@@ -152,6 +158,7 @@ def _prices(screen: Console, asked: list[Query], record: dict[str, Any]) -> None
 
 
 def _bar(found: Any) -> str:
+    """Format an error bar."""
     import numpy as np
 
     return "unknown" if found is None else f"± {float(np.max(found)):.4g}"
@@ -162,15 +169,16 @@ def _cost(answer: Answer) -> str:
 
 
 def _about(opened: Session, over: list[str] | None) -> Session:
+    """Return the session, or its view of the blocks that --over names."""
     if over and len(over) > 2:
         raise InvalidInput(
-            f"--over must be given once or twice. Found {len(over)} of them. Name the first and the last block."
+            f"--over must be given once or twice. Found it {len(over)} times. Name the first and the last block."
         )
     return opened.over(*over) if over else opened
 
 
 def sql(
-    statement: Annotated[list[str] | None, typer.Argument(help="SELECT … FROM data …; several with ; between.")] = None,
+    statement: Annotated[list[str] | None, typer.Argument(help="SELECT … FROM data …; separate several by ;.")] = None,
     source: From = None,
     out: Annotated[Path | None, typer.Option(help="Write the rows to a .csv or .parquet file (one statement).")] = None,
     over: Over = None,
@@ -179,7 +187,7 @@ def sql(
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Ask in SQL. From stdin where nothing else is given: each aggregate comes with its errors, counts in rows."""
+    """Ask in SQL, read from stdin if no statement is given. Aggregates come with their errors, counts in rows."""
     require_table_file(out)
     if not statement and source is None:
         source = Path("-")
@@ -188,9 +196,9 @@ def sql(
 
     asked = [each for given in [*(statement or ()), _read(source, file)] for each in statements(given)]
     if not asked:
-        raise InvalidInput("There must be a statement. Found none. For example: SELECT count(*) FROM data.")
+        raise InvalidInput("sql must have a statement. Found none. For example: SELECT count(*) FROM data.")
     if out is not None and len(asked) != 1:
-        raise InvalidInput(f"--out must be of one statement. Found {len(asked)}. Ask them one by one.")
+        raise InvalidInput(f"--out must come with one statement. Found {len(asked)}. Ask them one by one.")
     with session(file, who, seed) as whole:
         opened = _about(whole, over)
         results = [opened.sql_result(each) for each in asked]
@@ -208,6 +216,7 @@ def sql(
 
 
 def _results(screen: Console, results: list[Result], record: dict[str, Any]) -> None:
+    """Print the rows of each statement."""
     for result in results:
         rows = [
             [part for cell, is_answer in zip(row, result.is_answer, strict=True) for part in (_cell(cell) if is_answer else (cell,))]
@@ -225,6 +234,7 @@ def _results(screen: Console, results: list[Result], record: dict[str, Any]) -> 
 
 
 def _cell(cell: Any) -> tuple[Any, str]:
+    """Return the value and the error bar of a cell."""
     if cell is None:
         return None, ""
     if isinstance(cell, int | float):
@@ -233,7 +243,7 @@ def _cell(cell: Any) -> tuple[Any, str]:
 
 
 def _columns(ctx: Any, args: list[str], incomplete: str) -> list[str]:
-    """The declared columns, for the shell to complete."""
+    """Return declared columns that begin with the text typed so far, for shell completion."""
     try:
         found = File((getattr(ctx, "params", None) or {}).get("place") or DEFAULT).universe.names
     except Exception:
@@ -241,7 +251,7 @@ def _columns(ctx: Any, args: list[str], incomplete: str) -> list[str]:
     return [name for name in found if name.startswith(incomplete)]
 
 
-MODELS = {  # names of losses, which are loaded when one is fitted
+MODELS = {  # name of the loss of each model; the losses are loaded only when a model is fitted
     "linear": "Squared",
     "logistic": "Logistic",
     "multinomial": "MultinomialLogistic",
@@ -255,16 +265,16 @@ MODELS = {  # names of losses, which are loaded when one is fitted
 def fit(
     target: Annotated[str, typer.Argument(help="The column to predict.", autocompletion=_columns)],
     features: Annotated[list[str], typer.Argument(help="The columns to predict it from.", autocompletion=_columns)],
-    model: Annotated[str | None, typer.Option(help=f"{', '.join(MODELS)}; by default what suits the target.")] = None,
-    radius: Annotated[float, typer.Option(help="The largest norm of the coefficients.")] = 5.0,
-    quantile: Annotated[float, typer.Option(help="Of the quantile model.")] = 0.5,
-    where: Annotated[str | None, typer.Option(help="Only among these: 'count(age=(40, 65))'.")] = None,
+    model: Annotated[str | None, typer.Option(help=f"{', '.join(MODELS)}; by default chosen by the target.")] = None,
+    radius: Annotated[float, typer.Option(help="Largest norm of the coefficients.")] = 5.0,
+    quantile: Annotated[float, typer.Option(help="Quantile of the quantile model.")] = 0.5,
+    where: Annotated[str | None, typer.Option(help="Use only these records: 'count(age=(40, 65))'.")] = None,
     place: Place = DEFAULT,
     who: Who = "",
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Fit a regression or a classifier: from the hypothesis, so it is as free as any question."""
+    """Fit a regression or a classifier from the hypothesis. It is as free as any other question."""
     if model is not None and model not in MODELS:
         raise InvalidInput(f"--model must be one of {', '.join(MODELS)}. Found {model!r}. Choose one.")
     file = File(place)
@@ -309,6 +319,7 @@ def fit(
 
 
 def _suited(universe: Universe, target: str) -> str:
+    """Return the default model for a target."""
     declared: Attribute = universe[target]
     if declared.size == 2 and (isinstance(declared, hr.Flag) or declared.values is None):
         return "logistic"
@@ -316,14 +327,16 @@ def _suited(universe: Universe, target: str) -> str:
 
 
 def synth(
-    rows: Annotated[int | None, typer.Option(help="How many; by default as many as the table has.")] = None,
-    out: Annotated[Path | None, typer.Option(help="A .csv or .parquet file; by default CSV to stdout.")] = None,
-    resolution: Annotated[str, typer.Option(help="values, or bins: representatives of bins.")] = "values",
+    rows: Annotated[int | None, typer.Option(help="Number of records; by default as many as the table has.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="File for the records, .csv or .parquet; by default CSV to stdout.")
+    ] = None,
+    resolution: Annotated[str, typer.Option(help="Draw values, or the representatives of bins.")] = "values",
     place: Place = DEFAULT,
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Draw synthetic records from the hypothesis. Free, as often as you like."""
+    """Draw synthetic records from the hypothesis. This is free, as often as you like."""
     require_table_file(out)
     options: Any = {"resolution": resolution}
     with session(File(place), seed=seed) as opened, working("drawing records"):

@@ -1,4 +1,4 @@
-"""``audit``, ``errata``, ``demo`` and ``release``: what needs no file of one's own."""
+"""The commands ``audit``, ``errata``, ``demo`` and ``release``, which need no configuration file."""
 
 from __future__ import annotations
 
@@ -15,23 +15,25 @@ from hedgerow.cli.output import FAILED, AsJson, Seed, require_table_file, show, 
 from hedgerow.errors import InvalidInput
 
 DEMOS = {"counts": 5000, "convex": 1000, "holdout": 5000}
-"""And how many questions, models or features each is of."""
+"""Name of each demo, with its default number of questions, models or features."""
 
 
 def _starting(incomplete: str, names: list[str]) -> list[str]:
+    """Return the names that begin with the text typed so far."""
     return [name for name in names if name.startswith(incomplete)]
 
 
 def audit(
-    names: Annotated[
-        list[str] | None, typer.Argument(help="Those whose names have one of these texts; all if left out.")
-    ] = None,
-    share: Annotated[float, typer.Option(help="Of the runs of a full audit, which takes most of an hour.")] = 0.05,
-    workers: Annotated[int, typer.Option(help="Processes.")] = 2,
-    docs: Annotated[Path | None, typer.Option(help="A folder to keep audit.json in, and write the page to.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Parts of the names to audit; all if left out.")] = None,
+    share: Annotated[float, typer.Option(help="Share of the runs of a full audit, which takes nearly an hour.")] = 0.05,
+    workers: Annotated[int, typer.Option(help="Number of processes.")] = 2,
+    docs: Annotated[Path | None, typer.Option(help="Folder for audit.json and the page.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Try to refute the privacy of every mechanism, and catch the broken ones of the gallery. Status 1 if a claim fails."""
+    """Try to refute the privacy of every mechanism, and catch the broken ones of the gallery.
+
+    The exit status is 1 if a claim fails.
+    """
     from hedgerow.audit.report import Findings, Outcome, audited, write
 
     if not 0 < share <= 1:
@@ -39,13 +41,11 @@ def audit(
     findings = Findings(docs)
     if not names:
         findings.forget()
-    with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # its rows, as they come
+    with contextlib.redirect_stdout(sys.stderr if as_json else sys.stdout):  # the audit prints each row as it is done
         wrong = audited(findings, share, workers, lambda key: not names or any(text in key for text in names))
     ours, broken = findings.ours(), findings.broken()
     if not ours and not broken:
-        raise InvalidInput(
-            f"There must be something of that name to audit. Found nothing like {names}. Leave the name out."
-        )
+        raise InvalidInput(f"names must match something to audit. Found nothing like {names}. Leave the name out.")
     if docs is not None:
         write(docs, findings)
     record = {
@@ -63,15 +63,16 @@ def audit(
 
 
 def _errata(incomplete: str) -> list[str]:
+    """Complete the name of an erratum."""
     from hedgerow.errata import ERRATA
 
     return _starting(incomplete, [erratum.name for erratum in ERRATA])
 
 
 def errata(
-    name: Annotated[str | None, typer.Argument(help="One of them; all if left out.", autocompletion=_errata)] = None,
-    write: Annotated[bool, typer.Option("--write", help="Write the page of all of them.")] = False,
-    page: Annotated[Path, typer.Option(help="Where the page goes.")] = Path("docs/errata.md"),
+    name: Annotated[str | None, typer.Argument(help="Name of one; all if left out.", autocompletion=_errata)] = None,
+    write: Annotated[bool, typer.Option("--write", help="Write the page of all errata.")] = False,
+    page: Annotated[Path, typer.Option(help="File for the page.")] = Path("docs/errata.md"),
     as_json: AsJson = False,
 ) -> None:
     """Show the errors of the papers: each demonstration fails on the printed formula and passes on ours."""
@@ -88,15 +89,15 @@ def demo(
             autocompletion=lambda incomplete: _starting(incomplete, list(DEMOS)),
         ),
     ] = "counts",
-    folder: Annotated[Path, typer.Option(help="Where the picture is saved.")] = Path("hedgerow-demo"),
+    folder: Annotated[Path, typer.Option(help="Folder for the picture.")] = Path("hedgerow-demo"),
     epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")] = 1.0,
-    questions: Annotated[int | None, typer.Option(help="How many questions, models or features.")] = None,
+    questions: Annotated[int | None, typer.Option(help="Number of questions, models or features.")] = None,
     table: Annotated[
         Path | None, typer.Option(help="Only write the bundled table to this .csv or .parquet file.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Ask thousands of questions about bundled real data under one budget; or of a test set that must stay one."""
+    """Ask thousands of questions about bundled real data under one budget, or reuse one test set many times."""
     from rich.console import Console
 
     if which not in DEMOS:
@@ -121,6 +122,7 @@ def demo(
 
 
 def _run(which: str, folder: Path, epsilon: float, many: int, screen: Any) -> Path:
+    """Run one demo and return the path of its picture."""
     if which == "holdout":
         from hedgerow.demo import holdout
 
@@ -139,15 +141,15 @@ def release(
     domain: Annotated[Path, typer.Argument(help='Its public domain: a JSON object {"column": size}.')],
     epsilon: Annotated[float, typer.Option(help="The privacy budget ε.")],
     delta: Annotated[float, typer.Option(help="The privacy budget δ.")],
-    out: Annotated[Path, typer.Option(help="Where the synthetic records go (.csv or .parquet).")] = Path(
+    out: Annotated[Path, typer.Option(help="File for the synthetic records (.csv or .parquet).")] = Path(
         "synthetic.csv"
     ),
-    rows: Annotated[int | None, typer.Option(help="How many; by default as many as the table has.")] = None,
-    ways: Annotated[int, typer.Option(help="The release keeps all marginals of this many attributes.")] = 3,
+    rows: Annotated[int | None, typer.Option(help="Number of records; by default as many as the table has.")] = None,
+    ways: Annotated[int, typer.Option(help="Preserve all marginals of this many attributes.")] = 3,
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Release synthetic records of a coded table: all of a budget, at once, without a ledger. Each call spends it again."""
+    """Release synthetic records of a coded table: a whole budget at once, without a ledger. Each call spends again."""
     require_table_file(out)
     released = hr.release(
         table,

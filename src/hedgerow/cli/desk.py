@@ -1,4 +1,4 @@
-"""A session as the file describes it: opened once, for a price that was said, and taken up by every later command."""
+"""Open the session that the file describes: once, for a stated price. Every later command resumes it."""
 
 from __future__ import annotations
 
@@ -16,30 +16,34 @@ if TYPE_CHECKING:
 
 
 def is_open(file: File) -> bool:
-    """Whether there is a ledger yet: nothing of the table is looked at."""
+    """Return True if the ledger exists. The table is not read."""
     return hr.ledgers.exists(file.ledger)
 
 
 def reading(file: File) -> Reading:
-    """The ledger, without its table."""
+    """Open the ledger for reading, without its table."""
     require_open(file)
     return hr.ledgers.read(file.ledger)
 
 
 def require_open(file: File) -> None:
+    """Refuse to go on before the session was opened."""
     if not is_open(file):
         raise InvalidInput(
-            f"The session must be opened before it is asked, for that spends most of the budget. Found no ledger at "
-            f"{file.ledger_shown!r}. Run `hedgerow open`."
+            "The session must be opened before it is asked, because opening spends most of the budget. Found no "
+            f"ledger at {file.ledger_shown!r}. Run `hedgerow open`."
         )
 
 
 @contextlib.contextmanager
 def session(file: File, who: str = "", seed: int | None = None, *, first: bool = False) -> Iterator[Session]:
-    """The session of the file's ledger with all of its blocks, taken up; ``first``: made, if there is none. What it answers is written at its end."""
+    """Resume the session of the file's ledger with all of its blocks, and close it at the end.
+
+    Closing writes the answers that are not written yet. With ``first`` the session is opened if there is none.
+    """
     if not first:
         require_open(file)
-    blocks = file.blocks  # refused, where they make no sense, before anything is spent
+    blocks = file.blocks  # read first, so that invalid blocks are refused before anything is spent
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
         who=who, seed=seed, **file.block, **file.options,
@@ -53,12 +57,12 @@ def session(file: File, who: str = "", seed: int | None = None, *, first: bool =
 
 
 def first_ledger(opened: Session) -> Any:
-    """That of the first block, whose chain of lines is that of all."""
+    """Return the ledger of the first block, whose chain of lines includes those of all blocks."""
     return next(iter(opened.blocks.values())).ledger
 
 
 def account(opened: Session) -> dict[str, Any]:
-    """What anybody may know of a session's budget."""
+    """Return the public facts about a session's budget."""
     return {
         "private": opened.private and all(entry.private for entry in opened.log),
         "spent": opened.spent,
@@ -72,7 +76,7 @@ def account(opened: Session) -> dict[str, Any]:
 
 
 def spent_line(record: dict[str, Any]) -> str:
-    """What was spent, in a line."""
+    """Return what was spent, in one line."""
     loud = "" if record["private"] else "NOT PRIVATE (seeded): "
     share = record["spent"] / record["total"]
     return (

@@ -1,4 +1,4 @@
-"""Credentials: from the environment alone, named in the file as ``${PGPASSWORD}``, and in nothing that is written or shown."""
+"""Credentials come from the environment only. The file names them as ``${PGPASSWORD}``, and no output contains them."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from urllib.parse import parse_qsl, quote
 from hedgerow.errors import InvalidInput
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
-SECRET = re.compile(r"pass|pwd|token|secret|key", re.IGNORECASE)  # names of what a URL should not spell out
-_values: set[str] = set()
+SECRET = re.compile(r"pass|pwd|token|secret|key", re.IGNORECASE)  # names of URL parameters that hold secrets
+_values: set[str] = set()  # values taken from the environment, which must not appear in any output
 
 
 def expanded(text: str, what: str) -> str:
-    """With what the environment has for each ``${NAME}``; inside a URL its special characters are escaped."""
+    """Replace each ``${NAME}`` by its value in the environment. Inside a URL special characters are escaped."""
     whole = VARIABLE.fullmatch(text)
 
     def value(found: re.Match[str]) -> str:
@@ -22,7 +22,7 @@ def expanded(text: str, what: str) -> str:
         given = os.environ.get(name)
         if given is None:
             raise InvalidInput(
-                f"The environment must have {name}, which {what} names. Found none. Set it, as in: export {name}=…"
+                f"The environment must have {name}, which {what} names. Found no value. Set it, as in: export {name}=…"
             )
         escaped = given if whole or "://" not in text else quote(given, safe="")
         _values.update({given, escaped, *_parts(given)})
@@ -32,7 +32,7 @@ def expanded(text: str, what: str) -> str:
 
 
 def _parts(value: str) -> list[str]:
-    """What a whole URL holds besides its place: a driver that misreads it may quote a part."""
+    """Return the user, password and parameters of a URL, because a driver that misreads it may quote a part."""
     _, mark, rest = value.partition("://")
     place, _, query = rest.partition("?")
     user = place.rpartition("@")[0]
@@ -40,15 +40,15 @@ def _parts(value: str) -> list[str]:
 
 
 def redacted(text: str) -> str:
-    """Without anything that came from the environment."""
+    """Return a text without any value that came from the environment."""
     for value in sorted(_values, key=len, reverse=True):
-        if len(value) > 3:  # shorter ones are in every other word, and no secrets
+        if len(value) > 3:  # shorter values occur inside ordinary words, and are no secrets
             text = text.replace(value, "***")
     return text
 
 
 def require_no_secret(url: str, what: str) -> None:
-    """Refuse a password that is spelt out, without repeating it."""
+    """Refuse a URL that contains a password, without repeating it."""
     scheme, mark, rest = VARIABLE.sub("", url).partition("://")
     if not mark or (scheme in ("sqlite", "duckdb") and "?" not in rest):
         return
@@ -58,6 +58,6 @@ def require_no_secret(url: str, what: str) -> None:
     spelt |= any(SECRET.search(name) and value for name, value in parse_qsl(query))
     if spelt:
         raise InvalidInput(
-            f"{what} must not spell out a password. Found one. Put it into the environment, and write "
+            f"{what} must not contain a password. Found one. Put it into the environment, and write "
             "'…://user:${PGPASSWORD}@host/…' in its place."
         )

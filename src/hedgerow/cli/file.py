@@ -1,4 +1,4 @@
-"""The file that describes a desk: where the table is, what a record may be, the budget, the ledger, and how sessions open.
+"""The configuration file: the table, its universe, the budget, the ledger, and the options of a session.
 
     source = "people.csv"                     # or a database URL with table = "…"
     ledger = "sqlite:///people.ledger"
@@ -12,7 +12,7 @@
     low = 17
     high = 90
 
-Paths are from the file's folder. docs/cli.md has every key.
+Paths are relative to the file's folder. docs/cli.md has every key.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from hedgerow.questions.universe import Universe
 
 DEFAULT = Path("hedgerow.toml")
+# keys of the file and of its tables
 KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options", "block", "blocks")
 BLOCK = ("name", "source", "table", "epsilon", "delta")
 CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
@@ -44,12 +45,12 @@ OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve"
 WORKLOADS = ("conjunctions", "intervals", "marginals", "parities", "thresholds")
 
 Place = Annotated[
-    Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="The file that `hedgerow init` drafts.")
+    Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="Configuration file, as `hedgerow init` drafts it.")
 ]
 
 
 class File:
-    """What is in the file, each part looked at when it is needed: to look at a ledger takes no universe."""
+    """Contents of the configuration file. Each part is checked when needed: reading a ledger needs no universe."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.folder = path, path.absolute().parent
@@ -57,22 +58,23 @@ class File:
             self.content: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
         except OSError:
             raise InvalidInput(
-                f"There must be a file that describes the table. Found none at {str(path)!r}. Make one with `hedgerow init SOURCE`, or "
-                "name it with --file."
+                f"A file must describe the table. Found none at {str(path)!r}. Make one with `hedgerow init SOURCE`, "
+                "or name it with --file."
             ) from None
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
             where = f" ({problem})" if isinstance(problem, tomllib.TOMLDecodeError) else ""
             raise InvalidInput(f"{path} must be TOML. Found other text{where}. Correct it.") from None
         self._require_keys(self.content, KEYS, "")
 
-    # Where the table is
+    # The table
 
     @property
     def source(self) -> str:
-        """Path or URL, with what the environment has. It may hold a password: it is handed on, and never shown."""
+        """Path or URL of the table, with values from the environment. It may contain a password and is never shown."""
         return self._located(self._text("source", "Name the table's file, or the URL of its database."))
 
     def _located(self, given: str) -> str:
+        """Return a path relative to the file's folder, or a URL, with values from the environment."""
         found = expanded(given, f"source in {self.path.name}")
         scheme, mark, rest = found.partition("://")
         if not mark:
@@ -83,36 +85,39 @@ class File:
 
     @property
     def source_shown(self) -> str:
-        """As it is written, without what the environment has."""
+        """Path or URL of the table as written in the file, without values from the environment."""
         return self._text("source", "Name the table's file, or the URL of its database.")
 
     @property
     def table(self) -> str | None:
+        """Name of the table in a database, or None."""
         return self._text("table", "") if "table" in self.content else None
 
     @property
     def csv(self) -> Csv | None:
+        """Format of a CSV file, or None."""
         given = self._table("csv", CSV)
         if "quote" in given and given["quote"] == "":
-            given = {**given, "quote": None}  # which TOML has no word for
+            given = {**given, "quote": None}  # TOML has no null
         return hr.Csv(**given) if given else None
 
-    # Blocks that were appended
+    # Appended blocks
 
     @property
     def block(self) -> dict[str, Any]:
-        """What the table itself is called among them, where it has a name."""
+        """Argument of ``hr.open`` that names the first table, if it has a name."""
         return {"block": self._text("block", "")} if "block" in self.content else {}
 
     @property
     def blocks(self) -> list[dict[str, Any]]:
-        """What ``session.append`` takes of each, in order."""
+        """Arguments of ``session.append`` for each appended block, in order."""
         listed = self.content.get("blocks", [])
         if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
             raise InvalidInput(f"blocks must be tables in {self.path.name}. Found something else. Write [[blocks]].")
         return [self.appended(each) for each in listed]
 
     def appended(self, block: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the arguments of ``session.append`` for one [[blocks]] table."""
         self._require_keys(block, BLOCK, "[[blocks]] of ")
         name, source = block.get("name"), block.get("source")
         if not isinstance(name, str) or not isinstance(source, str):
@@ -128,63 +133,66 @@ class File:
             )
         return given
 
-    # What a record may be, and what may be spent
+    # The universe and the budget
 
     @cached_property
     def universe(self) -> Universe:
+        """The declared universe."""
         given = self.content.get("universe")
         if isinstance(given, str):
             return hr.Universe.load(self.folder / given)
         if not isinstance(given, Mapping) or not given:
             raise InvalidInput(
-                f"{self.path.name} must declare what a record may be. Found no [universe.…]. Declare each column from public knowledge, or "
-                'name a file: universe = "people-universe.toml". docs/universe.md says how.'
+                f"{self.path.name} must declare the universe. Found no [universe.…]. Declare each column from public "
+                "knowledge, or "
+                'name a file: universe = "people-universe.toml". docs/universe.md explains it.'
             )
         return hr.Universe.from_json(given)
 
     @property
     def total(self) -> Budget:
-        """For everything, the draft of the universe included."""
+        """Budget for everything, the draft of the universe included."""
         given = self._table("budget", ("epsilon", "delta", "neighbours"))
         if "epsilon" not in given or "delta" not in given:
             raise InvalidInput(
-                f"{self.path.name} must declare a budget. Found no epsilon and delta. Write [budget] with epsilon = 1.0 and "
-                "delta = 1e-6, or what you choose: there is no default."
+                f"{self.path.name} must declare a budget. Found no epsilon and delta. Write [budget], for example with "
+                "epsilon = 1.0 and delta = 1e-6. There is no default."
             )
         return hr.Budget(**given)
 
     @property
     def draft(self) -> tuple[float, float]:
-        """What the draft of the universe has cost, of the total."""
+        """The ε and δ that the draft of the universe has cost, out of the total."""
         return drafted(self.content)
 
     @property
     def budget(self) -> Budget:
-        """What the session may spend: the total without what the draft has cost."""
+        """Budget of the session: the total minus the cost of the draft."""
         return self._undrafted(self.total)
 
     def budget_with(self, epsilon: float, delta: float) -> Budget:
-        """``budget`` if the file declared this epsilon and delta: neighbours and the cost of the draft stay what they are."""
+        """Return ``budget`` as if the file declared this ε and δ. Neighbors and the cost of the draft stay the same."""
         given = self._table("budget", ("epsilon", "delta", "neighbours"))
         return self._undrafted(hr.Budget(**{**given, "epsilon": epsilon, "delta": delta}))
 
     def _undrafted(self, total: Budget) -> Budget:
+        """Subtract the cost of the draft from a budget."""
         epsilon, delta = self.draft
         left = [less(total.epsilon, epsilon), less(total.delta, delta)]
         if left[0] <= 0 or left[1] < 0 or (delta and left[1] == 0):
             raise InvalidInput(
-                f"The budget must exceed what the draft has cost, epsilon = {epsilon:g} and delta = {delta:g}. Found "
+                f"The budget must exceed the cost of the draft, epsilon = {epsilon:g} and delta = {delta:g}. Found "
                 f"{total.epsilon:g} and {total.delta:g}. Raise it; the draft stays spent."
             )
         return hr.Budget(left[0], left[1], total.neighbours)
 
-    # Where it is written down, and how sessions open
+    # The ledger and the options of a session
 
     @property
     def ledger(self) -> str:
-        """Its URL, with what the environment has: never shown."""
+        """URL of the ledger, with values from the environment. Never shown."""
         given = self._text(
-            "ledger", 'Write ledger = "sqlite:///people.ledger": without one, every command would spend anew.'
+            "ledger", 'Write ledger = "sqlite:///people.ledger". Without one, every command would spend again.'
         )
         found = expanded(given, f"ledger in {self.path.name}")
         path = found.removeprefix("sqlite:///")
@@ -192,11 +200,12 @@ class File:
 
     @property
     def ledger_shown(self) -> str:
+        """URL of the ledger as written in the file."""
         return self._text("ledger", "")
 
     @property
     def options(self) -> dict[str, Any]:
-        """What ``hr.open`` takes besides."""
+        """Further arguments of ``hr.open``."""
         given = dict(self._table("options", OPTIONS))
         if "workload" in given:
             given["workload"] = workload_in(given["workload"])
@@ -205,6 +214,7 @@ class File:
         return given
 
     def _text(self, key: str, way_out: str) -> str:
+        """Return a text of the file. Refuse a missing one, and one with a password."""
         found = self.content.get(key)
         if not isinstance(found, str) or not found:
             kind = "nothing" if found is None else f"a {type(found).__name__}"
@@ -213,6 +223,7 @@ class File:
         return found
 
     def _table(self, key: str, known: tuple[str, ...]) -> dict[str, Any]:
+        """Return a table of the file. Refuse unknown keys."""
         found = self.content.get(key, {})
         if not isinstance(found, dict):
             raise InvalidInput(
@@ -222,15 +233,17 @@ class File:
         return found
 
     def _require_keys(self, found: Mapping[str, Any], known: tuple[str, ...], where: str) -> None:
+        """Refuse unknown keys."""
         for name in found:
             if name not in known:
                 raise InvalidInput(
-                    f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}. Correct it, or take it out."
+                    f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}. Correct it, or take "
+                    "it out."
                 )
 
 
 def drafted(content: Mapping[str, Any]) -> tuple[float, float]:
-    """The price in a file's [draft]; 0 where there was none."""
+    """Return the cost in a file's [draft] table; 0 if there is none."""
     given = content.get("draft", {})
     found = [number(given.get(name, 0.0)) for name in ("epsilon", "delta")] if isinstance(given, Mapping) else []
     if len(found) != 2 or not all(0 <= each < float("inf") for each in found):
@@ -239,16 +252,17 @@ def drafted(content: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def less(a: float, b: float) -> float:
-    """a − b of the numbers as they are written: 1.0 less 0.1 is 0.9."""
+    """Return a − b in decimal arithmetic: 1.0 minus 0.1 is 0.9."""
     return float(Decimal(repr(a)) - Decimal(repr(b)))
 
 
 def more(a: float, b: float) -> float:
+    """Return a + b in decimal arithmetic."""
     return float(Decimal(repr(a)) + Decimal(repr(b)))
 
 
 def workload_in(given: Any) -> Any:
-    """``marginals(2)`` and the like, or a list of questions, as texts."""
+    """Read a workload such as ``marginals(2)``, or a list of questions, from text."""
     from hedgerow.questions.text import question, read
 
     if isinstance(given, list):
@@ -256,7 +270,7 @@ def workload_in(given: Any) -> Any:
     found = read(str(given), {name: getattr(hr, name) for name in WORKLOADS})
     if not isinstance(found, hr.Workload):
         raise InvalidInput(
-            f"workload must be {', '.join(WORKLOADS)} of something, or a list of questions. Found {given!r}. For example "
+            f"workload must be a call of {', '.join(WORKLOADS)}, or a list of questions. Found {given!r}. For example "
             'workload = "marginals(2)".'
         )
     return found

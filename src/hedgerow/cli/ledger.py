@@ -1,4 +1,4 @@
-"""``ledger``: who spent what, whether it is whole, and what was said. Nothing here spends."""
+"""The commands ``ledger …``: show spending, verify, export and report. None of them spends."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from hedgerow.errors import InvalidInput, LedgerBroken
 if TYPE_CHECKING:
     from rich.console import Console
 
-app = typer.Typer(no_args_is_help=True, help="Look at the ledger: who spent what, whether it is whole, what was said.")
+app = typer.Typer(no_args_is_help=True, help="Inspect the ledger: spending by analyst, integrity, released answers.")
 
 
 @app.command("show")
 def show_(
-    days: Annotated[float | None, typer.Option(help="Only of the last so many days.")] = None,
+    days: Annotated[float | None, typer.Option(help="Only the last N days.")] = None,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Who spent what, by day; no table is needed."""
+    """Show spending by analyst and day. The table is not needed."""
     if days is not None and not 0 < days < 1e6:
-        raise InvalidInput(f"--days must be above 0. Found {days:g}. Say how many days to look back.")
+        raise InvalidInput(f"--days must be above 0. Found {days:g}. Give the number of days to look back.")
     file = File(place)
     with working("reading the ledger"):
         ledger = reading(file)
@@ -64,6 +64,7 @@ def show_(
 
 
 def _shown(screen: Console, record: dict[str, Any], days: float | None) -> None:
+    """Print the budget, the spending, the blocks and the caps."""
     loud = "" if record["private"] else "NOT PRIVATE (seeded): "
     draft = record["draft"]
     pairs = [
@@ -94,12 +95,12 @@ def _shown(screen: Console, record: dict[str, Any], days: float | None) -> None:
 @app.command()
 def verify(
     head: Annotated[
-        str | None, typer.Option(help="A head that was noted elsewhere: lines up to it must be there.")
+        str | None, typer.Option(help="Head that was noted elsewhere: all lines up to it must be present.")
     ] = None,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Check every line against the next. Status 1 if any was changed, removed, moved or, against --head, cut off."""
+    """Check the chain of all lines. Status 1 if one was changed, removed, moved or, against --head, cut off."""
     file = File(place)
     with working("checking every line"):
         try:
@@ -122,11 +123,11 @@ def verify(
 
 @app.command()
 def export(
-    out: Annotated[Path | None, typer.Option(help="Where the lines go; stdout by default.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the lines; stdout by default.")] = None,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Every line as JSON, a line each: number, time, who, kind, body, hash. With --json, one array."""
+    """Print every line as one JSON object: number, time, who, kind, body, hash. With --json, print one array."""
     ledger = reading(File(place))
     try:
         if as_json and out is None:
@@ -147,6 +148,7 @@ def export(
 
 
 def _stdout() -> Any:
+    """Return stdout as a context manager that does not close it."""
     import contextlib
 
     return contextlib.nullcontext(sys.stdout)
@@ -154,11 +156,14 @@ def _stdout() -> Any:
 
 @app.command()
 def report(
-    out: Annotated[Path, typer.Option(help="A .html page, or .json.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(help="File to write, .html or .json.")] = Path("report.html"),
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """A page with the budget, every charge, what is certified and the last thousand answers: nothing private."""
+    """Write a report of the budget, every charge, the certificate and the last thousand answers.
+
+    The report contains nothing private.
+    """
     if out.suffix not in (".html", ".json"):
         raise InvalidInput(f"--out must end in .html or .json. Found {out.name!r}. Rename it.")
     with session(File(place)) as opened, working("writing the report"):
@@ -172,12 +177,12 @@ def report(
 
 @app.command()
 def cap(
-    who: Annotated[str, typer.Argument(help="Whose.")],
-    epsilon: Annotated[float, typer.Argument(help="The most they may spend, of the budget, at its δ.")],
+    who: Annotated[str, typer.Argument(help="Analyst or project.")],
+    epsilon: Annotated[float, typer.Argument(help="Largest ε that they may spend, at the budget's δ.")],
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Set the most that somebody may spend. It may be set again."""
+    """Limit what one analyst or project may spend. The cap may be changed later."""
     with session(File(place)) as opened:
         first_ledger(opened).cap(who, epsilon)
         currency = opened.budget.currency

@@ -1,6 +1,7 @@
-"""What the command line says, and how it ends: tables for people, JSON for programs, refusals as sentences with a code.
+"""Output and exit status of the command line: tables for people, JSON for programs, refusals as a sentence with a code.
 
-Answers go to stdout, everything else to stderr. What a library says about an unexpected failure is withheld, for it may quote a row.
+Answers go to stdout, everything else to stderr. A library's message about an unexpected failure is hidden, because it
+may quote a row.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
+# exit statuses of a command
 FAILED, INPUT, BUDGET, LEDGER, DATA, UNEXPECTED, INTERRUPTED = 1, 2, 3, 4, 5, 70, 130
 CODES: list[tuple[type[HedgerowError], int]] = [
     (BudgetExceeded, BUDGET),
@@ -42,22 +44,23 @@ CODES: list[tuple[type[HedgerowError], int]] = [
     (LedgerBroken, LEDGER),
     (DataUnavailable, DATA),
 ]
-"""Of a refusal; of any other it is ``INPUT``. docs/cli.md has the table."""
+"""Exit status by kind of refusal; any other refusal is ``INPUT``. docs/cli.md has the table."""
 
 _OF_THE_PARSER: type[Exception] = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON value on stdout, for programs.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before something is spent.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON value on stdout, for programs.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking for confirmation.")]
 Seed = Annotated[
     int | None, typer.Option("--seed", help="Repeatable noise. NOT PRIVATE: for tests only.", show_default=False)
 ]
 
 
 class Guarded(TyperGroup):
-    """Every command ends with a sentence and a documented code, never with a traceback."""
+    """A group of commands that always end with a sentence and a documented code, never with a traceback."""
 
     def invoke(self, ctx: Any) -> Any:
-        # Without a handler Python writes errors that libraries log to stderr: of an interrupted connection, or of rows.
+        """Run a command, and turn exceptions into a sentence and an exit status."""
+        # Without a handler Python writes errors that libraries log to stderr, and these may quote rows.
         if not logging.getLogger().handlers:
             logging.getLogger().addHandler(logging.NullHandler())
         with _warnings_as_sentences():
@@ -72,7 +75,7 @@ class Guarded(TyperGroup):
                 complain(str(refused))
                 code = next((code for kind, code in CODES if isinstance(refused, kind)), INPUT)
             except OSError as failed:
-                if failed.errno == errno.EPIPE:  # whoever read has enough
+                if failed.errno == errno.EPIPE:  # the reader of the output has closed it
                     raise
                 complain(f"A file must be readable or writable. Found {failed.strerror}: {failed.filename}. Check it.")
                 code = INPUT
@@ -83,21 +86,23 @@ class Guarded(TyperGroup):
 
 
 def _unexpected(failed: Exception) -> str:
+    """Describe an unexpected exception by its type and place, without its message."""
     frames = [frame for frame in traceback.extract_tb(failed.__traceback__) if "hedgerow" in Path(frame.filename).parts]
     where = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
     return (
-        f"hedgerow must not fail like this. Found {type(failed).__name__}{where}; its message is withheld, for it may quote rows. "
-        "What was charged is in the ledger. Please report it."
+        f"hedgerow must not fail like this. Found {type(failed).__name__}{where}; its message is hidden, because it "
+        "may quote rows. The ledger has what was charged. Please report it."
     )
 
 
 @contextlib.contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
+    """Print hedgerow's own warnings as sentences, and drop those of other libraries."""
     with warnings.catch_warnings():
         warnings.simplefilter("always", NotPrivateWarning)
 
         def say(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
-            if category.__module__.startswith("hedgerow"):  # others' speak of their own code, or of rows
+            if category.__module__.startswith("hedgerow"):  # warnings of other libraries may quote rows
                 complain(f"warning: {message}")
 
         warnings.showwarning = say
@@ -105,19 +110,19 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 
 def complain(words: str) -> None:
-    """To stderr, without anything that came from the environment."""
+    """Print to stderr, without any value that came from the environment."""
     typer.echo(redacted(words), err=True)
 
 
 def console() -> Console:
-    """Where answers go. Off a terminal as wide as they need, so that no line is cut."""
+    """Return the console for answers. Off a terminal it is 120 columns wide."""
     from rich.console import Console
 
     return Console(file=sys.stdout, highlight=False, width=None if sys.stdout.isatty() else 120, markup=False)
 
 
 def show(record: Any, as_json: bool, human: Callable[[Console], None]) -> None:
-    """The record as JSON, or what it says to people."""
+    """Print the record as JSON, or call ``human`` to print it for people."""
     if as_json:
         from hedgerow.report import plain
 
@@ -127,7 +132,7 @@ def show(record: Any, as_json: bool, human: Callable[[Console], None]) -> None:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str = "") -> Any:
-    """A table of texts and numbers, numbers to the right."""
+    """Return a table of texts and numbers, with numbers aligned right."""
     from rich import box
     from rich.table import Table
 
@@ -142,7 +147,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], title: str =
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Any:
-    """Names and what they are, in two columns."""
+    """Return names and values in two columns."""
     from rich.table import Table
 
     grid = Table.grid(padding=(0, 2))
@@ -154,42 +159,41 @@ def facts(pairs: Iterable[tuple[str, object]]) -> Any:
 
 
 def shown(cell: object) -> str:
+    """Format a cell."""
     if cell is None:
         return "–"
     if isinstance(cell, float):
         return "–" if cell != cell else f"{cell:.5g}"
-    return "".join(
-        mark if mark.isprintable() or mark == "\n" else "\ufffd" for mark in str(cell)
-    )  # a label may hold any
+    # a label may contain control characters, which must not reach the terminal
+    return "".join(mark if mark.isprintable() or mark == "\n" else "\ufffd" for mark in str(cell))
 
 
 def _is_number(text: str) -> bool:
+    """Return True if a formatted cell is a number."""
     return text in ("–", "free") or text.lstrip("±-+ ").replace(",", "").rstrip("%")[:1].isdigit()
 
 
 @contextlib.contextmanager
 def working(words: str) -> Iterator[None]:
-    """Says on a terminal what takes so long."""
+    """Show on a terminal what is taking time."""
     with phases(None):
         tell(lambda: words)
         yield
 
 
 def confirmed(question: str, yes: bool) -> None:
-    """Go on only if whoever asked for it agrees, or said so before."""
+    """Go on only if the user agrees, or has agreed by --yes."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise InvalidInput(
-            "Spending must be agreed to. Found nobody to ask: this is no terminal. Say --yes if it is meant."
-        )
+        raise InvalidInput("Spending must be confirmed. Found no terminal to ask on. Add --yes to confirm.")
     if not typer.confirm(question, err=True):
         complain("Nothing was read, and nothing was spent.")
         raise typer.Exit(FAILED)
 
 
 def written(frame: pd.DataFrame, out: Path) -> None:
-    """A frame into a .csv or .parquet file."""
+    """Write a frame to a .csv or .parquet file."""
     if out.suffix == ".parquet":
         frame.to_parquet(out, index=False)
     else:
@@ -197,5 +201,6 @@ def written(frame: pd.DataFrame, out: Path) -> None:
 
 
 def require_table_file(out: Path | None) -> None:
+    """Refuse a file name that does not end in .csv or .parquet."""
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise InvalidInput(f"--out must end in .csv or .parquet. Found {out.name!r}. Rename it.")

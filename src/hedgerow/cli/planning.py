@@ -1,4 +1,4 @@
-"""``plan``: what the budget will buy, before any of it is spent. No row is read."""
+"""The command ``plan``: predict what the budget buys before any of it is spent. No row is read."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 def plan(
-    rows: Annotated[int | None, typer.Option(help="How many the table has.")] = None,
-    accuracy: Annotated[float | None, typer.Option(help="The error that is wanted, as a fraction of the rows.")] = None,
-    queries: Annotated[int | None, typer.Option(help="How many questions; by default as the file says.")] = None,
-    beta: Annotated[float | None, typer.Option(help="The probability that any answer is farther off.")] = None,
+    rows: Annotated[int | None, typer.Option(help="Number of rows of the table.")] = None,
+    accuracy: Annotated[float | None, typer.Option(help="Error that is wanted, as a fraction of the rows.")] = None,
+    queries: Annotated[int | None, typer.Option(help="Number of questions; by default that of the file.")] = None,
+    beta: Annotated[float | None, typer.Option(help="Probability that any answer is farther off.")] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="Another ε than the file's; the rest of [budget] holds.")
+        float | None, typer.Option(help="ε instead of the file's; the rest of [budget] still applies.")
     ] = None,
-    delta: Annotated[float | None, typer.Option(help="Another δ than the file's.")] = None,
-    workload: Annotated[str | None, typer.Option(help="'marginals(2)' and the like.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ instead of the file's.")] = None,
+    workload: Annotated[str | None, typer.Option(help="Workload, such as 'marginals(2)'.")] = None,
     public: Annotated[
-        Path | None, typer.Option(help="Public rows, .csv or .parquet, that resemble the table's.")
+        Path | None, typer.Option(help="Public rows that resemble the table: a .csv or .parquet file.")
     ] = None,
-    simulate: Annotated[bool, typer.Option(help="Try the practical profile on made-up or public rows.")] = True,
+    simulate: Annotated[bool, typer.Option(help="Simulate the practical profile on made-up or public rows.")] = True,
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Say which mechanism, how many rows and what error, before anything is spent. No table is read."""
+    """Recommend a mechanism, a number of rows and an error before anything is spent. No table is read."""
     file = File(place)
     options = file.options
     if epsilon is not None and delta is not None:
@@ -61,6 +61,7 @@ def plan(
 
 
 def _rows(path: Path) -> object:
+    """Read the public rows."""
     import pandas as pd
 
     if path.suffix not in (".csv", ".parquet") or not path.exists():

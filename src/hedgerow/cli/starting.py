@@ -1,4 +1,7 @@
-"""``init`` drafts the file, ``open`` opens the session, ``append`` adds rows to it: each may spend, after saying what."""
+"""The commands ``init`` (draft the file), ``open`` (open the session) and ``append`` (add rows).
+
+Each of them may spend, after stating the price.
+"""
 
 from __future__ import annotations
 
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
     from hedgerow.questions.attributes import Attribute
 
 Draft = dict[str, "Attribute | None"]
+# declarations that are suggested, as comments, for a column whose schema does not describe its values
 HINTS = {
     "whole": '# kind = "Integers"\n# low = 0\n# high = 100\n',
     "number": '# kind = "Range"\n# low = 0\n# high = 100\n# bins = 10\n',
@@ -34,7 +38,8 @@ HINTS = {
 }
 LABELS = '# kind = "Categories"\n# values = ["…", "…"]\n# other = true\n'
 TO_DECLARE = """\
-# Declare what follows from public knowledge, or leave it out. Kinds: Categories, Flag, Integers, Range, Dates (docs/universe.md).
+# Declare these columns from public knowledge, or leave them out.
+# Kinds: Categories, Flag, Integers, Range, Dates (docs/universe.md).
 
 """
 
@@ -43,14 +48,14 @@ def init(
     source: Annotated[
         str, typer.Argument(help="A CSV or Parquet file, or a database URL ('…${PGPASSWORD}…' for secrets).")
     ],
-    out: Annotated[Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="The file to write.")] = DEFAULT,
-    table_name: Annotated[str | None, typer.Option("--table", help="The table, of a database.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The whole budget's ε. There is no default.")] = None,
-    delta: Annotated[float | None, typer.Option(help="The whole budget's δ. There is no default.")] = None,
+    out: Annotated[Path, typer.Option("--file", "-f", envvar="HEDGEROW_FILE", help="File to write.")] = DEFAULT,
+    table_name: Annotated[str | None, typer.Option("--table", help="Name of the table in a database.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="ε of the whole budget. There is no default.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ of the whole budget. There is no default.")] = None,
     neighbours: Annotated[
         str | None,
         typer.Option(
-            help="replace (n is public) or add-remove (n is private); unless told, what a file says that is written over, else replace."
+            help="replace (n is public) or add-remove (n is private). Default: as in an overwritten file, else replace."
         ),
     ] = None,
     budget: Annotated[
@@ -58,26 +63,26 @@ def init(
         typer.Option(
             "--budget",
             metavar="ε δ",
-            help="Read the rows for this price, out of the whole budget, to draft what no schema says.",
+            help="Read the rows for this price, out of the whole budget, to draft columns without a public schema.",
         ),
     ] = None,
-    codebook: Annotated[Path | None, typer.Option(help="A universe file for some columns, which is public.")] = None,
-    columns: Annotated[str | None, typer.Option(help="Only these columns, with commas between.")] = None,
-    ledger: Annotated[str | None, typer.Option(help="The ledger's URL.")] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Of a CSV file.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of a CSV file.")] = None,
+    codebook: Annotated[Path | None, typer.Option(help="Public universe file that declares some columns.")] = None,
+    columns: Annotated[str | None, typer.Option(help="Only these columns, separated by commas.")] = None,
+    ledger: Annotated[str | None, typer.Option(help="URL of the ledger.")] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Delimiter of a CSV file.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Encoding of a CSV file.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Write over a file that is there. What it says was spent is kept.")
+        bool, typer.Option("--force", help="Overwrite an existing file. The cost of its draft is kept.")
     ] = False,
     yes: Yes = False,
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Draft hedgerow.toml from a source's schema: free, unless --budget allows to read rows for a stated price."""
+    """Draft hedgerow.toml from the schema of a source: free, unless --budget allows to read rows for a stated price."""
     require_no_secret(source, "source")
     if out.exists() and not force:
         raise InvalidInput(
-            f"init must not write over a file. Found {str(out)!r}. Name another with --file, or say --force."
+            f"init must not overwrite a file. Found {str(out)!r}. Name another with --file, or add --force."
         )
     before = File(out).content if out.exists() else {}
     earlier = drafted(before)
@@ -119,24 +124,28 @@ def init(
 
 
 def _neighbours(told: str | None, before: Mapping[str, Any], earlier: tuple[float, float], out: Path) -> str:
-    """The neighbours of the new file: as told, else those of the file before. A draft that was paid for one kind is not its price for the other."""
+    """Return the neighbors of the new file: as given, else those of the file that is overwritten.
+
+    A draft that was paid for one kind of neighbors has another price for the other kind, so the kind must not change
+    then.
+    """
     section = before.get("budget", {})
     said = section.get("neighbours", "replace") if isinstance(section, Mapping) else "replace"
     chosen: str = said if told is None else told
-    hr.Budget(1.0, 0.0, chosen)  # type: ignore[arg-type]  # refuses other words
+    hr.Budget(1.0, 0.0, chosen)  # type: ignore[arg-type]  # refuses an unknown kind
     if chosen != said and earlier != (0.0, 0.0):
         raise InvalidInput(
-            f"--neighbours must be {said!r}, for which the draft in {out.name} was paid. Found {chosen!r}. Leave it out, or name another "
-            "file and another ledger."
+            f"--neighbours must be {said!r}, because the draft in {out.name} was paid for that. Found {chosen!r}. "
+            "Leave it out, or name another file and another ledger."
         )
     return chosen
 
 
 @contextlib.contextmanager
 def _noted(out: Path, head: str) -> Iterator[None]:
-    """What is about to be spent is in the file first, whatever happens then; a refusal spends nothing, and leaves no trace."""
+    """Write the price into the file before it is spent. A refusal spends nothing, and restores the file."""
     before = out.read_bytes() if out.exists() else None
-    with out.open("w" if before is not None else "x", encoding="utf-8") as file:  # of two at once, one
+    with out.open("w" if before is not None else "x", encoding="utf-8") as file:  # "x": of two at once, one fails
         file.write(head)
     try:
         yield
@@ -151,6 +160,7 @@ def _noted(out: Path, head: str) -> Iterator[None]:
 def _whole(
     epsilon: float | None, delta: float | None, neighbours: str, price: Budget | None, earlier: tuple[float, float]
 ) -> Budget | None:
+    """Return the whole budget, if it is given, and check that the price of the draft is a part of it."""
     if (epsilon is None) != (delta is None):
         raise InvalidInput(
             "--epsilon and --delta must come together. Found one. Give both, or declare them in the file."
@@ -162,8 +172,9 @@ def _whole(
         more(earlier[0], price.epsilon) < whole.epsilon and (more(earlier[1], price.delta) < whole.delta or price.pure)
     ):
         raise InvalidInput(
-            f"--budget must be a part of the whole, epsilon = {whole.epsilon:g} and delta = {whole.delta:g}. Found {price.epsilon:g} and "
-            f"{price.delta:g}{'' if earlier == (0.0, 0.0) else ', after an earlier draft'}. Give less."
+            f"--budget must be a part of the whole, epsilon = {whole.epsilon:g} and delta = {whole.delta:g}. Found "
+            f"{price.epsilon:g} and {price.delta:g}{'' if earlier == (0.0, 0.0) else ', after an earlier draft'}. Give "
+            "less."
         )
     return whole
 
@@ -171,7 +182,10 @@ def _whole(
 def _from_schema(
     place: str, table_name: str | None, csv: Csv | None, columns: str | None, codebook: Path | None
 ) -> tuple[Draft, dict[str, Column]]:
-    """What is public of each column: no row is read. A file's types are public by being drafted from, as in ``Universe.from_schema``."""
+    """Return what is public about each column. No row is read.
+
+    The types of a file are treated as public, because the owner drafts from it, as in ``Universe.from_schema``.
+    """
     from hedgerow.data.table import opened_before_rows, without_messages
     from hedgerow.drafting.public import from_codebook, from_column
 
@@ -186,10 +200,12 @@ def _from_schema(
 
 
 def _said_before(source: str, unknown: list[str], price: Budget) -> str:
+    """Return the notice of the price of a draft."""
     listed = ", ".join(unknown[:8]) + (f" and {len(unknown) - 8} more" if len(unknown) > 8 else "")
     return (
-        f"The schema says nothing of {listed}. Reading their rows in {source} costs epsilon = {price.epsilon:g}, delta = {price.delta:g} "
-        "of everybody's privacy in it, once and for good; it is noted in the file, and counts towards the budget."
+        f"The schema does not describe {listed}. Reading their rows in {source} costs everybody in it epsilon = "
+        f"{price.epsilon:g}, delta = {price.delta:g} of privacy, for good. The cost is noted in the file and counts "
+        "toward the budget."
     )
 
 
@@ -197,7 +213,7 @@ def _head(
     source: str, out: Path, table_name: str | None, dialect: Mapping[str, str], whole: Budget | None, neighbours: str,
     ledger: str | None,
 ) -> str:  # fmt: skip
-    """Everything but the columns."""
+    """Return the text of the file without the columns."""
     if "://" not in source:
         path = Path(source).absolute()
         source = (
@@ -208,7 +224,7 @@ def _head(
     url = ledger or f"sqlite:///{stem}.ledger"
     require_no_secret(url, "ledger")
     lines = [
-        "# What hedgerow needs to know of the table. All of it is public: nothing here may come from its rows,",
+        "# What hedgerow needs to know about the table. All of it is public: nothing here may come from its rows,",
         "# unless they were paid for.",
         "",
     ]
@@ -217,7 +233,7 @@ def _head(
     lines += [f"ledger = {json.dumps(url, ensure_ascii=False)}", ""]
     if dialect:
         lines += ["[csv]", *(f"{name} = {json.dumps(value)}" for name, value in dialect.items()), ""]
-    lines.append("[budget]  # for everything that is ever released")
+    lines.append("[budget]  # for all releases together")
     declared = (
         "# epsilon = 1.0\n# delta = 1e-6" if whole is None else f"epsilon = {whole.epsilon!r}\ndelta = {whole.delta!r}"
     )
@@ -226,17 +242,19 @@ def _head(
         f'neighbours = "{neighbours}"',
         "",
         "[options]",
-        "reserve = 0.1  # of the budget, for answers that must be better than the free ones",
+        "reserve = 0.1  # share of the budget for answers that must be more precise than the free ones",
         "",
     ]
     return "\n".join(lines) + "\n"
 
 
 def _cost(spent: tuple[float, float]) -> str:
+    """Return the [draft] table of the file."""
     return f"[draft]  # what drafting the universe has cost, of the budget: do not remove\nepsilon = {spent[0]!r}\ndelta = {spent[1]!r}\n\n"
 
 
 def _universe(known: Draft, types: Mapping[str, Column]) -> str:
+    """Return the columns of the file: declared ones, and the others as comments."""
     from hedgerow.questions.files import to_mapping, to_toml
 
     parts = [to_toml(to_mapping(hr.Universe({n: a})), "universe") for n, a in known.items() if a is not None]
@@ -249,6 +267,7 @@ def _universe(known: Draft, types: Mapping[str, Column]) -> str:
 
 
 def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent: tuple[float, float]) -> None:
+    """Print the drafted columns, the cost and the next steps."""
     rows = [(name, *(("not declared", None) if a is None else (_kind(a), a.size))) for name, a in known.items()]
     screen.print(table(("column", "what it may be", "cells"), rows))
     open_ones = [name for name, attribute in known.items() if attribute is None]
@@ -269,6 +288,7 @@ def _told(screen: Console, out: Path, known: Draft, whole: Budget | None, spent:
 
 
 def _kind(attribute: Attribute) -> str:
+    """Describe an attribute by its kind and some labels."""
     labels = attribute.labels
     some = labels if attribute.size <= 4 else [*labels[:2], "…", labels[-1]]
     return f"{type(attribute).__name__}: {', '.join(map(str, some))}"
@@ -276,19 +296,20 @@ def _kind(attribute: Attribute) -> str:
 
 def open_(
     place: Place = DEFAULT,
-    who: Annotated[str, typer.Option(help="On whose behalf later charges of this call are made.")] = "",
+    who: Annotated[str, typer.Option(help="Analyst on whose behalf later charges of this call are made.")] = "",
     yes: Yes = False,
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Open the session: once, for most of the budget. Later it says how things stand."""
+    """Open the session: once, for most of the budget. Later calls show its state."""
     file = File(place)
     is_new = not is_open(file)
     if is_new:
-        budget, reserve = file.budget, file.options.get("reserve", 0.01)  # or more, by default
+        budget, reserve = file.budget, file.options.get("reserve", 0.01)  # the default rule keeps at least this much
         complain(
-            f"Opening reads {file.source_shown} and spends up to {1 - reserve:.0%} of epsilon = {budget.epsilon:g}, delta = {budget.delta:g} "
-            f"on a hypothesis of it, once and for good; the rest is kept for answers that must be better. It is noted in {file.ledger_shown}."
+            f"Opening reads {file.source_shown} and spends up to {1 - reserve:.0%} of epsilon = {budget.epsilon:g}, "
+            f"delta = {budget.delta:g} on a hypothesis, for good. The rest is kept for more precise answers. The cost "
+            f"is noted in {file.ledger_shown}."
         )
         confirmed("Open it?", yes)
     with session(file, who, seed, first=True) as opened:
@@ -307,17 +328,17 @@ def open_(
 
 
 def append(
-    source: Annotated[str, typer.Argument(help="The new rows alone: a CSV or Parquet file, or a database URL.")],
-    block: Annotated[str, typer.Option(help="What they are called.")],
-    table_name: Annotated[str | None, typer.Option("--table", help="The table, of a database.")] = None,
-    epsilon: Annotated[float | None, typer.Option(help="The block's ε; that of the table unless told.")] = None,
-    delta: Annotated[float | None, typer.Option(help="The block's δ; that of the table unless told.")] = None,
+    source: Annotated[str, typer.Argument(help="Only the new rows: a CSV or Parquet file, or a database URL.")],
+    block: Annotated[str, typer.Option(help="Name of the block.")],
+    table_name: Annotated[str | None, typer.Option("--table", help="Name of the table in a database.")] = None,
+    epsilon: Annotated[float | None, typer.Option(help="ε of the block; by default that of the table.")] = None,
+    delta: Annotated[float | None, typer.Option(help="δ of the block; by default that of the table.")] = None,
     place: Place = DEFAULT,
     yes: Yes = False,
     as_json: AsJson = False,
     seed: Seed = None,
 ) -> None:
-    """Append new rows as a block with a budget of its own, and note it in the file. Nobody in them may be in another block."""
+    """Append new rows as a block with its own budget, and note it in the file. Nobody may be in two blocks."""
     file = File(place)
     require_open(file)
     given = {"name": block, "source": source, "table": table_name, "epsilon": epsilon, "delta": delta}
@@ -325,10 +346,11 @@ def append(
     appended, known = file.appended(written), [each["block"] for each in file.blocks]
     if block in known:
         raise InvalidInput(f"block must be a new name. Found {block!r}, which {file.path.name} has. Choose another.")
-    budget, reserve = appended.get("budget", file.budget), file.options.get("reserve", 0.01)  # or more, by default
+    # without the option, the default rule keeps at least 0.01
+    budget, reserve = appended.get("budget", file.budget), file.options.get("reserve", 0.01)
     complain(
-        f"Appending reads {source} and spends up to {1 - reserve:.0%} of its own epsilon = {budget.epsilon:g}, delta = {budget.delta:g} "
-        "on a hypothesis of it, once and for good. Its rows must be of nobody who is in another block."
+        f"Appending reads {source} and spends up to {1 - reserve:.0%} of its own epsilon = {budget.epsilon:g}, delta = "
+        f"{budget.delta:g} on a hypothesis, for good. Nobody in its rows may be in another block."
     )
     confirmed("Append it?", yes)
     with session(file, seed=seed) as opened:
@@ -340,7 +362,7 @@ def append(
             **account(opened),
             "head": str(first_ledger(opened).head),
         }
-    # after the ledger: without it there the same command goes on, and bills nothing twice
+    # written after the ledger: if this is interrupted, the same command resumes and bills nothing twice
     lines = [f"{name} = {json.dumps(value)}" for name, value in written.items()]
     file.path.write_text(
         "\n".join([file.path.read_text(encoding="utf-8").rstrip(), "", "[[blocks]]", *lines, ""]), encoding="utf-8"
@@ -349,6 +371,7 @@ def append(
 
 
 def _opened(screen: Console, record: dict[str, Any]) -> None:
+    """Print the state of the session."""
     known = record["facts"]
     rows = known.get("rows", known.get("rows_estimated"))
     draft = record["draft"]

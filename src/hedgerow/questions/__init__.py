@@ -1,7 +1,8 @@
-"""What may be asked, as public values.
+"""Questions that may be asked, as public values.
 
-``universe`` declares what a record can be. ``counts`` are the questions, ``workloads`` named classes of them; bound to a
-universe a question is ``linear``, a table, a mean of two linear ones, or a convex one (``convex/minimize``): what they share
-is in ``bound``. ``wire`` is the JSON form of them all, ``text`` the form in which people write them, and ``words`` says a bound count
-again.
+``universe`` declares the possible records. ``counts``, ``quotients`` and ``statistics`` define the questions,
+``workloads`` named classes of them. A question that is bound to a universe is ``linear``, a table, ``composed`` of
+several linear ones, or convex (``convex/minimize``); ``bound`` holds what they have in common. ``wire`` is the JSON
+form of all of them, ``text`` the form in which people write them, and ``words`` turns a bound count back into a
+readable question.
 """

@@ -1,9 +1,9 @@
-"""The columns a universe may declare: their cells, the labels of these and, where they are numbers, what they stand for.
+"""Columns that a universe may declare: their cells, the labels of the cells and, for numbers, their values.
 
-Values outside the declaration have a declared place: numbers are clamped to the nearest end, unknown categories and
-missing values go to the first cell, or, with ``other=True``, all of them go to one extra last cell. With ``missing=True``
-what is missing has an extra cell of its own. Values are never dropped, counted or warned about, so nothing about them
-escapes. ``dates`` has the attribute for dates.
+A value outside the declaration has a declared place. Numbers are clamped to the nearest end. Unknown categories and
+missing values go to the first cell or, with ``other=True``, to one extra last cell. With ``missing=True`` missing
+values have an extra cell of their own. Values are never dropped, counted or warned about, so nothing about them leaks.
+``dates`` has the attribute for dates.
 """
 
 from __future__ import annotations
@@ -23,26 +23,32 @@ from numpy.typing import NDArray
 from hedgerow import _memory
 from hedgerow.errors import InvalidInput, TooLarge
 
-OTHER = "(other)"  # the label of the extra cell of an attribute declared with other=True
-MISSING = "(missing)"  # and of the one before it, with missing=True
-BLANKS = " \t\n\r\f\v"  # what may stand around a text or a number
+OTHER = "(other)"  # label of the extra cell of an attribute declared with other=True
+MISSING = "(missing)"  # label of the extra cell of an attribute declared with missing=True
+BLANKS = " \t\n\r\f\v"  # characters that are stripped around a text or a number
 TRUE_WORDS = ("true", "t", "yes", "y")
 FALSE_WORDS = ("false", "f", "no", "n")
-LARGEST_NUMBER = 10**300  # of Integers, in size: floats hold it, and sums of many
-MOST_BINS = 2**20  # of a Range or of Dates, which list them
+LARGEST_NUMBER = 10**300  # largest end of Integers in absolute value, so that floats hold sums of many such numbers
+MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
 
 
 @dataclass(frozen=True)
 class isnt:
-    """The negation of a predicate on one attribute: ``count(region=isnt("north"))``."""
+    """Negation of a predicate on one attribute.
+
+    Example
+    -------
+    >>> count(region=isnt("north"))  # doctest: +SKIP
+    """
 
     predicate: Any
 
 
 class Cover(NamedTuple):
-    """What a predicate on values says of each cell: all of it is meant, some of it, and by interpolation how much.
+    """Relation of a predicate on values to the cells: covered completely, in part, and by interpolation to which share.
 
-    A cell that is ``inside`` holds only values that satisfy the predicate, one that is not ``touched`` holds none that does.
+    A cell that is ``inside`` holds only values that satisfy the predicate. A cell that is not ``touched`` holds none
+    that do.
     """
 
     inside: NDArray[np.bool_]
@@ -51,15 +57,16 @@ class Cover(NamedTuple):
 
     @classmethod
     def exactly(cls, mask: NDArray[np.bool_]) -> Cover:
-        """Whole cells: no cell is cut."""
+        """Return the cover of whole cells: no cell is cut."""
         return cls(mask, mask, mask)
 
     @property
     def is_exact(self) -> bool:
+        """True if no cell is cut."""
         return self.inside is self.touched
 
     def settled(self) -> Cover:
-        """The same, known to be exact where it is."""
+        """Return an equal cover that is marked as exact if no cell is cut."""
         return Cover.exactly(self.inside) if np.array_equal(self.inside, self.touched) else self
 
     def __invert__(self) -> Cover:
@@ -76,7 +83,7 @@ class Cover(NamedTuple):
 
 @dataclass(frozen=True)
 class Attribute:
-    """One column of the universe: its cells, their labels and, where they are numbers, their representative values."""
+    """One column of the universe: its cells, their labels and, for numbers, their representative values."""
 
     labels: Sequence[Any]
     values: NDArray[np.float64] | None = field(default=None, compare=False)
@@ -85,44 +92,46 @@ class Attribute:
     missing: bool = False
 
     def __post_init__(self) -> None:
-        if self.values is not None:  # a universe is a value: what it means cannot change under a session
+        if self.values is not None:  # a universe is immutable: its meaning cannot change during a session
             fixed = self.values.copy()
             fixed.flags.writeable = False
             object.__setattr__(self, "values", fixed)
 
     def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> list[Any] | NDArray[Any]:
-        """A value of each of these cells, for synthetic records: its label, or where it holds many the one that the
-        uniform number in [0, 1) picks."""
+        """Draw a value of each cell, for synthetic records.
+
+        It is the label of the cell or, if the cell holds many values, the value that the uniform number in [0, 1)
+        selects.
+        """
         return [self.labels[cell] for cell in cells.tolist()]
 
     @property
     def size(self) -> int:
+        """Number of cells."""
         return len(self.labels)
 
     def require_room(self, each: int = 1) -> None:
-        """Refuse to make an array of so many bytes for each cell, where the memory limit does not allow it."""
+        """Refuse to make an array of ``each`` bytes per cell if it exceeds the memory limit."""
         way_out = "Declare it in fewer cells, as a Range with bins"
-        _memory.require(
-            f"The values of an attribute that are looked at ({self._described()})", self.size, each, way_out
-        )
+        _memory.require(f"An array over the values of an attribute ({self._described()})", self.size, each, way_out)
 
     @property
     def listed(self) -> Sequence[Any]:
-        """The labels without those of the extra cells."""
+        """Labels without those of the extra cells."""
         return self.labels[: self.size - self.missing - self.other]
 
     @property
     def missing_cell(self) -> int | None:
-        """The extra cell for what is missing."""
+        """Extra cell for missing values, or None."""
         return self.size - 1 - self.other if self.missing else None
 
     @property
     def other_cell(self) -> int | None:
-        """The extra cell for what is not declared."""
+        """Extra cell for undeclared values, or None."""
         return self.size - 1 if self.other else None
 
     def cell(self, value: Any) -> int:
-        """The cell a declared value belongs to, None that of the missing ones; InvalidInput for any other."""
+        """Return the cell of a declared value. None stands for a missing value. Refuse any other value."""
         if value is None and self.missing_cell is not None:
             return self.missing_cell
         try:
@@ -132,20 +141,20 @@ class Attribute:
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-        """The lowest and the highest number that each cell may hold, NaN where it holds none; None of mere labels."""
+        """Lowest and highest number that each cell may hold, NaN for a cell without numbers; None for mere labels."""
         return None if self.values is None else (self.values, self.values)
 
     @property
     def is_whole(self) -> bool:
-        """Whether its numbers are whole ones."""
+        """True if the numbers are whole numbers."""
         return False
 
     def cover(self, predicate: Any, *more: Any) -> Cover:
-        """What a predicate, or several together, say of each cell: see ``Cover``.
+        """Return the cover of the cells by a predicate, or by several predicates together. See ``Cover``.
 
-        A predicate is a value, a set, an inclusive (low, high) range in which ``None`` leaves an end open, a boolean mask of
-        cells, or ``isnt`` of one. Labels and masks mean whole cells. Numbers outside the declared range were clamped: they
-        count as its nearest end.
+        A predicate is a value, a set, an inclusive (low, high) range in which ``None`` leaves an end open, a boolean
+        mask of cells, or ``isnt`` of one of these. Labels and masks mean whole cells. Numbers outside the declared
+        range were clamped, so they count as its nearest end.
         """
         self.require_room()
         if not more:
@@ -160,8 +169,9 @@ class Attribute:
         return found
 
     def _cover(self, predicate: Any) -> Cover:
+        """Return the cover of one predicate."""
         if isinstance(predicate, np.ndarray):
-            predicate = np.asarray(predicate)  # of numpy's own class, as in ``mask``
+            predicate = np.asarray(predicate)  # drops a subclass of ndarray, as in ``mask``
             if predicate.dtype == bool:
                 return Cover.exactly(self.mask(predicate))
         if isinstance(predicate, isnt):
@@ -171,40 +181,43 @@ class Attribute:
         return self._cover_values(_wanted(predicate))
 
     def _cover_between(self, low: float, high: float) -> Cover:
+        """Return the cover of an inclusive range."""
         self.require_meeting(low, high)
         assert self.values is not None
         return Cover.exactly((self.values >= low) & (self.values <= high))
 
     def require_meeting(self, low: float, high: float) -> None:
+        """Refuse a range in which no declared value lies."""
         least, most = self._extent
         if low > most or high < least:
             raise InvalidInput(
-                f"A range must meet what the universe declares, {self._written(least)} to {self._written(most)}. Found ({low!r}, {high!r}), where no "
-                "record can be. Ask about declared values, or declare more."
+                f"A range must overlap the declared range, {self._written(least)} to {self._written(most)}. Found "
+                f"({low!r}, {high!r}), where no record can be. Ask about declared values, or declare more."
             )
 
     def _written(self, number: float) -> str:
         return f"{number:g}"
 
     def _cover_values(self, wanted: Iterable[Any]) -> Cover:
+        """Return the cover of a list of values."""
         mask = np.zeros(self.size, bool)
         for value in wanted:
             mask[self.cell(value)] = True
         return Cover.exactly(mask)
 
     def mask(self, predicate: Any) -> NDArray[np.bool_]:
-        """The cells of the coded table that satisfy a predicate: a value, a set, a range, a mask, or ``isnt`` of one.
+        """Return the cells of the coded table that satisfy a predicate.
 
-        A range is inclusive, ``None`` leaves an end open, and a cell is in the range when its representative value is; a
-        value means its cell. ``cover`` says what was asked of values.
+        A predicate is a value, a set, a range, a mask, or ``isnt`` of one of these. A range is inclusive, and ``None``
+        leaves an end open. A cell is in the range if its representative value is; a value stands for its whole cell.
+        ``cover`` treats a predicate as a statement about values instead.
         """
         self.require_room()
         if isinstance(predicate, np.ndarray):
-            predicate = np.array(predicate)  # of numpy's own class: a subclass may lie, and would meet private counts
+            predicate = np.array(predicate)  # drops a subclass of ndarray, which could misbehave and see private counts
         if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
-            mask = np.array(
-                predicate, dtype=bool
-            )  # its own: the asker's array may change, or be of a class with methods
+            # a copy, because the caller may change the array later, or pass a subclass with methods of its own
+            mask = np.array(predicate, dtype=bool)
             if mask.shape != (self.size,):
                 raise InvalidInput(
                     f"A mask must have one entry per cell ({self.size}). Found shape {mask.shape}. "
@@ -221,16 +234,17 @@ class Attribute:
         return mask
 
     def _between(self, ends: tuple[Any, ...]) -> NDArray[np.bool_]:
+        """Return the cells whose representative value lies in a range."""
         low, high = self._ends(ends)
         assert self.values is not None
         inside: NDArray[np.bool_] = (self.values >= low) & (self.values <= high)
         return inside
 
     def _ends(self, ends: tuple[Any, ...]) -> tuple[float, float]:
-        """The two ends of a range, infinite where open."""
+        """Return the two ends of a range, infinite for an open end."""
         if not self.ordered or self.values is None:
             raise InvalidInput(
-                f"A range must be asked of an attribute with an order. Found {ends!r} for {self._described()}. "
+                f"A range must be for an attribute with an order. Found {ends!r} for {self._described()}. "
                 "Give a set of values instead."
             )
         if len(ends) != 2:
@@ -247,12 +261,13 @@ class Attribute:
 
     @cached_property
     def _extent(self) -> tuple[float, float]:
-        """The least and the greatest number it may hold."""
+        """Least and greatest number that the attribute may hold."""
         assert self.bounds is not None
         return float(np.nanmin(self.bounds[0])), float(np.nanmax(self.bounds[1]))
 
     @property
     def _positions(self) -> dict[Any, int]:
+        """Cells by label."""
         cached: dict[Any, int] | None = self.__dict__.get("_cached_positions")
         if cached is None:
             cached = {label: i for i, label in enumerate(self.labels)}
@@ -260,38 +275,55 @@ class Attribute:
         return cached
 
     def _described(self) -> str:
+        """Return the first labels as text, for messages."""
         shown = ", ".join(repr(v) for v in self.labels[:6])
         return shown + (f", … ({self.size} in all)" if self.size > 6 else "")
 
     def _unknown(self, value: Any) -> InvalidInput:
+        """Return the error about an undeclared value."""
         return InvalidInput(
-            f"A value must be one the universe declares: {self._described()}. Found {value!r}. "
+            f"A value must be one that the universe declares: {self._described()}. Found {value!r}. "
             "Check the spelling, or declare it in the universe."
         )
 
 
 def _wanted(predicate: Any) -> Iterable[Any]:
-    """The values that a predicate lists: one, where it is no collection."""
+    """Return the values that a predicate lists; a single value is a list of one."""
     return predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
 
 
 def with_extras(labels: Sequence[Any], missing: bool, other: bool) -> tuple[Any, ...]:
-    """The labels of the declared cells, then those of the extra ones."""
+    """Return the labels of the declared cells followed by those of the extra cells."""
     return (*labels, *([MISSING] if missing else []), *([OTHER] if other else []))
 
 
 def values_with_extras(values: NDArray[np.float64], missing: bool, other: bool) -> NDArray[np.float64]:
-    """An extra cell has no value."""
+    """Append NaN for each extra cell, which has no value."""
     return np.append(values, [np.nan] * (missing + other))
 
 
 @dataclass(frozen=True, init=False)
 class Categories(Attribute):
-    """A column with a fixed list of values. Unlisted ones go to the first, or to an extra cell with ``other=True``.
+    """A column with a fixed list of values.
 
-    ``spaces``: "strip" if blanks around a text do not matter, which is so unless two labels differ by nothing else, or
-    "exact". ``case``: "ignore" if capitals do not matter. ``missing``: whether missing values have a cell of their own; a
-    label None has the same effect under its own name.
+    Unlisted values go to the first one, or to an extra cell with ``other=True``.
+
+    Parameters
+    ----------
+    values : iterable
+        The possible values.
+    other : bool
+        Add a cell for values that are not listed.
+    spaces : {"strip", "exact"}, optional
+        "strip" ignores blanks around a text. Default: "strip", unless two labels differ by blanks only.
+    case : {"exact", "ignore"}
+        "ignore" ignores upper and lower case.
+    missing : bool
+        Add a cell for missing values. A label None has the same effect under its own name.
+
+    Example
+    -------
+    >>> Categories(["F", "M"], other=True)  # doctest: +SKIP
     """
 
     spaces: str = "strip"
@@ -325,7 +357,8 @@ class Categories(Attribute):
             raise InvalidInput("Categories must not list None with missing=True. Found it. Drop one of the two.")
         if spaces not in (None, "strip", "exact") or case not in ("exact", "ignore"):
             raise InvalidInput(
-                f"spaces must be 'strip' or 'exact' and case 'exact' or 'ignore'. Found {spaces!r} and {case!r}. Choose."
+                f"spaces must be 'strip' or 'exact', and case 'exact' or 'ignore'. Found {spaces!r} and {case!r}. "
+                "Choose from these."
             )
         texts = [label for label in labels if isinstance(label, str)]
         if spaces is None:
@@ -333,18 +366,19 @@ class Categories(Attribute):
             spaces = "exact" if alike else "strip"
         if len({spelling(text, spaces, case) for text in texts}) < len(texts):
             raise InvalidInput(
-                f"Categories must differ by more than what spaces={spaces!r} and case={case!r} leave aside. "
-                "Found two that do not. Remove one, or declare that it matters."
+                f"Categories must differ by more than spaces={spaces!r} and case={case!r} ignore. "
+                "Found two that do not. Remove one, or declare that the difference matters."
             )
         super().__init__(with_extras(labels, missing, other), None, other, False, missing)
         object.__setattr__(self, "spaces", spaces)
         object.__setattr__(self, "case", case)
 
     def spelled(self, text: str) -> str:
-        """A text as this attribute compares it."""
+        """Return a text in the form in which this attribute compares it."""
         return spelling(text, self.spaces, self.case)
 
     def cell(self, value: Any) -> int:
+        """Return the cell of a value, with blanks and case ignored as declared."""
         if isinstance(value, str) and value not in self.labels:
             for i, label in enumerate(self.listed):
                 if isinstance(label, str) and self.spelled(label) == self.spelled(value):
@@ -353,16 +387,19 @@ class Categories(Attribute):
 
 
 def spelling(text: str, spaces: str, case: str) -> str:
+    """Strip blanks and fold case, as far as ``spaces`` and ``case`` say."""
     text = text.strip(BLANKS) if spaces == "strip" else text
     return text.casefold() if case == "ignore" else text
 
 
 def _require_distinct(labels: list[Any]) -> None:
+    """Refuse labels that are repeated or not hashable."""
     try:
         distinct = len(set(labels)) == len(labels)
     except TypeError:
         raise InvalidInput(
-            "Categories must be plain values: texts, numbers, dates. Found one that has no hash, such as a list. Name it."
+            "Categories must be plain values: texts, numbers, dates. Found one that has no hash, such as a list. Name "
+            "it."
         ) from None
     if not distinct:
         raise InvalidInput("Categories must be distinct. Found a value twice. Remove the repeats.")
@@ -370,10 +407,21 @@ def _require_distinct(labels: list[Any]) -> None:
 
 @dataclass(frozen=True, init=False)
 class Flag(Attribute):
-    """A yes/no column: True for true, t, yes, y and 1, or for the words in ``true``, blanks and capitals aside.
+    """A yes/no column.
 
-    Anything else is False, or, with ``other=True``, in an extra cell unless it is false, f, no, n or 0, or in ``false``. The
-    truth itself (and its text, as a file has it) is always one. ``missing=True`` gives missing values a cell.
+    A value is True if it is one of true, t, yes, y and 1, or one of the words in ``true``; blanks and case are ignored.
+    Any other value is False. With ``other=True`` any other value goes to an extra cell, unless it is one of false, f,
+    no, n and 0, or one of the words in ``false``. A boolean itself, and its text as a file has it, is always
+    recognized.
+
+    Parameters
+    ----------
+    true, false
+        A word or number, or a list of these, instead of the usual words.
+    other : bool
+        Add a cell for values that are neither.
+    missing : bool
+        Add a cell for missing values.
     """
 
     true: tuple[Any, ...] = (*TRUE_WORDS, 1)
@@ -386,7 +434,7 @@ class Flag(Attribute):
             raise InvalidInput(
                 f"The words of a Flag must be either true or false. Found {min(both)!r} in both. Remove one."
             )
-        # what is said of a word overrules what is usual
+        # a word that the user lists overrules the usual meaning
         yes = tuple(word for word in words[0] if true is not None or _word(word) not in both)
         no = tuple(word for word in words[1] if false is not None or _word(word) not in both)
         values = values_with_extras(np.array([0.0, 1.0]), missing, other)
@@ -400,19 +448,34 @@ def _word(given: Any) -> str:
 
 
 def _words(which: str, given: Any, usual: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the words given for one side of a flag, or the usual ones."""
     if given is None:
         return usual
     words = (given,) if isinstance(given, str | int | float) else tuple(given) if isinstance(given, Iterable) else ()
     if not words or not all(isinstance(word, str | int | float) and not isinstance(word, bool) for word in words):
         raise InvalidInput(
-            f"{which} must be a word or a number, or a list of these. Found {given!r}. For example Flag(true='ja', false='nein')."
+            f"{which} must be a word or a number, or a list of these. Found {given!r}. For example Flag(true='ja', "
+            "false='nein')."
         )
     return words
 
 
 @dataclass(frozen=True, init=False)
 class Integers(Attribute):
-    """Whole numbers from low to high, one cell each; others are clamped, missing ones go to low (or an extra cell)."""
+    """Whole numbers from ``low`` to ``high``, one cell each.
+
+    Other numbers are clamped. Missing values go to ``low``, or to an extra cell with ``missing=True`` or
+    ``other=True``.
+
+    Parameters
+    ----------
+    low, high : int
+        Least and greatest value, both included.
+    other : bool
+        Add a cell for values that are no numbers.
+    missing : bool
+        Add a cell for missing values.
+    """
 
     low: int = 0
     high: int = 0
@@ -420,41 +483,47 @@ class Integers(Attribute):
     def __init__(self, low: int, high: int, *, other: bool = False, missing: bool = False) -> None:
         if not (_is_whole(low) and _is_whole(high)) or low > high:
             raise InvalidInput(
-                f"Integers must have whole ends with low <= high. Found ({low!r}, {high!r}). Give the least and greatest value."
+                f"Integers must have whole ends with low <= high. Found ({low!r}, {high!r}). Give the least and "
+                "greatest value."
             )
         low, high = int(low), int(high)
         if max(abs(low), abs(high)) > LARGEST_NUMBER:
             raise InvalidInput(
-                "Integers must have ends of at most 10^300, for means are computed in floats. Found larger ones. Declare Categories."
+                "Integers must have ends of at most 10^300, because means are computed in floats. Found larger ones. "
+                "Declare Categories."
             )
         labels = WholeLabels(low, high, with_extras((), missing, other))
         fields = {"labels": labels, "other": other, "ordered": True, "missing": missing, "low": low, "high": high}
-        for name, given in fields.items():  # but ``values``, which are an array of all of them
+        for name, given in fields.items():  # all fields but ``values``, a large array that is made on demand
             object.__setattr__(self, name, given)
 
     @cached_property  # type: ignore[misc]
     def values(self) -> NDArray[np.float64]:
-        """The numbers as floats, NaN for an extra cell: made when they are first needed."""
+        """The numbers as floats, NaN for an extra cell. The array is made when it is first needed."""
         self.require_room(_memory.ARRAY)
         found = np.full(self.size, np.nan)
-        plain = self.low >= -(2**63) and self.high < 2**63 - 1  # 64-bit integers hold them
+        plain = self.low >= -(2**63) and self.high < 2**63 - 1  # all numbers fit into 64-bit integers
         found[: len(self.listed)] = np.arange(self.low, self.high + 1) if plain else list(map(float, self.listed))
         found.flags.writeable = False
         return found
 
     @property
     def size(self) -> int:
+        """Number of cells."""
         return self.high - self.low + 1 + self.missing + self.other
 
     @property
     def listed(self) -> range:
+        """The declared numbers, without the extra cells."""
         return range(self.low, self.high + 1)
 
     @property
     def is_whole(self) -> bool:
+        """True."""
         return True
 
     def cell(self, value: Any) -> int:
+        """Return the cell of a declared number or extra label. Refuse any other value."""
         found = self.labels.position(value)  # type: ignore[attr-defined]
         if found is not None:
             return int(found)
@@ -470,7 +539,7 @@ class Integers(Attribute):
         return Cover.exactly(self._cells_between(low, high))
 
     def _cells_between(self, low: float, high: float) -> NDArray[np.bool_]:
-        """Found by whole numbers: above 2^53 floats do not tell them apart."""
+        """Return the cells in a range, computed in whole numbers because floats cannot tell them apart above 2^53."""
         first = self.low if low == -math.inf else max(self.low, math.ceil(low))
         last = self.high if high == math.inf else min(self.high, math.floor(high))
         mask = np.zeros(self.size, bool)
@@ -494,7 +563,10 @@ class Integers(Attribute):
 
 
 class WholeLabels(Sequence[Any]):
-    """Whole numbers from low to high and the labels of the extra cells, equal to the tuple that lists them: nothing is listed."""
+    """Labels of Integers: whole numbers from low to high, then the extra labels. Nothing is stored per number.
+
+    It equals the tuple of all these labels.
+    """
 
     def __init__(self, low: int, high: int, extras: tuple[str, ...]) -> None:
         self._numbers, self._extras = range(low, high + 1), extras
@@ -520,13 +592,13 @@ class WholeLabels(Sequence[Any]):
         return self.position(value) is not None
 
     def position(self, value: Any) -> int | None:
-        """The cell of a label, found as in a dictionary of all of them: 3, 3.0 and NumPy's 3 are one."""
+        """Return the cell of a label, or None. As in a dictionary, 3, 3.0 and NumPy's 3 are the same."""
         try:
             hash(value)
             number = int(value)
             if number == value:
                 return number - self._numbers.start if number in self._numbers else None
-        except (TypeError, ValueError, ArithmeticError):  # no number, or an infinite one
+        except (TypeError, ValueError, ArithmeticError):  # not a number, or infinite
             pass
         return self._count + self._extras.index(value) if value in self._extras else None
 
@@ -546,30 +618,48 @@ class WholeLabels(Sequence[Any]):
 
 @dataclass(frozen=True, init=False)
 class Range(Attribute):
-    """A numeric column in public bins: ``bins`` equal ones between low and high, or explicit ``edges``.
+    """A numeric column in public bins: ``bins`` equal ones between ``low`` and ``high``, or explicit ``edges``.
 
-    A bin holds its lower edge and not its upper one, the last bin both. ``values`` are the representatives that means
-    and regressions use, by default the midpoints. Numbers outside are clamped to the nearest bin; missing ones go to
-    the first bin, or to an extra cell with ``missing=True`` or ``other=True``.
+    A bin includes its lower edge but not its upper one; the last bin includes both. Numbers outside are clamped to the
+    nearest bin. Missing values go to the first bin, or to an extra cell with ``missing=True`` or ``other=True``.
 
-    ``whole=True`` declares that the numbers are whole (a fraction counts as the whole number below it). Edges between
-    whole numbers are rounded up, which moves no whole number to another bin.
+    Parameters
+    ----------
+    low, high : float
+        Ends of the range, with ``bins``.
+    bins : int
+        Number of equal bins.
+    edges : sequence of float
+        Increasing edges of the bins, instead of ``low``, ``high`` and ``bins``.
+    values : sequence of float, optional
+        Representative value of each bin, for means and regressions. Default: the midpoints.
+    other : bool
+        Add a cell for values that are no numbers.
+    whole : bool
+        Declare that the numbers are whole; a fraction counts as the whole number below it. Edges between whole numbers
+        are rounded up, which moves no whole number to another bin.
+    missing : bool
+        Add a cell for missing values.
+
+    Example
+    -------
+    >>> Range(17, 90, bins=8)  # doctest: +SKIP
     """
 
     edges: tuple[float, ...] = ()
     whole: bool = False
 
     def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> NDArray[Any]:
-        """A number in each bin, whole where the attribute is declared whole; NaN for a cell that is no bin."""
+        """Draw a number in each bin, whole if the attribute is declared whole; NaN for a cell that is no bin."""
         edges = np.asarray(self.edges)
         inside = cells < edges.size - 1
         bins = np.where(inside, cells, 0)
         low, high = edges[bins], edges[bins + 1]
         is_last = bins == edges.size - 2
-        if self.whole:  # its edges are whole numbers, and the last bin has the upper one too
+        if self.whole:  # the edges are whole numbers, and the last bin includes its upper edge
             drawn = np.minimum(low + np.floor(uniforms * (high - low + is_last)), np.where(is_last, high, high - 1))
             return drawn.astype(np.int64) if inside.all() else np.where(inside, drawn, np.nan)
-        most = np.where(is_last, high, np.nextafter(high, low))  # rounding must not reach the next bin
+        most = np.where(is_last, high, np.nextafter(high, low))  # rounding must not move a number to the next bin
         return np.where(inside, np.minimum(low + uniforms * (high - low), most), np.nan)
 
     def __init__(
@@ -584,12 +674,11 @@ class Range(Attribute):
         whole: bool = False,
         missing: bool = False,
     ) -> None:
-        cuts = self._cuts(low, high, bins, edges) + 0.0  # there is one zero
+        cuts = self._cuts(low, high, bins, edges) + 0.0  # turns −0.0 into 0.0
         if whole:
             cuts = _whole_cuts(cuts)
-        last = (
-            cuts[1:] - np.append(np.ones(len(cuts) - 2), 0.0) if whole else cuts[1:]
-        )  # the highest number of each bin
+        # the highest number of each bin
+        last = cuts[1:] - np.append(np.ones(len(cuts) - 2), 0.0) if whole else cuts[1:]
         middle = (cuts[:-1] + last) / 2 if values is None else np.asarray(values, float)
         if middle.shape != (len(cuts) - 1,) or not np.isfinite(middle).all():
             raise InvalidInput(
@@ -605,22 +694,27 @@ class Range(Attribute):
 
     @property
     def is_whole(self) -> bool:
+        """True if declared with ``whole=True``."""
         return self.whole
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Lowest and highest number of each bin; NaN for an extra cell."""
         cuts, none = np.array(self.edges), np.full(self.size - len(self.edges) + 1, np.nan)
         last = cuts[1:] - np.append(np.ones(len(cuts) - 2), 0.0) if self.whole else cuts[1:]
         return np.append(cuts[:-1], none), np.append(last, none)
 
     def _cover_between(self, low: float, high: float) -> Cover:
-        """A bin holds its lower edge and not its upper one; of whole numbers, those from its lowest to its highest."""
+        """Return the cover of an inclusive range.
+
+        A bin includes its lower edge but not its upper one. A bin of whole numbers includes those from its lowest to
+        its highest.
+        """
         self.require_meeting(low, high)
         first, last = (bound[: len(self.edges) - 1] for bound in self.bounds)
         start, end = max(low, self.edges[0]), min(high, self.edges[-1])
-        below = (
-            last if self.whole else np.append(np.nextafter(last[:-1], -math.inf), last[-1])
-        )  # the last number of each
+        # the last number that each bin holds
+        below = last if self.whole else np.append(np.nextafter(last[:-1], -math.inf), last[-1])
         inside = (low <= first) & (high >= below)
         if self.whole:
             overlap = np.minimum(math.floor(end), last) - np.maximum(math.ceil(start), first) + 1
@@ -630,7 +724,7 @@ class Range(Attribute):
             share = np.clip((np.minimum(end, last) - np.maximum(start, first)) / (last - first), 0.0, 1.0)
             share[inside] = 1.0
             touched = (low <= below) & (high >= first)
-            ends = {float(v): self._share_of_one(v) for v in (start, end)}  # a bin of which one value is meant
+            ends = {float(v): self._share_of_one(v) for v in (start, end)}  # bins in which the range has a single value
             for value, part in ends.items():
                 i = self.cell(value)
                 share[i] = max(share[i], part) if touched[i] else share[i]
@@ -638,7 +732,7 @@ class Range(Attribute):
         return Cover(np.append(inside, none), np.append(touched, none), np.append(share, none)).settled()
 
     def _cover_values(self, wanted: Iterable[Any]) -> Cover:
-        """A value is one of its bin's; a label is the bin."""
+        """Return the cover of a list: a value is one of those in its bin, a label is the whole bin."""
         inside, share = np.zeros(self.size, bool), np.zeros(self.size)
         touched = inside.copy()
         listed = list(wanted)
@@ -657,7 +751,11 @@ class Range(Attribute):
         return Cover(inside, touched | inside, share).settled()
 
     def _share_of_one(self, value: float) -> float:
-        """How much of its bin one value is: of whole numbers its part, of others none unless it is whole and so may they."""
+        """Return the interpolated share of one value in its bin.
+
+        In a range of whole numbers it is one over their number. Otherwise it is 0, except for a whole value in a bin
+        wider than 1, whose values may all be whole.
+        """
         i = self.cell(value)
         width = self.edges[i + 1] - self.edges[i]
         if self.whole:
@@ -668,6 +766,7 @@ class Range(Attribute):
     def _cuts(
         low: float | None, high: float | None, bins: int | None, edges: Sequence[float] | None
     ) -> NDArray[np.float64]:
+        """Return the edges of the bins, checked."""
         if edges is not None:
             if len(edges) - 1 > MOST_BINS:
                 raise TooLarge(
@@ -692,6 +791,7 @@ class Range(Attribute):
         return cuts
 
     def cell(self, value: Any) -> int:
+        """Return the bin of a number in the range, or the cell of a label. Refuse any other value."""
         if _is_number(value) and self.edges[0] <= value <= self.edges[-1]:
             return min(int(np.searchsorted(self.edges, value, side="right")) - 1, len(self.edges) - 2)
         return super().cell(value)
@@ -712,7 +812,7 @@ def _is_whole(value: Any) -> bool:
 
 
 def _whole_cuts(cuts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same bins of whole numbers with whole edges."""
+    """Round the edges of bins of whole numbers up, and refuse bins that would be empty."""
     if not (float(cuts[0]).is_integer() and float(cuts[-1]).is_integer()):
         raise InvalidInput(
             f"The ends of a Range of whole numbers must be whole. Found {cuts[0]:g} and {cuts[-1]:g}. Round them."

@@ -1,7 +1,7 @@
-"""A question bound to a universe, and what it asks of whoever answers: no caller needs to know its kind.
+"""A question bound to a universe, and the estimate that answers it. Callers need not know the kind of the question.
 
-A new kind of question is a ``Query`` (``counts``) whose ``on`` gives a ``Bound``; where the answer needs something that no
-engine offers yet, the engine's protocol grows by that (``engines/engine``).
+A new kind of question is a ``Query`` (``counts``) whose ``on`` returns a ``Bound``. If its answer needs something that
+no engine offers yet, the protocol of the engine grows by that (``engines/engine``).
 """
 
 from __future__ import annotations
@@ -13,20 +13,21 @@ from typing import Any, Literal, Protocol, TypeVar
 from hedgerow._types import Array, Names
 
 Source = Literal["hypothesis", "measured", "repeat", "combined"]
-"""Where an answer came from; "combined" of one that was computed from answers that came from several."""
+"""Origin of an answer; "combined" for one that was computed from answers of different origins."""
 Labels = tuple[tuple[str, tuple[Any, ...]], ...]
-"""The values of each axis of a table, by the attribute's name."""
+"""Name of the attribute and labels of the cells, for each axis of a table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What an engine says.
+    """The answer of an engine to a bound question.
 
-    ``error``: a half-width, of a table one for each cell, that holds together with all others; None where nothing bounds it.
-    ``resolution``: how much of it is there because the universe's bins cannot tell apart what was asked from its neighbours.
-    ``typical``: how large the error of questions like it is on average: no bound. None where nobody knows.
-    ``labels``: of a table's cells, where these depend on what was answered.
-    ``coefficients``: of a θ whose ``error`` is an excess risk, how far each of its entries may be from that of the least risk.
+    ``value``: a number, a table, or θ. ``error``: guaranteed half-width, one for each cell of a table; all of them hold
+    together. None if nothing bounds it. ``source``: origin of the answer. ``resolution``: the part of ``error`` that is
+    there because the universe's bins do not separate the records asked about from others. ``typical``: average size of
+    the error of similar questions. It is no bound; None if unknown. ``labels``: labels of a table's cells, if they
+    depend on the answer. ``coefficients``: if ``error`` is the excess risk of a θ, a bound for each entry on its
+    distance from the θ of least risk.
     """
 
     value: float | Array
@@ -46,18 +47,20 @@ class Bound(Protocol[Respondent]):
 
     @property
     def key(self) -> Hashable:
-        """Equal for two questions exactly when they ask the same."""
+        """Hashable key, equal for two questions exactly if they ask the same."""
 
     @property
     def tables(self) -> Sequence[Names]:
-        """The attribute sets whose marginals decide the answer."""
+        """Attribute sets whose marginals determine the answer."""
 
     @property
     def is_fraction(self) -> bool:
-        """Whether the answer is a fraction of the rows, and so can be given in rows."""
+        """True if the answer is a fraction of the rows, and can therefore be given in rows."""
 
     @property
     def labels(self) -> Labels:
-        """Of a table's cells; none where the answer is no table."""
+        """Labels of a table's cells; empty if the answer is no table."""
 
-    def ask(self, respondent: Respondent, within: float | None) -> Estimate: ...
+    def ask(self, respondent: Respondent, within: float | None) -> Estimate:
+        """Ask ``respondent`` for the answer, with a bar of ``within`` if given."""
+        ...

@@ -1,7 +1,8 @@
-"""What analysts ask: symbolic questions, written without a universe and bound to one by ``on``.
+"""Questions as analysts write them: symbolic, without a universe. ``on`` binds a question to a universe.
 
-Questions are values: equal when they are written alike up to order and grouping, and, once bound, equal exactly when
-they are the same function of a record (see ``linear``), so that a repeat is recognised however it was written.
+Questions are values. Two are equal if they are written alike up to order and grouping. Bound questions are equal
+exactly if they are the same function of a record (see ``linear``), so that a repeat is recognized however it was
+written.
 """
 
 from __future__ import annotations
@@ -24,16 +25,18 @@ from hedgerow.questions.linear import Linear, require_table, spread
 from hedgerow.questions.universe import Universe
 
 Resolution = Literal["values", "bins"]
-"""Whether a question is about the values of the table, or about the table coded by the universe's bins."""
+"""Object of a question: the values of the table, or the table coded by the universe's bins."""
 
 
 class Query:
     """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts."""
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
+        """Bind the question to a universe."""
         raise NotImplementedError
 
     def _identity(self) -> Any:
+        """Return a hashable value that is equal for equal questions."""
         raise NotImplementedError
 
     def __and__(self, other: Query) -> Query:
@@ -46,13 +49,13 @@ class Query:
         return Not(self)
 
     def over_time(self, *, span: int = 32, share: float = 0.01) -> OverTime:
-        """How many rows there were in each block, and in all up to it: see ``OverTime``."""
+        """Count the rows of each block, and of all blocks up to it. See ``OverTime``."""
         return OverTime(self, span, share)
 
     def __bool__(self) -> bool:
         raise InvalidInput(
-            "A question must be combined by &, | or ~. Found and, or, not, or an if. Write count(a=1) & count(b=2), with "
-            "brackets around each."
+            "A question must be combined by &, | or ~. Found and, or, not, or an if. Write count(a=1) & count(b=2), "
+            "with brackets around each."
         )
 
     def __eq__(self, other: object) -> bool:
@@ -63,7 +66,7 @@ class Query:
 
 
 class Count(Query):
-    """See ``count``: a conjunction of predicates on single attributes."""
+    """A conjunction of predicates on single attributes, made by ``count``."""
 
     __slots__ = ("predicates",)
 
@@ -71,6 +74,7 @@ class Count(Query):
         self.predicates = predicates
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
+        """Bind the count: a product of masks, or an interval of two such products if a predicate cuts bins."""
         wanted: dict[str, tuple[Any, ...]] = {}
         for name, predicate in self.predicates:
             wanted[name] = (*wanted[name], predicate) if name in wanted else (predicate,)
@@ -110,6 +114,7 @@ class Combined(Query):
         self.operation, self.parts = operation, tuple(flat)
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
+        """Bind the combination: a table over the attributes of all parts."""
         parts = [bound_condition(part, universe, resolution) for part in self.parts]
         names = universe.order(name for part in parts for name in part.attributes)
         require_table(names, universe.sizes(names))
@@ -145,6 +150,7 @@ class Not(Query):
         self.part = part
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear | BoundCount:
+        """Bind the negation."""
         part = bound_condition(self.part, universe, resolution)
         low, high, share = (
             Linear.from_table(universe, q.attributes, 1.0 - q.table) for q in (part.high, part.low, part.share)
@@ -162,12 +168,13 @@ class Not(Query):
 
 
 class Weighted(Query):
-    """See ``linear``."""
+    """A [0, 1]-valued function of a few attributes, made by ``linear``."""
 
     def __init__(self, attributes: tuple[str, ...], weights: NDArray[np.float64]) -> None:
         self.attributes, self.weights = attributes, weights
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear:
+        """Bind the table of weights."""
         return Linear.from_table(universe, self.attributes, self.weights)
 
     def _identity(self) -> Any:
@@ -178,17 +185,18 @@ class Weighted(Query):
 
 
 class Parity(Query):
-    """See ``parity``."""
+    """The parity of some two-valued attributes, made by ``parity``."""
 
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Linear:
+        """Bind the parity: a table that is 1 where an odd number of attributes hold."""
         names = universe.order(self.attributes)
         for name in names:
             if universe[name].size != 2:
                 raise InvalidInput(
-                    f"A parity must be of two-valued attributes. Found {name!r} with {universe[name].size} values. "
+                    f"A parity must have two-valued attributes. Found {name!r} with {universe[name].size} values. "
                     "Use flags."
                 )
         odd = reduce(np.logical_xor.outer, [np.array([False, True])] * len(names))
@@ -202,10 +210,11 @@ class Parity(Query):
 
 
 class OverTime(Query):
-    """A count of a session's blocks as they came: of each, and of all up to it, in rows (docs/blocks.md).
+    """A count for each block of a session, and for all blocks up to it, in rows (docs/blocks.md).
 
-    ``span``: of how many blocks a tree of sums is, a power of two: noise grows slowly within it, and with the root of the number of
-    trees after it. ``share``: the most that it costs a block, of its budget, however many come after.
+    ``span``: number of blocks in one tree of sums, a power of two. Noise grows slowly within a tree, and with the
+    square root of the number of trees after that. ``share``: largest share of its budget that a block pays for this
+    question, however many blocks follow.
     """
 
     def __init__(self, counted: Query, span: int, share: float) -> None:
@@ -213,7 +222,8 @@ class OverTime(Query):
         size = whole("span", span)
         if size & (size - 1) or size > 2**20:
             raise InvalidInput(
-                f"span must be a power of two, at most 2^20. Found {span!r}. Use 32, or about as many blocks as will come."
+                f"span must be a power of two, at most 2^20. Found {span!r}. Use 32, or about as many blocks as will "
+                "come."
             )
         if not 0 < number(share) <= 1:
             raise InvalidInput(
@@ -222,20 +232,21 @@ class OverTime(Query):
         self.counted, self.span, self.share = counted, size, number(share)
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
+        """Refuse to bind: a count over time is about blocks, and is asked alone."""
         raise InvalidInput(
-            "A count over time must be asked alone, of a session of blocks. Found it among other questions. "
+            "A count over time must be asked alone, in a session with blocks. Found it among other questions. "
             "Use session.ask(hr.count(…).over_time())."
         )
 
     def counts(self, universe: Universe, resolution: Resolution) -> Linear:
-        """What is counted in every block."""
+        """Return the linear query that is counted in every block."""
         found = bound(self.counted, universe, resolution)
         if not isinstance(found, Linear) or not found.is_count:
             raise InvalidInput(
                 f"A count over time must count rows, by whole bins. Found {self.counted!r}, which does not. "
                 'Ask with resolution="bins", or about whole bins.'
             )
-        require_table(found.attributes, found.shape)  # of which each block is counted: refused before any pays
+        require_table(found.attributes, found.shape)  # each block counts this table: refuse before any of them pays
         return found
 
     def _identity(self) -> Any:
@@ -246,14 +257,16 @@ class OverTime(Query):
 
 
 class AnswersMarginals(Protocol):
-    """Whoever answers whole tables."""
+    """Anything that answers whole tables."""
 
-    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate: ...
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a marginal table, with a bar of ``within`` if given."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
 class BoundMarginal:
-    """The table of fractions on ``attributes``, in universe order; it comes with its axes as they were ``asked`` for."""
+    """The table of fractions on ``attributes``, in universe order. The answer has its axes as ``asked``."""
 
     universe: Universe
     attributes: Names
@@ -263,17 +276,21 @@ class BoundMarginal:
 
     @property
     def key(self) -> Hashable:
+        """Key of the question: the set of attributes."""
         return ("marginal", self.attributes)
 
     @property
     def tables(self) -> tuple[Names, ...]:
+        """The one attribute set of the table."""
         return (self.attributes,)
 
     @property
     def labels(self) -> Labels:
+        """Labels of each axis, in the order asked for."""
         return tuple((name, tuple(self.universe[name].labels)) for name in self.asked or self.attributes)
 
     def ask(self, respondent: AnswersMarginals, within: float | None) -> Estimate:
+        """Ask for the table and put its axes in the order asked for."""
         said = respondent.marginal(self, within)
         order = [self.attributes.index(name) for name in self.asked or self.attributes]
         shape = np.shape(said.value)
@@ -288,12 +305,13 @@ class BoundMarginal:
 
 
 class Marginal(Query):
-    """See ``marginal``."""
+    """A contingency table, made by ``marginal``."""
 
     def __init__(self, attributes: tuple[str, ...]) -> None:
         self.attributes = attributes
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundMarginal:
+        """Bind the table, and refuse one that is too large."""
         names = universe.order(self.attributes)
         require_table(names, universe.sizes(names))
         asked = dict.fromkeys(universe.index(name) for name in self.attributes)
@@ -307,70 +325,114 @@ class Marginal(Query):
 
 
 def count(predicates: Mapping[str, Any] | None = None, /, **named: Any) -> Query:
-    """The fraction of records that satisfy every predicate.
+    """Ask for the fraction of records that satisfy every predicate.
 
-    A predicate is a value, a set of values, an inclusive (low, high) range, a boolean mask over the attribute's cells,
-    or ``isnt`` of one of these. Use a mapping where a name is not an identifier. Values and ranges that cut bins are
-    answered by an interval: see docs/questions.md.
+    Parameters
+    ----------
+    predicates : mapping, optional
+        Predicates by attribute, for names that are not identifiers.
+    **named
+        Predicates by attribute. A predicate is a value, a set of values, an inclusive (low, high) range, a boolean mask
+        over the cells of the attribute, or ``isnt`` of one of these. A value or range that cuts bins is answered by an
+        interval (docs/questions.md).
+
+    Returns
+    -------
+    Query
+
+    Example
+    -------
+    >>> count(smoker=True, age=(40, 65))
+    count(smoker=True, age=(40, 65))
     """
     if not isinstance(predicates, Mapping | None):
         raise InvalidInput(
-            f"A count must be of named predicates. Found {predicates!r}. Write count(smoker=True), or conjunction('smoker')."
+            f"A count must have named predicates. Found {predicates!r}. Write count(smoker=True), or "
+            "conjunction('smoker')."
         )
     return Count((*(predicates or {}).items(), *named.items()))
 
 
 def conjunction(*flags: str, **predicates: Any) -> Query:
-    """The fraction of records for which all the named flags hold, and the predicates too."""
+    """Ask for the fraction of records for which all named flags hold, and all predicates too.
+
+    Parameters
+    ----------
+    *flags : str
+        Names of flags.
+    **predicates
+        Further predicates, as in ``count``.
+    """
     return Count((*((name, True) for name in flags), *predicates.items()))
 
 
 def any_of(*parts: Query | str) -> Query:
-    """The fraction of records for which at least one part holds; a name stands for that flag."""
+    """Ask for the fraction of records for which at least one part holds.
+
+    Parameters
+    ----------
+    *parts : Query or str
+        Counts; a name stands for the flag of that name.
+    """
     if not parts:
         raise InvalidInput("any_of must have at least one part. Found none. Name a flag or give a count.")
     return Combined("or", tuple(conjunction(p) if isinstance(p, str) else p for p in parts))
 
 
 def marginal(*attributes: str) -> Query:
-    """The contingency table on the attributes: an array of fractions, one per cell, its axes in the order given."""
+    """Ask for the contingency table on some attributes: an array of fractions, one per cell.
+
+    Parameters
+    ----------
+    *attributes : str
+        Names of the attributes. The axes of the array are in this order.
+    """
     if not attributes:
-        raise InvalidInput("A marginal must be on at least one attribute. Found none. Name the attributes.")
+        raise InvalidInput("A marginal must have at least one attribute. Found none. Name the attributes.")
     return Marginal(tuple(attributes))
 
 
 def interval(attribute: str, low: Any, high: Any) -> Query:
-    """The fraction of records with low <= attribute <= high."""
+    """Ask for the fraction of records with low <= attribute <= high."""
     return count({attribute: (low, high)})
 
 
 def threshold(attribute: str, at_most: Any) -> Query:
-    """The fraction of records with attribute <= at_most: the empirical distribution function."""
+    """Ask for the fraction of records with attribute <= at_most: the empirical distribution function."""
     return count({attribute: (None, at_most)})
 
 
 def parity(*attributes: str) -> Query:
-    """The fraction of records in which an odd number of the two-valued attributes hold."""
+    """Ask for the fraction of records in which an odd number of the named two-valued attributes hold."""
     if not attributes:
-        raise InvalidInput("A parity must be of at least one attribute. Found none. Name the attributes.")
+        raise InvalidInput("A parity must have at least one attribute. Found none. Name the attributes.")
     return Parity(tuple(attributes))
 
 
 def linear(attributes: str | Sequence[str], weights: ArrayLike) -> Query:
-    """The mean of any [0, 1]-valued function of a few attributes, given as a table over their cells."""
+    """Ask for the mean of any [0, 1]-valued function of a few attributes.
+
+    Parameters
+    ----------
+    attributes : str or sequence of str
+        The attributes that the function depends on.
+    weights : array_like
+        The value of the function at each cell, with one axis per attribute in the given order.
+    """
     names = (attributes,) if isinstance(attributes, str) else tuple(attributes)
     return Weighted(names, np.array(weights, dtype=float))
 
 
 QUESTIONS: set[type[Query]] = {Count, Combined, Not, Weighted, Parity, Marginal, OverTime}
-"""All there are. What a class of one's own bound would be believed to be a count, and billed as one."""
+"""All classes of questions. Others are refused: a class of the analyst's own could return anything as a count, and it
+would be billed as a count."""
 
 
 def bound(query: object, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
-    """The question about this universe, bound by the package's own code: whatever the asker did to the object."""
+    """Bind a question to a universe by the package's own code, whatever methods the caller attached to the object."""
     if type(query) not in QUESTIONS:
         raise InvalidInput(
-            f"A question must be made by hr.count, hr.marginal, hr.mean or another. Found {type(query).__name__}. "
+            f"A question must be made by hr.count, hr.marginal, hr.mean or the like. Found {type(query).__name__}. "
             "For example hr.count(smoker=True)."
         )
     if resolution not in ("values", "bins"):
@@ -382,6 +444,7 @@ def bound(query: object, universe: Universe, resolution: Resolution = "values") 
 
 
 def _cover(universe: Universe, name: str, predicates: tuple[Any, ...], resolution: Resolution) -> Cover:
+    """Return the cover of an attribute's cells by some predicates, at the resolution asked for."""
     attribute = universe[name]
     try:
         if resolution == "values":
@@ -392,14 +455,14 @@ def _cover(universe: Universe, name: str, predicates: tuple[Any, ...], resolutio
 
 
 def _between(universe: Universe, low: Linear, high: Linear, share: Linear) -> Linear | BoundCount:
-    """The count between two, which is exact where they are the same."""
+    """Return the count between two bounds, which is exact if they are the same."""
     if low == high:
         return low
     return BoundCount(universe, low, high, share)
 
 
 def _weighted(universe: Universe, shares: Mapping[str, NDArray[Any]]) -> Linear:
-    """The product of these vectors: only believed, never asked, so that it needs no canonical form."""
+    """Return the product of these vectors. It is only evaluated on the hypothesis, so it needs no canonical form."""
     kept = {name: vector for name in universe.order(shares) if not np.all((vector := shares[name]) == 1)}
     if not kept:
         return Linear((), (), (), np.array(1.0), True)
@@ -409,7 +472,10 @@ def _weighted(universe: Universe, shares: Mapping[str, NDArray[Any]]) -> Linear:
 
 @dataclass(frozen=True, eq=False)
 class Condition:
-    """A count that holds or not for each record: surely where ``low`` is 1, perhaps where ``high`` is."""
+    """A count that is true or false for each record: certainly true where ``low`` is 1, possibly where ``high`` is 1.
+
+    ``share`` interpolates between the two.
+    """
 
     low: Linear
     high: Linear
@@ -417,33 +483,37 @@ class Condition:
 
     @property
     def is_exact(self) -> bool:
+        """True if no bin is cut."""
         return self.low is self.high
 
     @property
     def attributes(self) -> tuple[str, ...]:
+        """Names of all attributes involved, possibly repeated."""
         return (*self.low.attributes, *self.high.attributes, *self.share.attributes)
 
 
 def bound_condition(query: Query, universe: Universe, resolution: Resolution = "values") -> Condition:
-    """What is combined by &, |, ~ or where."""
+    """Bind a question that is combined by &, | or ~, or used as ``where``."""
     found = bound(query, universe, resolution)
     if isinstance(found, Linear) and found.is_count:
         return Condition(found, found, found)
     if isinstance(found, BoundCount):
         return Condition(found.low, found.high, found.share)
     raise InvalidInput(
-        f"What is combined by &, |, ~ or where must be true or false for each record. Found {query!r}. Combine counts."
+        f"A part of &, |, ~ or where must be true or false for each record. Found {query!r}. Combine counts."
     )
 
 
 def require_boolean(query: object) -> None:
+    """Refuse anything but a count as a part of &, |, ~ or where."""
     if type(query) not in (Count, Combined, Not, Parity, Weighted):
         raise InvalidInput(
-            f"What is combined by &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
+            f"A part of &, |, ~ or where must be a count. Found {query!r}. Combine counts, such as count(sex='F')."
         )
 
 
 def _predicate_identity(predicate: Any) -> Any:
+    """Return a hashable value that is equal for equal predicates."""
     if isinstance(predicate, np.ndarray):
         return (
             ("mask", predicate.tobytes())
@@ -460,7 +530,8 @@ def _predicate_identity(predicate: Any) -> Any:
 
 
 def _shown(predicate: Any) -> str:
+    """Return a predicate as text; a mask as the number of its cells."""
     if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
-        plain = np.asarray(predicate)  # a class of the analyst's own is not asked to count
+        plain = np.asarray(predicate)  # drops a subclass, whose sum() could do anything
         return f"mask({plain.sum()} of {plain.size} cells)"
     return repr(predicate)

@@ -1,6 +1,6 @@
-"""Dates in public bins: days, weeks, months, quarters, years, or between edges of one's own.
+"""Dates in public bins: days, weeks, months, quarters, years, or between explicit edges.
 
-A date is a number of days since 1 January 1970. A time of day does not matter: what happened on a day is on that day.
+A date is a number of days since 1 January 1970. The time of day is ignored.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from numpy.typing import NDArray
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import MOST_BINS, Attribute, Cover, values_with_extras, with_extras
 
-BY = ("day", "week", "month", "quarter", "year")
-MONTHS = {"month": 1, "quarter": 3, "year": 12}
+BY = ("day", "week", "month", "quarter", "year")  # periods that a bin may have
+MONTHS = {"month": 1, "quarter": 3, "year": 12}  # length of a period in months
 EPOCH = datetime.date(1970, 1, 1).toordinal()
 FIRST_DAY, LAST_DAY = (date.toordinal() - EPOCH for date in (datetime.date.min, datetime.date.max))
 
 
 def day_of(date: datetime.date) -> int:
-    """Days since 1970-01-01."""
+    """Return the number of days from 1970-01-01 to a date."""
     return date.toordinal() - EPOCH
 
 
 def date_of(day: float) -> datetime.date:
-    """The date that so many days after 1970-01-01 fall on."""
+    """Return the date that is this many days after 1970-01-01."""
     return datetime.date.fromordinal(int(np.floor(day)) + EPOCH)
 
 
@@ -37,10 +37,25 @@ def date_of(day: float) -> datetime.date:
 class Dates(Attribute):
     """A column of dates or times in public bins, from the day ``low`` to the day ``high``, both included.
 
-    ``by``: "day", "week" (from Monday), "month", "quarter" or "year"; the first and the last bin hold what of theirs is in
-    the range. Or ``edges``: the first day of each bin, and the last day of the last one. Ends are dates or texts such as
-    "2020-01-31". A bin's label is its first day. Dates outside are clamped to the nearest bin; what is missing or no date goes to
-    the first bin, or to an extra cell with ``missing=True`` or ``other=True``.
+    The label of a bin is its first day. Dates outside are clamped to the nearest bin. Missing values and values that
+    are no dates go to the first bin, or to an extra cell with ``missing=True`` or ``other=True``.
+
+    Parameters
+    ----------
+    low, high : date or str
+        First and last day, such as "2020-01-31".
+    by : {"day", "week", "month", "quarter", "year"}
+        Period of a bin. Weeks begin on Monday. The first and the last bin may be cut by the range.
+    edges : sequence of date or str
+        First day of each bin, and the last day of the last bin, instead of ``low``, ``high`` and ``by``.
+    other : bool
+        Add a cell for values that are no dates.
+    missing : bool
+        Add a cell for missing values.
+
+    Example
+    -------
+    >>> Dates("2015-01-01", "2024-12-31", by="month")  # doctest: +SKIP
     """
 
     edges: tuple[datetime.date, ...] = ()
@@ -68,7 +83,7 @@ class Dates(Attribute):
             firsts, last = _firsts(_day(low), _day(high), by), _day(high)
         else:
             raise InvalidInput(
-                "Dates must have low, high and by, or edges. Found another mixture. For example "
+                "Dates must have low, high and by, or edges. Found another combination. For example "
                 "Dates('2015-01-01', '2024-12-31', by='month')."
             )
         lasts = [*(day - 1 for day in firsts[1:]), last]
@@ -82,17 +97,17 @@ class Dates(Attribute):
 
     @property
     def firsts(self) -> NDArray[np.int64]:
-        """The first day of every bin."""
+        """First day of every bin, as a number of days."""
         return np.array([day_of(edge) for edge in self.edges[:-1]], np.int64)
 
     @property
     def last(self) -> int:
-        """The last day."""
+        """Last day of the last bin, as a number of days."""
         return day_of(self.edges[-1])
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The first and the last day of each cell; NaN for an extra one."""
+        """First and last day of each cell, as numbers of days; NaN for an extra cell."""
         lasts = np.append(self.firsts[1:] - 1, self.last)
         return (
             values_with_extras(self.firsts.astype(float), self.missing, self.other),
@@ -100,7 +115,7 @@ class Dates(Attribute):
         )
 
     def cell(self, value: Any) -> int:
-        """The bin that holds a date."""
+        """Return the bin of a date, or the cell of a label. Refuse any other value."""
         if isinstance(value, datetime.date) or (isinstance(value, str) and value not in self.labels):
             day = _day(value)
             if self.firsts[0] <= day <= self.last:
@@ -109,19 +124,21 @@ class Dates(Attribute):
 
     @property
     def is_whole(self) -> bool:
+        """True: days are whole numbers."""
         return True
 
     def _ends(self, ends: tuple[Any, ...]) -> tuple[float, float]:
-        """In days."""
+        """Return the two ends of a range in days."""
         return super()._ends(tuple(_day(end) if isinstance(end, datetime.date | str) else end for end in ends))
 
     def _cover_between(self, low: float, high: float) -> Cover:
+        """Return the cover of an inclusive range of days."""
         self.require_meeting(low, high)
         lowest, highest = self.bounds
         return self._cover_days(np.minimum(highest, high) - np.maximum(lowest, low) + 1)
 
     def _cover_values(self, wanted: Iterable[Any]) -> Cover:
-        """A date is a day of its bin, also where it is the bin's label."""
+        """Return the cover of a list. A date is one day of its bin, even if it is the label of the bin."""
         days, extra = set(), np.zeros(self.size, bool)
         for value in wanted:
             cell = self.cell(value)
@@ -133,13 +150,13 @@ class Dates(Attribute):
         return Cover(found.inside | extra, found.touched | extra, np.where(extra, 1.0, found.share)).settled()
 
     def _cover_days(self, meant: NDArray[np.float64]) -> Cover:
-        """So many days of each cell; of an extra one none."""
+        """Return the cover of this many days of each cell; none of an extra cell."""
         lowest, highest = self.bounds
         share = np.nan_to_num(np.clip(meant / (highest - lowest + 1), 0.0, 1.0))
         return Cover(share == 1, share > 0, share).settled()
 
     def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> list[Any]:
-        """A day of each bin; None for a cell that is no bin."""
+        """Draw a day of each bin; None for a cell that is no bin."""
         lowest, highest = (bound[cells] for bound in self.bounds)
         days = np.minimum(lowest + np.floor(uniforms * (highest - lowest + 1)), highest)
         return [None if math.isnan(day) else date_of(day) for day in days.tolist()]
@@ -149,6 +166,7 @@ class Dates(Attribute):
 
 
 def _day(given: Any) -> int:
+    """Convert a date, or its ISO text, to a number of days."""
     try:
         date = datetime.date.fromisoformat(given) if isinstance(given, str) else given
         return day_of(date.date() if isinstance(date, datetime.datetime) else date)
@@ -159,7 +177,7 @@ def _day(given: Any) -> int:
 
 
 def _firsts(low: int, high: int, by: Any) -> list[int]:
-    """The first days of the bins."""
+    """Return the first days of the bins."""
     if high < low:
         raise InvalidInput(f"Dates must have low <= high. Found ({date_of(low)}, {date_of(high)}). Swap the two ends.")
     if by in ("day", "week") and high - low >= MOST_BINS:

@@ -1,4 +1,4 @@
-"""A universe in one readable file: TOML or JSON, a table a column, with what its constructor takes.
+"""A universe in one readable file, TOML or JSON: one table per column, with the arguments of its constructor.
 
     [age]
     kind = "Range"
@@ -11,7 +11,8 @@
     values = ["F", "M"]
     other = true
 
-A column that is a number alone is integer-coded: ``age = 85`` stands for 0 … 84. What is read equals what was written.
+A column given as a plain number is integer-coded: ``age = 85`` stands for 0 … 84. Reading gives back exactly what was
+written.
 """
 
 from __future__ import annotations
@@ -35,20 +36,23 @@ from hedgerow.questions.wire import MOST_CELLS
 from hedgerow.questions.wire_values import Json, read_label, write_label
 
 KINDS: dict[str, type[Attribute]] = {kind.__name__: kind for kind in (Categories, Dates, Flag, Integers, Range)}
-NO_VALUE = {"kind": "none"}  # what TOML has instead of null
-BARE = re.compile(r"[A-Za-z0-9_-]+")
+NO_VALUE = {"kind": "none"}  # stands for null, which TOML lacks
+BARE = re.compile(r"[A-Za-z0-9_-]+")  # keys that TOML allows without quotes
 WAY_OUT = "docs/universe.md has an example of each kind."
 
 
 def to_mapping(universe: Universe) -> dict[str, dict[str, Json]]:
-    """Every column's kind and what its constructor takes, in JSON's own types."""
+    """Return the kind and the constructor arguments of every column, in JSON types."""
     return {name: _declared(universe[name]) for name in universe.names}
 
 
 def _declared(attribute: Attribute) -> dict[str, Json]:
+    """Return the kind and the constructor arguments of one attribute."""
     kind = type(attribute).__name__
     if kind not in KINDS:
-        raise InvalidInput(f"An attribute must be of a kind that has a form. Found a {kind}. Use the package's own.")
+        raise InvalidInput(
+            f"An attribute must be of one of the package's kinds. Found {kind}. Use the package's own kinds."
+        )
     record: dict[str, Json] = {"kind": kind}
     match attribute:
         case Categories():
@@ -74,7 +78,7 @@ def _declared(attribute: Attribute) -> dict[str, Json]:
 
 
 def _range(attribute: Range) -> dict[str, Json]:
-    """By ends and bins where these give the very same edges."""
+    """Return the arguments of a Range: ends and bins if these give exactly the same edges, else the edges."""
     edges, values = attribute.edges, attribute.values
     assert values is not None
     low, high, bins = edges[0], edges[-1], len(edges) - 1
@@ -89,19 +93,21 @@ def _range(attribute: Range) -> dict[str, Json]:
 
 
 def from_mapping(columns: Mapping[str, Any]) -> Universe:
-    """A universe from what ``to_mapping`` gives, and from sizes of integer-coded columns."""
+    """Make a universe from a mapping that ``to_mapping`` returned, or from sizes of integer-coded columns."""
     if not isinstance(columns, Mapping) or not columns:
         raise InvalidInput(f"A universe must be a table of columns. Found {type(columns).__name__}. {WAY_OUT}")
     return Universe({_name(name): _attribute(name, given) for name, given in columns.items()})
 
 
 def _name(name: Any) -> str:
+    """Return a column name; refuse anything but text."""
     if not isinstance(name, str):
         raise InvalidInput(f"The name of a column must be a text. Found {name!r}. Quote it.")
     return name
 
 
 def _attribute(name: str, given: Any) -> Attribute:
+    """Make an attribute from its table, its size, or an attribute itself."""
     if isinstance(given, Attribute):
         return given
     if not isinstance(given, Mapping):
@@ -126,24 +132,25 @@ def _attribute(name: str, given: Any) -> Attribute:
         raise InvalidInput(f"Column {name!r}: {refused}") from None
     except (TypeError, ValueError, AttributeError, OverflowError):
         raise InvalidInput(
-            f"Column {name!r} must have what a {kind.__name__} takes. Found {', '.join(map(repr, options)) or 'nothing'}, "
-            f"of which something is missing, unknown or of another type. {WAY_OUT}"
+            f"Column {name!r} must have the arguments of {kind.__name__}. Found "
+            f"{', '.join(map(repr, options)) or 'nothing'}, where one is missing, unknown or of the wrong type. "
+            f"{WAY_OUT}"
         ) from None
 
 
 def _plain(value: Any) -> Any:
-    """A label or a list of labels, as Python has them."""
+    """Convert a label, or a list of labels, to Python values."""
     if isinstance(value, list | tuple):
         return [_plain(each) for each in value]
     if value == NO_VALUE:
         return None
-    if isinstance(value, datetime.date | datetime.time):  # as TOML has them
+    if isinstance(value, datetime.date | datetime.time):  # TOML has dates and times of its own
         return value
     return read_label(value)
 
 
 def load(path: str | Path) -> Universe:
-    """The universe in a .toml or .json file."""
+    """Read the universe in a .toml or .json file."""
     place = _place(path)
     try:
         text = place.read_text(encoding="utf-8")
@@ -158,6 +165,7 @@ def load(path: str | Path) -> Universe:
 
 
 def save(universe: Universe, path: str | Path) -> None:
+    """Write a universe to a .toml or .json file."""
     place, declared = _place(path), to_mapping(universe)
     written = (
         to_toml(declared) if place.suffix.lower() == ".toml" else json.dumps(declared, indent=2, allow_nan=False) + "\n"
@@ -170,17 +178,18 @@ def save(universe: Universe, path: str | Path) -> None:
 
 
 def _place(path: str | Path) -> Path:
+    """Check the suffix of a path and return it."""
     place = Path(path)
     if place.suffix.lower() not in (".toml", ".json"):
         raise InvalidInput(f"The universe's file must be .toml or .json. Found {place.name!r}. Rename it.")
     return place
 
 
-# The part of TOML that a universe needs, written so that it is read as it was.
+# Writer for the part of TOML that a universe needs. Reading gives back exactly what was written.
 
 
 def to_toml(declared: Mapping[str, Mapping[str, Json]], under: str = "") -> str:
-    """A table a column, ``under`` another if that is named."""
+    """Write one TOML table per column, nested ``under`` another table if one is named."""
     tables, before = [], f"{under}." if under else ""
     for name, options in declared.items():
         lines = [
@@ -196,6 +205,7 @@ def _key(name: str) -> str:
 
 
 def _toml_value(value: Json) -> str:
+    """Write one JSON value as TOML."""
     match value:
         case None:
             return _toml_value(NO_VALUE)
@@ -204,7 +214,7 @@ def _toml_value(value: Json) -> str:
         case int():
             return str(value)
         case float():
-            assert math.isfinite(value)  # others have a form of their own
+            assert math.isfinite(value)  # infinities are written as objects
             text = repr(value)
             return text if any(mark in text for mark in ".e") else text + ".0"
         case str():
@@ -218,5 +228,5 @@ def _toml_value(value: Json) -> str:
 
 
 def _toml_text(text: str) -> str:
-    """A basic string: JSON's escapes are TOML's too, but for the one character that JSON leaves as it is."""
+    """Write a basic string. The escapes of JSON are valid in TOML, except that JSON leaves U+007F unescaped."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,8 +1,8 @@
 """Linear queries bound to a universe: functions of a few attributes with values in [0, 1].
 
-The canonical form makes equal functions equal values, however they were written: attributes are in universe order,
-those on which the function is constant are dropped, and a table that is a product of one vector per attribute (every
-conjunction is) is kept as those vectors, in which form it is small, fast to evaluate and cheap to compare.
+The canonical form makes equal functions equal values, however they were written. Attributes are in universe order, and
+those on which the function is constant are dropped. A table that is a product of one vector per attribute (every
+conjunction is) is kept as these vectors, which are small, fast to evaluate and cheap to compare.
 """
 
 from __future__ import annotations
@@ -23,26 +23,28 @@ from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.questions.bound import Estimate, Labels
 from hedgerow.questions.universe import Universe
 
-LARGEST_TABLE = 50_000_000  # cells a query may spell out; a product needs no table, whatever its cells
-WIDE = 1 << 16  # cells of a marginal from which on it is folded in the middle, not from its first axis on
-AT_ONCE = 1 << 22  # numbers that are worked on together where many queries are answered
+LARGEST_TABLE = 50_000_000  # a table that is written out has at most this many cells; a product needs no table
+WIDE = 1 << 16  # a marginal with more cells is contracted from both sides, split in the middle, not axis by axis
+AT_ONCE = 1 << 22  # many queries are answered in chunks of at most this many intermediate numbers
 
 
 class AnswersLinear(Protocol):
-    """Whoever answers linear queries."""
+    """Anything that answers linear queries."""
 
-    def linear(self, query: Linear, within: float | None) -> Estimate: ...
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query, with a bar of ``within`` if given."""
+        ...
 
     def believed(self, query: Linear) -> float:
-        """The hypothesis' own answer: free, and without a bar."""
+        """Return the hypothesis' own answer: free, and without a bar."""
 
     @property
     def least_rows(self) -> float:
-        """n where it is public, else the least that it may be."""
+        """Number of rows n if it is public, else a lower bound on it."""
 
 
 class Linear:
-    """A bound linear query: ⟨q, D⟩ for q: X → [0, 1] that depends on ``attributes`` only."""
+    """A bound linear query: ⟨q, D⟩ for a q: X → [0, 1] that depends on ``attributes`` only."""
 
     __slots__ = ("__dict__", "_table", "attributes", "is_count", "shape", "vectors")
 
@@ -54,7 +56,7 @@ class Linear:
         table: Array | None,
         is_count: bool,
     ) -> None:
-        """Use ``from_table`` or ``product``, which bring the query into canonical form."""
+        """Store the parts. Use ``from_table`` or ``product``, which bring a query into canonical form."""
         self.attributes, self.shape, self.vectors, self._table, self.is_count = (
             attributes,
             shape,
@@ -65,11 +67,14 @@ class Linear:
 
     @classmethod
     def from_table(cls, universe: Universe, attributes: Sequence[str], table: ArrayLike) -> Linear:
-        """The query whose value on a record is ``table`` at the record's cells of ``attributes`` (in the order given)."""
-        names = tuple(universe.names[universe.index(name)] for name in attributes)  # the universe's own texts
+        """Return the query whose value on a record is ``table`` at the record's cells of ``attributes``.
+
+        The axes of the table are in the order of ``attributes``.
+        """
+        names = tuple(universe.names[universe.index(name)] for name in attributes)  # the universe's own strings
         if len(set(names)) != len(names):
             raise InvalidInput(f"The attributes of a query must be distinct. Found {names!r}. Name each once.")
-        weights = np.asarray(table, dtype=float) + 0.0  # no −0.0: equal functions have equal bytes
+        weights = np.asarray(table, dtype=float) + 0.0  # turns −0.0 into 0.0, so that equal functions have equal bytes
         if weights.shape != universe.sizes(names):
             raise InvalidInput(
                 f"Weights must have shape {universe.sizes(names)}, one number per cell of {names!r}. "
@@ -81,7 +86,7 @@ class Linear:
 
     @classmethod
     def canonical(cls, names: tuple[str, ...], table: Array) -> Linear:
-        """The query with this table of weights in [0, 1], its axes already in the order of the universe."""
+        """Return the query with this table of weights in [0, 1], with axes in the order of the universe."""
         kept = [i for i in range(table.ndim) if not _constant_along(table, i)]
         table = table[tuple(slice(None) if i in kept else 0 for i in range(table.ndim))]
         names = tuple(names[i] for i in kept)
@@ -94,7 +99,7 @@ class Linear:
 
     @classmethod
     def product(cls, universe: Universe, masks: dict[str, NDArray[np.bool_]]) -> Linear:
-        """A conjunction: the product of one boolean mask per attribute. The fast path, no table is built."""
+        """Return a conjunction, the product of one boolean mask per attribute. Fast: no table is built."""
         kept: list[tuple[int, str, NDArray[np.bool_]]] = []
         for name, mask in masks.items():
             true = np.count_nonzero(mask)
@@ -111,9 +116,10 @@ class Linear:
 
     @classmethod
     def of_vectors(cls, names: tuple[str, ...], vectors: Sequence[NDArray[Any]]) -> Linear:
-        """The query with these ``vectors``, one per attribute in the order of the universe. No table is built.
+        """Return the query with these ``vectors``, one per attribute in the order of the universe. No table is built.
 
-        Refused unless they are in canonical form: none is constant, at most one is not 0/1, and a mere factor is on the first.
+        The vectors must be in canonical form: none is constant, at most one is not 0/1, and a constant factor is in the
+        first vector.
         """
         floats = [np.asarray(v, dtype=float) + 0.0 for v in vectors]
         for vector in floats:
@@ -121,7 +127,8 @@ class Linear:
         shaped = bool(names) and [v.ndim for v in floats] == [1] * len(names) and all(v.size for v in floats)
         if not shaped or any(_constant_along(v, 0) for v in floats) or not _scaled_once(floats):
             raise InvalidInput(
-                "The vectors of a query must be in canonical form. Found others. Bind the question to its universe again."
+                "The vectors of a query must be in canonical form. Found others. Bind the question to its universe "
+                "again."
             )
         is_count = all(map(_is_mask, floats))
         kept = tuple(v.astype(bool) for v in floats) if is_count else tuple(floats)
@@ -129,6 +136,7 @@ class Linear:
 
     @property
     def table(self) -> Array:
+        """Weights over the cells of ``attributes``, written out when first needed."""
         if self._table is None:
             assert self.vectors is not None
             require_table(self.attributes, self.shape)
@@ -137,7 +145,7 @@ class Linear:
 
     @cached_property
     def key(self) -> Hashable:
-        """Equal for two queries of one universe exactly when they are the same function."""
+        """Hashable key, equal for two queries of one universe exactly if they are the same function."""
         if self.vectors:
             packed = tuple(v.tobytes() for v in self.vectors)
             return (self.attributes, self.is_count, packed)
@@ -148,13 +156,15 @@ class Linear:
 
     @property
     def tables(self) -> tuple[Names, ...]:
+        """The one attribute set of the query."""
         return (self.attributes,)
 
     def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
+        """Ask for the answer to this query."""
         return respondent.linear(self, within)
 
     def dot(self, marginal: NDArray[Any]) -> float:
-        """⟨q, marginal⟩ for a marginal over ``attributes``."""
+        """Return ⟨q, marginal⟩ for a marginal over ``attributes``."""
         if not self.vectors:
             return float(np.vdot(self.table, marginal))
         for vector in reversed(self.vectors):
@@ -172,7 +182,7 @@ class Linear:
 
 
 def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
-    """The cells of a marginal, each as a count of its own, in the order of the flattened table."""
+    """Return each cell of a marginal as a count, in the order of the flattened table."""
     _memory.require_listing("A table", universe.cells(names), sum(universe.sizes(names)), "Ask about fewer attributes")
     one = [np.eye(universe[name].size, dtype=bool) for name in names]
     shape = universe.sizes(names)
@@ -184,20 +194,24 @@ def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:
 
 @dataclass(frozen=True, eq=False)
 class Products(Sequence[Linear]):
-    """Counts on the same attributes, each of a set of cells of every one of them: kept as masks, a line for each count."""
+    """Counts on the same attributes, each given by a set of cells of every attribute.
+
+    They are stored as one array of masks per attribute, with a line for each count.
+    """
 
     attributes: Names
     masks: tuple[NDArray[np.bool_], ...]
 
     @classmethod
     def of(cls, queries: Sequence[Linear]) -> Products:
+        """Stack the vectors of queries on the same attributes."""
         vectors = [q.vectors or () for q in queries]
         stacked = (np.stack([v[axis] for v in vectors]) for axis in range(len(queries[0].attributes)))
         return cls(queries[0].attributes, tuple(mask.astype(bool, copy=False) for mask in stacked))
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """How many cells of each attribute, a line for each count."""
+        """Number of cells of each attribute, with a line for each count."""
         return np.stack([np.count_nonzero(mask, axis=1) for mask in self.masks], axis=1).astype(np.int64, copy=False)
 
     def __len__(self) -> int:
@@ -209,7 +223,7 @@ class Products(Sequence[Linear]):
 
 
 def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]], NDArray[Any]]) -> Array:
-    """⟨q, marginal⟩ for many queries at once, grouped by attributes so that each marginal is read once."""
+    """Return ⟨q, marginal⟩ for many queries, grouped by attributes so that each marginal is read once."""
     values = np.empty(len(queries))
     if isinstance(queries, Products):
         marginal = marginal_of(queries.attributes)
@@ -228,13 +242,13 @@ def answer_all(queries: Sequence[Linear], marginal_of: Callable[[tuple[str, ...]
 
 
 def _chunks(count: int, shape: tuple[int, ...]) -> Iterator[slice]:
-    """So many at once that the memory of what is stacked is bounded."""
+    """Yield slices of the queries that are small enough to bound the memory of stacked arrays."""
     chunk = min(4096, max(1, AT_ONCE // max(_folds(shape), 1)))
     return (slice(start, start + chunk) for start in range(0, count, chunk))
 
 
 def _folds(shape: tuple[int, ...]) -> int:
-    """The most numbers that one query needs on its way through a marginal of this shape."""
+    """Return the number of intermediate results that one query needs on a marginal of this shape."""
     cells = math.prod(shape)
     if cells <= WIDE:
         return cells // shape[0] if shape else 1
@@ -243,11 +257,12 @@ def _folds(shape: tuple[int, ...]) -> int:
 
 
 def _middle(shape: tuple[int, ...]) -> int:
-    """Where the axes are split so that both sides have few cells."""
+    """Return the place to split the axes so that both sides have few cells."""
     return min(range(1, len(shape) + 1), key=lambda k: math.prod(shape[:k]) + math.prod(shape[k:]))
 
 
 def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
+    """Answer queries on the same attributes, together if all of them are products."""
     if not queries[0].attributes:
         return np.array([q.dot(marginal) for q in queries])
     products = [q.vectors for q in queries if q.vectors]
@@ -257,7 +272,7 @@ def _answer_group(queries: list[Linear], marginal: NDArray[Any]) -> Array:
 
 
 def _answer_products(vectors: Sequence[NDArray[Any]], marginal: NDArray[Any]) -> Array:
-    """``vectors``: of each axis a line for each query."""
+    """Answer products. ``vectors`` has one array per axis, with a line for each query."""
     along = [each.astype(float) for each in vectors]
     if marginal.size > WIDE:
         half = _middle(marginal.shape)
@@ -272,7 +287,7 @@ def _answer_products(vectors: Sequence[NDArray[Any]], marginal: NDArray[Any]) ->
 
 
 def _spelled(vectors: Sequence[Array]) -> Array:
-    """Of each query the product of its vectors over all their cells, a line each."""
+    """Write out the product of each query's vectors over all their cells, one line per query."""
     lines = np.ones((len(vectors[0]) if vectors else 1, 1))
     for along in vectors:
         lines = (lines[:, :, None] * along[:, None, :]).reshape(len(along), -1)
@@ -280,13 +295,13 @@ def _spelled(vectors: Sequence[Array]) -> Array:
 
 
 def spread(query: Linear, names: Sequence[str]) -> Array:
-    """The query's table with an axis of length one for every name it does not depend on."""
+    """Return the query's table with an axis of length one for every name that it does not depend on."""
     sizes = dict(zip(query.attributes, query.shape, strict=True))
     return query.table.reshape([sizes.get(name, 1) for name in names])
 
 
 def require_table(attributes: Sequence[str], shape: Sequence[int]) -> None:
-    """Refuse, from public sizes alone, a query that would have to be spelled out over too many cells."""
+    """Refuse, by public sizes alone, a query whose table would have too many cells."""
     cells = math.prod(shape)
     if cells > LARGEST_TABLE:
         raise TooLarge(
@@ -298,7 +313,7 @@ def require_table(attributes: Sequence[str], shape: Sequence[int]) -> None:
 
 
 def require_weights(weights: Array) -> None:
-    """Refuse what is not in [0, 1]."""
+    """Refuse weights outside [0, 1]."""
     if np.isnan(weights).any():
         raise InvalidInput("Weights must be numbers. Found NaN. Replace it by a number between 0 and 1.")
     if weights.size and (weights.min() < 0 or weights.max() > 1):
@@ -308,10 +323,12 @@ def require_weights(weights: Array) -> None:
 
 
 def _constant_along(table: Array, axis: int) -> bool:
+    """Return True if the table does not depend on this axis."""
     return bool((table == table.take([0], axis=axis)).all())
 
 
 def _outer(vectors: Sequence[NDArray[Any]]) -> Array:
+    """Return the outer product of some vectors."""
     table = np.ones(())
     for vector in vectors:
         table = np.multiply.outer(table, vector.astype(float))
@@ -319,9 +336,9 @@ def _outer(vectors: Sequence[NDArray[Any]]) -> Array:
 
 
 def _factors(table: Array) -> tuple[Array, ...] | None:
-    """The vectors whose product the table is, with at most one of them not 0/1; None where there are none.
+    """Return vectors whose product is the table, at most one of them not 0/1; None if there are none.
 
-    A table that is a product with largest value g has vector max_{other axes}(table)/g on every 0/1 axis, exactly.
+    A table that is a product with largest value g has the vector max_{other axes}(table)/g on every 0/1 axis, exactly.
     """
     if table.ndim == 0:
         return None
@@ -338,7 +355,7 @@ def _factors(table: Array) -> tuple[Array, ...] | None:
 
 
 def _scaled_once(vectors: Sequence[Array]) -> bool:
-    """Whether the vectors, none constant, are those that ``_factors`` finds for their product."""
+    """Return True if these vectors, none constant, are those that ``_factors`` finds for their product."""
     weighted = [i for i, vector in enumerate(vectors) if not _is_mask(vector)]
     if len(weighted) != 1 or weighted == [0]:
         return len(weighted) < 2

@@ -1,9 +1,9 @@
-"""Means, shares and ratios: quotients of two sums, with a bar found by asking about their difference.
+"""Means, shares and ratios: quotients of two sums. Their error bar comes from one query about their difference.
 
-A mean is c where Σ (x − c) over its records is 0. How far that sum may be from 0 is a question about one linear query, whose
-bar is far tighter than what the bars of numerator and denominator leave: if Σ is known to ± b and the records are at least T,
-the mean is known to ± b/T. Where bins are cut, or a cell holds more than one value, the sum has a greatest and a least
-value, and the two ends of the interval come from these.
+A mean is the c for which Σ (x − c) over its records is 0. The distance of that sum from 0 is a question about one
+linear query, whose bar is far tighter than the bars of numerator and denominator imply: if Σ is known to ± b and the
+number of records is at least T, the mean is known to ± b/T. If bins are cut, or a cell holds more than one value, the
+sum has a greatest and a least value, and these give the two ends of the interval.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from hedgerow.questions.counts import (
 from hedgerow.questions.linear import Linear, require_table, spread
 from hedgerow.questions.universe import Universe
 
-STEPS = 64  # places for c between the least and the greatest value: few, so that a repeat asks the same again
-HALVINGS = 20  # to find c where bins are cut
+STEPS = 64  # c is rounded to one of this many steps between least and greatest value, so that a repeat asks the same
+HALVINGS = 20  # number of bisections that find c if bins are cut
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,26 +44,28 @@ class Quotient(Composed):
     names: Names
 
     def most(self, c: float) -> Array:
-        """Of each cell, the most that a record of it may add to numerator − c·denominator."""
+        """Return, for each cell, the most that one of its records may add to numerator − c·denominator."""
         raise NotImplementedError
 
     def least(self, c: float) -> Array:
+        """Return, for each cell, the least that one of its records may add to numerator − c·denominator."""
         raise NotImplementedError
 
     def slopes(self, *, upper: bool) -> tuple[Linear, Linear]:
-        """Between which the sum of ``most``, or of ``least``, falls as c rises by one."""
+        """Return two queries that bound the rate at which the sum of ``most`` (or of ``least``) falls as c rises."""
         raise NotImplementedError
 
     def starts(self, known: Knows) -> tuple[float, float]:
-        """Where the sums of ``least`` and ``most`` are about 0, as far as is believed."""
+        """Return the c at which the sums of ``least`` and of ``most`` are about 0 on the hypothesis."""
         raise NotImplementedError
 
     def ends(self, known: Knows) -> Ends:
+        """Return the least and the greatest quotient that the knowledge allows."""
         lower, upper = self.starts(known)
         return self.end(known, lower, upper=False), self.end(known, upper, upper=True)
 
     def end(self, known: Knows, c: float, *, upper: bool) -> float:
-        """The greatest, or the least, quotient for which the sum at c and its slope leave room."""
+        """Return the greatest, or the least, quotient that the sum at c and its slope allow."""
         low, high = self.between(known, (self.most if upper else self.least)(c))
         far = high if upper else low
         slow, fast = (known.interval(slope) for slope in self.slopes(upper=upper))
@@ -75,10 +77,11 @@ class Quotient(Composed):
         return float(min(most, max(least, c + far / slope)))
 
     def between(self, known: Knows, table: Array) -> tuple[float, float]:
+        """Return an interval for the sum of a table over the records."""
         return total_between(self.universe, self.names, np.broadcast_to(table, self.universe.sizes(self.names)), known)
 
     def believed(self, known: Knows, table: Array) -> float:
-        """The sum of a table of finite numbers, as the hypothesis has it."""
+        """Return the sum of a table of finite numbers on the hypothesis."""
         table = np.broadcast_to(table, self.universe.sizes(self.names))
         least, most = float(table.min()), float(table.max())
         if least == most:
@@ -89,31 +92,34 @@ class Quotient(Composed):
 
 @dataclass(frozen=True, eq=False)
 class BoundMean(Quotient):
-    """The mean, among the records of a condition, of a number that lies between ``lowest`` and ``highest`` in each cell."""
+    """The mean, over the records of a condition, of a number between ``lowest`` and ``highest`` in each cell."""
 
     lowest: Array
     highest: Array
     middle: Array
-    """What the number is in each cell by interpolation."""
+    """Interpolated number in each cell."""
     among: Condition
 
     @cached_property
     def limits(self) -> Ends:
+        """Least and greatest number in the cells where the condition can hold."""
         possible = np.broadcast_to(self._touched, self.universe.sizes(self.names))
         lowest, highest = (np.broadcast_to(x, possible.shape)[possible] for x in (self.lowest, self.highest))
         return float(lowest.min()), float(highest.max())
 
     @property
     def low(self) -> float:
+        """Least possible mean."""
         return float(self.limits[0])
 
     @property
     def high(self) -> float:
+        """Greatest possible mean."""
         return float(self.limits[1])
 
     @cached_property
     def numerator(self) -> Linear:
-        """The interpolated number rescaled from [low, high] to [0, 1], where the condition holds."""
+        """The interpolated number, rescaled from [low, high] to [0, 1], where the condition holds; 0 elsewhere."""
         width = self.high - self.low
         scaled = np.clip((self.middle - self.low) / width, 0.0, 1.0) if width > 0 else np.zeros(np.shape(self.middle))
         table = np.broadcast_to(scaled * spread(self.among.share, self.names), self.universe.sizes(self.names))
@@ -121,53 +127,64 @@ class BoundMean(Quotient):
 
     @property
     def denominator(self) -> Linear:
+        """The interpolated count of the condition."""
         return self.among.share
 
     @property
     def linears(self) -> tuple[Linear, ...]:
+        """The lower and the upper count of the condition."""
         return (self.among.low,) if self.among.is_exact else (self.among.low, self.among.high)
 
     @property
     def tables(self) -> tuple[Names, ...]:
+        """Attribute sets of the sum and of the condition."""
         return (self.names, self.among.low.attributes)
 
     @property
     def key(self) -> Hashable:
+        """Key of the question."""
         cells = (self.lowest, self.highest, self.middle)
         conditions = (self.among.low.key, self.among.high.key, self.among.share.key)
         return ("mean", self.names, *((x.shape, x.tobytes()) for x in cells), *conditions)
 
     @cached_property
     def is_coarse(self) -> bool:
+        """True if the condition cuts bins, or a cell holds more than one number."""
         return not self.among.is_exact or bool((self.lowest != self.highest).any())
 
     @cached_property
     def _inside(self) -> NDArray[np.bool_]:
+        """Cells in which the condition certainly holds."""
         return spread(self.among.low, self.names).astype(bool)
 
     @cached_property
     def _touched(self) -> NDArray[np.bool_]:
+        """Cells in which the condition can hold."""
         return spread(self.among.high, self.names).astype(bool)
 
     def most(self, c: float) -> Array:
+        """Return the most that a record may add to Σ (x − c), by cell."""
         above = self.highest - c
         return np.where(self._inside, above, np.where(self._touched, np.maximum(above, 0.0), 0.0))
 
     def least(self, c: float) -> Array:
+        """Return the least that a record may add to Σ (x − c), by cell."""
         above = self.lowest - c
         return np.where(self._inside, above, np.where(self._touched, np.minimum(above, 0.0), 0.0))
 
     def slopes(self, *, upper: bool) -> tuple[Linear, Linear]:
+        """Return the lower and the upper count of the records."""
         return self.among.low, self.among.high
 
     def starts(self, known: Knows) -> tuple[float, float]:
+        """Return the c at which the two sums are about 0 on the hypothesis."""
         if not self.is_coarse:
             c = self.placed(self.best(known))
             return c, c
         return self.placed(self._zero(known, self.least)), self.placed(self._zero(known, self.most))
 
     def _zero(self, known: Knows, table: Callable[[float], Array]) -> float:
-        """Where the believed sum of the table is 0. It falls as c rises."""
+        """Return the c at which the sum of the table on the hypothesis is 0. The sum falls as c rises."""
         if self.among.is_exact:
             mass = known.believed(self.among.low)
             return float(self.low + self.believed(known, table(self.low)) / mass) if mass > 0 else self.low
@@ -178,17 +195,18 @@ class BoundMean(Quotient):
         return (low + high) / 2
 
     def placed(self, c: float) -> float:
-        """The nearest of a few places, so that a repeat asks about the same."""
+        """Round c to one of a few places, so that a repeat asks the same."""
         width = self.high - self.low
         return self.low + width * round((c - self.low) / width * STEPS) / STEPS if width > 0 else self.low
 
     def best(self, known: Knows) -> float:
+        """Return the interpolated mean on the hypothesis."""
         mass = known.believed(self.denominator)
         share = known.believed(self.numerator) / mass if mass > 0 else 0.5
         return self.low + (self.high - self.low) * min(1.0, max(0.0, share))
 
     def typical(self, known: Answers) -> float | None:
-        """That of the sum at c, over the records it is of."""
+        """Return the typical error of the sum at c, divided by the number of its records."""
         table = np.broadcast_to(self.most(self.placed(self.best(known))), self.universe.sizes(self.names))
         width = float(table.max() - table.min())
         if width == 0:
@@ -198,14 +216,14 @@ class BoundMean(Quotient):
         return None if usual is None or mass <= 0 else usual * width / mass
 
     def bought(self, known: Answers, within: float, free: Ends) -> Ends:
-        """One linear query is bought: that of Σ (x − c), x in the middle of each cell's values and c of what is known.
+        """Buy one linear query: Σ (x − c), with x the middle of each cell's values and c the middle of what is known.
 
-        With T₋ ≤ T ≤ T₊ records, and |mean − c| ≤ w₀ known for free, a bar of b on the sum gives the mean to
-        b/T₋ + ½(w₀ + b/T₊)(T₊ − T₋)/T₋, and to half the mean width of its cells more.
+        With T₋ ≤ T ≤ T₊ records, and |mean − c| ≤ w₀ known for free, a bar of b on the sum gives the mean to b/T₋ +
+        ½(w₀ + b/T₊)(T₊ − T₋)/T₋, plus half the mean width of its cells.
         """
         if not self.among.is_exact:
             raise InvalidInput(
-                f"within must be at least {(free[1] - free[0]) / 2:.4g} among records that bins do not tell apart. "
+                f"within must be at least {(free[1] - free[0]) / 2:.4g} if where cuts bins. "
                 f'Found {within:g}. Choose where by whole bins, or ask with resolution="bins".'
             )
         few, many = known.interval(self.among.low)
@@ -218,12 +236,12 @@ class BoundMean(Quotient):
         c = centre.placed((ends[0] + ends[1]) / 2)
         reach = max(ends[1] - c, c - ends[0])
         doubt = (many - few) / few if few > 0 else np.inf
-        unsold = coarse + reach * doubt / 2 if few > 0 else np.inf  # however tightly the sum is bought
+        unsold = coarse + reach * doubt / 2 if few > 0 else np.inf  # remains however tightly the sum is bought
         room = within - unsold
         if room <= 0:
             raise BudgetExceeded(
-                f"within must be above {min((free[1] - free[0]) / 2, unsold):.4g} while so little is known of how many "
-                f"records the mean is of. Found {within:g}. Buy that count first, or ask for less."
+                f"within must be above {min((free[1] - free[0]) / 2, unsold):.4g} while the number of records in the "
+                f"mean is known so roughly. Found {within:g}. Buy that count first, or ask for a wider bar."
             )
         table = np.broadcast_to(centre.most(c), self.universe.sizes(self.names))
         least, most = float(table.min()), float(table.max())
@@ -237,7 +255,7 @@ class BoundMean(Quotient):
 
 @dataclass(frozen=True, eq=False)
 class BoundRatio(Quotient):
-    """One count over another, whichever records they are of."""
+    """One count divided by another. Their records need not overlap."""
 
     above: Condition
     below: Condition
@@ -246,40 +264,49 @@ class BoundRatio(Quotient):
 
     @property
     def linears(self) -> tuple[Linear, ...]:
+        """Lower and upper counts of both conditions."""
         return self.above.low, self.above.high, self.below.low, self.below.high
 
     @property
     def key(self) -> Hashable:
+        """Key of the question."""
         return ("ratio", *(q.key for part in (self.above, self.below) for q in (part.low, part.high, part.share)))
 
     @property
     def is_coarse(self) -> bool:
+        """True if one of the conditions cuts bins."""
         return not (self.above.is_exact and self.below.is_exact)
 
     def most(self, c: float) -> Array:
+        """Return the most that a record may add to numerator − c·denominator, by cell."""
         return spread(self.above.high, self.names) - c * spread(self.below.low, self.names)
 
     def least(self, c: float) -> Array:
+        """Return the least that a record may add to numerator − c·denominator, by cell."""
         return spread(self.above.low, self.names) - c * spread(self.below.high, self.names)
 
     def slopes(self, *, upper: bool) -> tuple[Linear, Linear]:
+        """Return the count of the denominator, as both bounds."""
         slope = self.below.low if upper else self.below.high
         return slope, slope
 
     def starts(self, known: Knows) -> tuple[float, float]:
+        """Return the least and the greatest ratio on the hypothesis."""
         return _over(known, self.above.low, self.below.high), _over(known, self.above.high, self.below.low)
 
     def best(self, known: Knows) -> float:
+        """Return the interpolated ratio on the hypothesis."""
         return _over(known, self.above.share, self.below.share)
 
 
 def _over(known: Knows, above: Linear, below: Linear) -> float:
+    """Divide one count by another on the hypothesis; 1 if the denominator is 0."""
     mass = known.believed(below)
     return known.believed(above) / mass if mass > 0 else 1.0
 
 
 class Mean(Query):
-    """See ``mean``."""
+    """A mean, made by ``mean``."""
 
     def __init__(self, attribute: str, where: Query | None) -> None:
         if where is not None:
@@ -287,6 +314,7 @@ class Mean(Query):
         self.attribute, self.where = attribute, where
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundMean:
+        """Bind the mean."""
         return bound_mean("A mean", universe, self.attribute, self.where, resolution)
 
     def _identity(self) -> Any:
@@ -297,7 +325,7 @@ class Mean(Query):
 
 
 class Share(Query):
-    """See ``share``."""
+    """A share, made by ``share``."""
 
     def __init__(self, part: Query, where: Query) -> None:
         require_boolean(part)
@@ -305,6 +333,7 @@ class Share(Query):
         self.part, self.where = part, where
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundMean:
+        """Bind the share: the mean of the indicator of ``part`` over the records of ``where``."""
         part, among = (bound_condition(query, universe, resolution) for query in (self.part, self.where))
         names = universe.order((*part.attributes, *among.attributes))
         require_table(names, universe.sizes(names))
@@ -320,7 +349,7 @@ class Share(Query):
 
 
 class Ratio(Query):
-    """See ``ratio``."""
+    """A ratio, made by ``ratio``."""
 
     def __init__(self, above: Query, below: Query) -> None:
         require_boolean(above)
@@ -328,6 +357,7 @@ class Ratio(Query):
         self.above, self.below = above, below
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundRatio:
+        """Bind the ratio."""
         above, below = (bound_condition(query, universe, resolution) for query in (self.above, self.below))
         names = universe.order((*above.attributes, *below.attributes))
         require_table(names, universe.sizes(names))
@@ -342,21 +372,25 @@ class Ratio(Query):
 
 
 def mean(attribute: str, where: Query | None = None) -> Query:
-    """The mean of a bounded attribute, among the records of ``where`` if given.
+    """Ask for the mean of a numeric attribute over the records of ``where``, or over all records.
 
-    Its interval holds whatever the values in each bin are; ``values`` of the universe's bins give the estimate. Cells without
-    a number (``other``) are left out.
+    The interval holds whatever the values inside each bin are. The estimate uses the representative value of each bin.
+    Cells without a number (``other``, ``missing``) are left out.
+
+    Example
+    -------
+    >>> mean("age", where=count(sex="F"))  # doctest: +SKIP
     """
     return Mean(attribute, where)
 
 
 def share(part: Query, where: Query) -> Query:
-    """The fraction of the records of ``where`` for which ``part`` holds too."""
+    """Ask for the fraction of the records of ``where`` for which ``part`` holds too."""
     return Share(part, where)
 
 
 def ratio(above: Query, below: Query) -> Query:
-    """One count divided by another."""
+    """Ask for the ratio of two counts, ``above`` divided by ``below``."""
     return Ratio(above, below)
 
 
@@ -364,7 +398,7 @@ QUESTIONS.update({Mean, Share, Ratio})
 
 
 def bound_mean(what: str, universe: Universe, attribute: str, where: Query | None, resolution: Resolution) -> BoundMean:
-    """The mean of an attribute's values among the records that have one."""
+    """Bind the mean of an attribute over the records that have a value."""
     (numbers,), among = numbers_among(what, universe, (attribute,), where, resolution)
     names = universe.order((attribute, *among.attributes))
     require_table(names, universe.sizes(names))
@@ -376,7 +410,10 @@ def bound_mean(what: str, universe: Universe, attribute: str, where: Query | Non
 def numbers_among(
     what: str, universe: Universe, attributes: tuple[str, ...], where: Query | None, resolution: Resolution
 ) -> tuple[list[tuple[Array, Array, Array]], Condition]:
-    """Of each attribute the lowest, highest and interpolated value of every cell, and the records that have one of each."""
+    """Return the numbers of each attribute by cell, and the records that have a number for every attribute.
+
+    The numbers are the lowest, the highest and the interpolated value of every cell.
+    """
     among = Count(()) if where is None else where
     found = []
     for attribute in attributes:
@@ -387,7 +424,7 @@ def numbers_among(
                 "Declare it as a Range, Integers or Flag."
             )
         none = np.isnan(declared.values)
-        if none.any():  # an extra cell has no value: the mean is over the records that have one
+        if none.any():  # an extra cell has no value, so its records are left out
             among = among & count({attribute: ~none})
         ends = declared.bounds if resolution == "values" else (declared.values, declared.values)
         least = float(np.nanmin(declared.values))
@@ -399,6 +436,7 @@ def numbers_among(
 
 
 def _require_someone(what: str, among: Condition, where: Query) -> None:
+    """Refuse a condition that no record can satisfy."""
     if not among.high.attributes and not among.high.table:
         raise InvalidInput(
             f"{what} must be among records that can exist. Found {where!r}, which holds for none. Change where."

@@ -1,11 +1,11 @@
-"""A question as a text, written as in Python and read without running anything.
+"""Parse a question from text. It is written as in Python, and nothing is executed.
 
     count(smoker=True, age=(40, 65))
     mean("age", where=count(sex="F") & ~count(age=(None, 30)))
     group_by("sex").median("age")
     count(smoker=True).over_time()
 
-Only calls of the functions listed here are understood, with literals, ``&``, ``|`` and ``~``: what else Python can say is refused
+Only calls of the functions listed here, literals, ``&``, ``|`` and ``~`` are understood. Any other Python is refused
 with its place. ``hr.`` before a name may be left out.
 """
 
@@ -45,7 +45,7 @@ from hedgerow.questions.statistics import (
     variance,
 )
 
-LONGEST = 20_000  # characters of a question
+LONGEST = 20_000  # a question has at most this many characters
 Names = Mapping[str, Any]
 
 QUESTIONS: Names = {
@@ -56,11 +56,12 @@ QUESTIONS: Names = {
     )
 }  # fmt: skip
 WORDS: Names = {"isnt": isnt, "date": datetime.date, "MISSING": MISSING, "OTHER": OTHER}
+# methods of group_by(…) that a question may call
 OF_GROUPS = ("count", "mean", "median", "quantile", "share", "total", "variance")
 
 
 def question(text: str, more: Names | None = None) -> Query:
-    """The question that the text asks. ``more``: further names that it may call."""
+    """Parse a question. ``more`` are further names that it may call."""
     found = read(text, {**QUESTIONS, **WORDS, **(more or {})})
     if not isinstance(found, Query):
         raise InvalidInput(
@@ -70,7 +71,7 @@ def question(text: str, more: Names | None = None) -> Query:
 
 
 def read(text: str, names: Names) -> Any:
-    """What an expression of calls and literals gives; ``names`` are all that it may call."""
+    """Evaluate an expression of calls and literals. ``names`` lists everything that it may call."""
     if len(text) > LONGEST:
         raise InvalidInput(
             f"A question must have at most {LONGEST} characters. Found {len(text)}. Ask in several questions."
@@ -79,7 +80,7 @@ def read(text: str, names: Names) -> Any:
     wrong = ""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about escapes in texts
+            warnings.simplefilter("ignore")  # Python warns about unknown escapes in texts
             tree = ast.parse(text.strip(), mode="eval")
         return _Reader(names).value(tree.body)
     except SyntaxError as problem:
@@ -90,19 +91,24 @@ def read(text: str, names: Names) -> Any:
         if isinstance(problem, HedgerowError):
             raise
     raise InvalidInput(
-        f"A question must be written as in Python. Found {_short(text)}{wrong}. For example count(smoker=True, age=(40, 65))."
+        f"A question must be written as in Python. Found {_short(text)}{wrong}. For example count(smoker=True, "
+        "age=(40, 65))."
     )
 
 
 def _short(text: str) -> str:
+    """Quote a text, cut to 60 characters."""
     return repr(text if len(text) <= 60 else text[:60] + "…")
 
 
 class _Reader:
+    """Evaluate a syntax tree without executing anything but the listed functions."""
+
     def __init__(self, names: Names) -> None:
         self._names = names
 
     def value(self, node: ast.expr) -> Any:
+        """Return the value of an expression."""
         match node:
             case ast.Constant(value=str() | bool() | int() | float() | None as value):
                 return value
@@ -118,7 +124,7 @@ class _Reader:
             case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=operand):
                 number = self.value(operand)
                 if isinstance(number, bool) or not isinstance(number, int | float):
-                    _refuse(node, "a sign before what is no number")
+                    _refuse(node, "a sign before something that is no number")
                 return -number if isinstance(sign, ast.USub) else number
             case ast.UnaryOp(op=ast.Invert(), operand=operand):
                 return ~self._query(operand)
@@ -140,12 +146,14 @@ class _Reader:
         _refuse(node, f"{type(node).__name__}")
 
     def _query(self, node: ast.expr) -> Query:
+        """Return the question that an operand of &, | or ~ evaluates to."""
         found = self.value(node)
         if not isinstance(found, Query):
-            _refuse(node, "&, | or ~ with what is no question")
+            _refuse(node, "&, | or ~ with something that is no question")
         return found
 
     def _function(self, node: ast.expr) -> Callable[..., Any]:
+        """Return the function that a call names."""
         if isinstance(node, ast.Attribute) and node.attr in OF_GROUPS and isinstance(node.value, ast.Call):
             groups = self.value(node.value)
             if isinstance(groups, Groups):
@@ -160,7 +168,7 @@ class _Reader:
         return found
 
     def _made(self, node: ast.expr, function: Callable[..., Any], *given: Any, **named: Any) -> Any:
-        """What a function gives; what it cannot take, it refuses in a sentence."""
+        """Call a function. Refuse arguments that it does not accept, with their place."""
         try:
             return function(*given, **named)
         except HedgerowError:
@@ -168,11 +176,13 @@ class _Reader:
         except (TypeError, ValueError, AttributeError, OverflowError, LookupError):
             pass
         name = getattr(function, "__name__", "it")
-        _refuse(node, f"{ast.unparse(node)[:60]!r}", f"{name} must be given what it takes (docs/questions.md)")
+        _refuse(
+            node, f"{ast.unparse(node)[:60]!r}", f"{name} must be given the arguments that it takes (docs/questions.md)"
+        )
 
 
 def _dotted(node: ast.expr) -> str:
-    """A name, or names with dots between; empty for anything else."""
+    """Return a name, or names joined by dots; an empty text for anything else."""
     match node:
         case ast.Name(id=name):
             return name
@@ -183,4 +193,5 @@ def _dotted(node: ast.expr) -> str:
 
 
 def _refuse(node: ast.expr, found: str, must: str = "A question must be made of calls and literals") -> NoReturn:
+    """Refuse a part of a question, with its place."""
     raise InvalidInput(f"{must}. Found {found} at column {node.col_offset + 1}. Write it as in docs/questions.md.")

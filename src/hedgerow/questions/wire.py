@@ -1,4 +1,4 @@
-"""Everything that is stored or sent, to and from JSON: questions, universes and workloads, each under its kind.
+"""JSON forms of everything that is stored or sent: questions, universes and workloads, each under its kind.
 
     >>> from hedgerow.questions.counts import count
     >>> dumps(count(sex="F"))
@@ -6,14 +6,15 @@
     >>> loads(dumps(count(sex="F")))
     count(sex='F')
 
-The outermost record says its version ``v``; ``kind`` is the public name of what made the thing. Equal things written with
-the same values have the same text, and what is read equals what was written. Reading makes things of registered kinds
-only, through their constructors, and refuses everything else with InvalidInput: another version, another kind, a missing
-or an additional field, a wrong type, and what is nested too deep or too large. docs/wire.md has the rules and an example
-of each form. ``wire_registry`` is the mechanism, ``wire_values`` has the forms of plain values; the rest is here.
+The outermost record states its version ``v``; ``kind`` is the public name of the function or class that made the
+object. Equal objects written with the same values have the same text, and reading gives back an equal object. Reading
+makes objects of registered kinds only, through their constructors. It refuses everything else with InvalidInput:
+another version, another kind, a missing or an additional field, a wrong type, and records that are nested too deep or
+too large. docs/wire.md has the rules and an example of each form. ``wire_registry`` is the mechanism, ``wire_values``
+has the forms of plain values; the rest is here.
 
-Higher layers add their own kinds. ``encode`` gives the fields of a thing, ``decode`` takes them, by name, and believes
-nothing of them; things within things are written by ``inner`` and read by ``thing``:
+Higher layers add their own kinds. ``encode`` returns the fields of an object. ``decode`` takes them by name and must
+check every one of them. Objects within objects are written by ``inner`` and read by ``thing``:
 
     register(
         "answer", Answer,
@@ -21,7 +22,8 @@ nothing of them; things within things are written by ``inner`` and read by ``thi
         lambda query, value, cost: Answer(thing("query", query, Query), read_value(value), read_number("cost", cost)),
     )
 
-A frozen dataclass whose fields are annotated with plain types and registered ones needs only ``register_dataclass(cls)``.
+A frozen dataclass whose fields are annotated with plain types and registered ones needs only
+``register_dataclass(cls)``.
 """
 
 from __future__ import annotations
@@ -95,16 +97,19 @@ __all__ = [
     "to_json",
 ]
 
-MOST_CELLS = 2**21  # of the attributes of a universe together: two numbers can declare any number of them
+# the attributes of a universe that is read have at most this many cells in total, because a short record, such as two
+# ends of Integers, can declare any number of them
+MOST_CELLS = 2**21
 
 
 # Universes
 
 
-# What an attribute may have besides is written only where it has it, so that the text of all others stays what it was.
+# Optional properties of an attribute are written only if they are set, so that older texts stay valid and unchanged.
 
 
 def _extras(attribute: Attribute) -> dict[str, Json]:
+    """Return the optional fields of an attribute."""
     return {"missing": True} if attribute.missing else {}
 
 
@@ -213,13 +218,15 @@ def _read_universe(attributes: Json) -> Universe:
 
 
 def _require_cells(cells: int) -> None:
+    """Refuse a universe with too many cells."""
     if cells > MOST_CELLS:
         refuse("The cells of all attributes together", f"at most {MOST_CELLS}", cells, "Declare coarser bins.")
 
 
 def _pair(role: str, record: Json) -> tuple[Json, Json]:
+    """Return the two items of a pair; refuse anything else."""
     if type(record) is not list or len(record) != 2:
-        refuse(role, "a name and what belongs to it", record)
+        refuse(role, "a pair of a name and a value", record)
     return record[0], record[1]
 
 
@@ -231,14 +238,16 @@ register("Range", Range, _write_range, _read_range)
 register("Universe", Universe, _write_universe, _read_universe)
 
 
-# Questions. What does not change a question (order, repeats) does not change its text.
+# Questions. Differences that do not change a question (order, repeats) do not change its text.
 
 
 def _sorted(records: Iterable[Json]) -> list[Json]:
+    """Return distinct records, sorted by their text."""
     return [record for _, record in sorted({text_of(record): record for record in records}.items())]
 
 
 def _write_predicate(predicate: Any) -> Json:
+    """Return a predicate as a record."""
     if isinstance(predicate, isnt):
         return {"kind": "isnt", "predicate": _write_predicate(predicate.predicate)}
     if isinstance(predicate, np.ndarray) and predicate.ndim == 1 and predicate.dtype == bool:
@@ -261,6 +270,7 @@ def _write_predicate(predicate: Any) -> Json:
 
 
 def _read_predicate(record: Json) -> Any:
+    """Rebuild a predicate from its record."""
     kind = kind_of(record)
     if kind == "isnt":
         return isnt(_read_predicate(*fields(record, "predicate")))
@@ -276,6 +286,7 @@ def _read_predicate(record: Json) -> Any:
 
 
 def _end(end: Any) -> Any:
+    """Check an end of a range and return it."""
     if end is not None and not isinstance(end, bool | int | float | np.number | datetime.date):
         refuse("An end of a range", "a number, a date or None", end, "Use a set for a list of values.")
     return end
@@ -299,14 +310,17 @@ def _read_combined(operation: Json, parts: Json) -> Combined:
 
 
 def _write_set(query: Parity) -> dict[str, Json]:
+    """Return attributes whose order does not matter."""
     return {"attributes": sorted(set(write_names("A name", query.attributes)))}
 
 
 def _write_axes(query: Marginal) -> dict[str, Json]:
+    """Return attributes whose order matters, each once."""
     return {"attributes": list(dict.fromkeys(write_names("A name", query.attributes)))}
 
 
 def _read_set(make: Callable[..., Query], attributes: Json) -> Any:
+    """Make a question from a list of attributes."""
     return make(*read_names("attributes", attributes))
 
 
@@ -367,19 +381,21 @@ register(
     ),
 )
 for name, statistic in STATISTICS.items():
-    register_dataclass(statistic, name)  # the function that makes it
+    register_dataclass(statistic, name)  # its kind is the name of the function that makes it
 
 
-# A bound linear query. Whoever reads one knows the universe, and must hold its attributes and shape against it.
+# A bound linear query. Its reader knows the universe, and must check the attributes and the shape against it.
 
 
 def _write_bound(query: Linear) -> dict[str, Json]:
+    """Return the fields of a bound linear query."""
     vectors = [write_array(vector) for vector in query.vectors] if query.vectors else None
     table = write_array(query.table) if vectors is None else None
     return {"attributes": write_names("A name", query.attributes), "vectors": vectors, "table": table}
 
 
 def _read_bound(attributes: Json, vectors: Json, table: Json) -> Linear:
+    """Rebuild a bound linear query, in canonical form."""
     names = read_names("attributes", attributes)
     if len(set(names)) != len(names):
         refuse("The attributes of a query", "distinct", names)
@@ -398,4 +414,4 @@ register("bound", Linear, _write_bound, _read_bound)
 
 
 for workload in WORKLOADS:
-    register_dataclass(workload, workload.__name__.lower())  # the function that makes it
+    register_dataclass(workload, workload.__name__.lower())  # its kind is the name of the function that makes it

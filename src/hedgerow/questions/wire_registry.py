@@ -1,4 +1,4 @@
-"""The mechanism of ``wire``: a register of kinds, and what is looked at before a record is believed to be one of them."""
+"""Mechanism of ``wire``: a registry of kinds, and the checks that a record must pass before it is decoded."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ from hedgerow.questions.wire_values import (
     write_whole,
 )
 
-VERSION = 1
-MOST_DEPTH = 100  # of lists and objects within each other
-MOST_ITEMS = 2**22  # in one record; all of an array is one
-LONGEST_TEXT = 2**30
+VERSION = 1  # version of the JSON forms, written into every record
+MOST_DEPTH = 100  # lists and objects are nested at most this deep
+MOST_ITEMS = 2**22  # a record has at most this many items; an array counts as one
+LONGEST_TEXT = 2**30  # a record has at most this many characters
 
 T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """How things of one type are written under one kind."""
+    """JSON form of the objects of one type: its kind, its fields, and the functions that encode and decode it."""
 
     kind: str
     type: type
@@ -70,24 +70,27 @@ def register(
     *,
     named: Iterable[str] | None = None,
 ) -> None:
-    """A form for things of this very type (not of its subclasses). The fields are ``named``, or decode's parameters.
+    """Register the form of objects of exactly this type, not of its subclasses.
 
-    A parameter with a default is a field that a record may leave out: so a kind gains a field and still reads, and writes,
-    its older records.
+    The fields are ``named``, or the parameters of ``decode``. A parameter with a default is a field that a record may
+    omit. In this way a kind gains a field and still reads and writes its older records.
     """
     taken = inspect.signature(decode).parameters
     names = tuple(taken if named is None else named)
     optional = frozenset(name for name in names if name in taken and taken[name].default is not inspect.Parameter.empty)
     if kind in _KINDS or kind in (*VALUE_KINDS, "value") or of in _TYPES or {"v", "kind"} & set(names):
         raise InvalidInput(
-            f"A form must have a kind and a type of its own, and no field called v or kind. Found {kind!r} of "
+            f"A form must have a new kind and a new type, and no field called v or kind. Found {kind!r} of "
             f"{of.__name__} with {', '.join(names) or 'no fields'}. Choose another name."
         )
     _KINDS[kind] = _TYPES[of] = Form(kind, of, encode, decode, names, optional)
 
 
 def register_dataclass(cls: type[Any], kind: str | None = None) -> None:
-    """A form for a frozen dataclass, by the types of what its constructor takes; ``kind`` is the name of the class."""
+    """Register the form of a frozen dataclass, by the types of its constructor arguments.
+
+    ``kind`` is the name of the class by default.
+    """
     hints = typing.get_type_hints(cls)
     taken = {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
 
@@ -101,17 +104,32 @@ def register_dataclass(cls: type[Any], kind: str | None = None) -> None:
 
 
 def register_refusal(of: type, why: str) -> None:
-    """Things of this type have no form; ``why`` is said whenever one is asked for."""
+    """Declare that objects of this type have no form. ``why`` is the error message if one is written."""
     _REFUSED[of] = why
 
 
 def registered() -> dict[str, type]:
-    """Every kind so far, and the type of what it makes."""
+    """Return every registered kind with the type of its objects."""
     return {kind: form.type for kind, form in _KINDS.items()}
 
 
 def to_json(thing: Any) -> dict[str, Json]:
-    """The record of a thing, with its version: plain JSON types only."""
+    """Return the record of an object, with its version, as plain JSON types.
+
+    Parameters
+    ----------
+    thing
+        An object of a registered type, or a plain value.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    InvalidInput
+        If the object has no JSON form.
+    """
     try:
         written = inner(thing) if type(thing) in _TYPES or type(thing) in _REFUSED else write_value(thing)
     except RecursionError:
@@ -122,7 +140,20 @@ def to_json(thing: Any) -> dict[str, Json]:
 
 
 def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignment]
-    """The thing that ``to_json`` described, if it is one ``of`` this type; InvalidInput for anything else."""
+    """Rebuild the object that ``to_json`` described.
+
+    Parameters
+    ----------
+    record
+        The record, as plain JSON types.
+    of : type
+        The expected type. Anything else is refused.
+
+    Raises
+    ------
+    InvalidInput
+        If the record is not valid, or describes an object of another type.
+    """
     _require_plain(record)
     if type(record) is not dict:
         refuse("A record", "an object with a version and a kind", record)
@@ -134,20 +165,20 @@ def from_json(record: Json, of: type[T] = object) -> T:  # type: ignore[assignme
     except InvalidInput:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError, MemoryError, TooLarge):
-        # No decoder is meant to get here; one that does must not tell a stranger more than that it refuses.
+        # Decoders should refuse with InvalidInput. One that fails in another way must not reveal details to a stranger.
         raise InvalidInput(
-            f"A record must describe something that can be made. Found one of kind {shown(record.get('kind'))} that cannot. "
+            f"A record must describe a valid object. Found one of kind {shown(record.get('kind'))} that does not. "
             "Read it with the version that wrote it."
         ) from None
 
 
 def dumps(thing: Any) -> str:
-    """The one text of a thing."""
+    """Return the canonical JSON text of an object. See ``to_json``."""
     return _bounded(text_of(to_json(thing)))
 
 
 def loads(text: str, of: type[T] = object) -> T:  # type: ignore[assignment]
-    """The thing that ``dumps`` wrote."""
+    """Rebuild the object from the text that ``dumps`` returned. See ``from_json``."""
     try:
         record = json.loads(_bounded(text), object_pairs_hook=_distinct)
     except InvalidInput:
@@ -158,20 +189,21 @@ def loads(text: str, of: type[T] = object) -> T:  # type: ignore[assignment]
 
 
 def _bounded(text: str) -> str:
+    """Return a text; refuse one that is too long."""
     if not isinstance(text, str) or len(text) > LONGEST_TEXT:
         refuse("A record", f"a text of at most {LONGEST_TEXT} characters", text)
     return text
 
 
 def inner(thing: Any) -> dict[str, Json]:
-    """The record of a thing within another: without a version."""
+    """Return the record of an object within another object, without a version."""
     if type(thing) in _REFUSED:
         raise InvalidInput(_REFUSED[type(thing)])
     form = _TYPES.get(type(thing))
     if form is None:
         raise InvalidInput(
-            f"What is written must be of a registered type. Found a {type(thing).__name__}. "
-            "Use the package's own, or register a form for it."
+            f"An object must be of a registered type to be written. Found {type(thing).__name__}. "
+            "Use the package's own types, or register a form for it."
         )
     record = {"kind": form.kind, **form.encode(thing)}
     require_fields(record, form.fields, form.optional)
@@ -179,7 +211,7 @@ def inner(thing: Any) -> dict[str, Json]:
 
 
 def thing(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:
-    """The thing that ``inner`` described, which must be one ``of`` these types."""
+    """Rebuild the object that ``inner`` described, which must be of one of these types."""
     kind = kind_of(record)
     form = None if kind is None else _KINDS.get(kind)
     if form is None or not issubclass(form.type, of):
@@ -191,6 +223,7 @@ def thing(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:
 
 
 def _outermost(record: dict[str, Json], of: type[T]) -> T:
+    """Rebuild the outermost object, which may also be a plain value."""
     kind = kind_of(record)
     if kind not in (*VALUE_KINDS, "value"):
         return thing("a record", record, of)
@@ -203,7 +236,7 @@ def _outermost(record: dict[str, Json], of: type[T]) -> T:
 
 
 def _require_plain(record: Json) -> None:
-    """Refuse what is no JSON, or too much of it, before anything else looks at it. Needs no recursion."""
+    """Refuse input that is not plain JSON, or too much of it, before anything else reads it. Uses no recursion."""
     waiting, seen = [(record, 1)], 0
     while waiting:
         item, depth = waiting.pop()
@@ -225,12 +258,15 @@ def _require_plain(record: Json) -> None:
 
 
 def _too_large() -> InvalidInput:
+    """Return the error about a record that is too deep or too large."""
     return InvalidInput(
-        f"A record must be nested at most {MOST_DEPTH} deep and have at most {MOST_ITEMS} items. Found more. Ask about less."
+        f"A record must be nested at most {MOST_DEPTH} deep and have at most {MOST_ITEMS} items. Found more. Ask about "
+        "less."
     )
 
 
 def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    """Make a dict from the fields of a JSON object; refuse repeated names."""
     record = dict(pairs)
     if len(record) != len(pairs):
         raise InvalidInput("The fields of a record must be distinct. Found one twice. Remove one.")
@@ -238,11 +274,11 @@ def _distinct(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def text_of(record: Json) -> str:
-    """The one text of plain JSON."""
+    """Return the canonical text of plain JSON."""
     return json.dumps(record, allow_nan=False, sort_keys=True, separators=(",", ":"))
 
 
-# Dataclasses, by the types of their fields: plain ones, tuples, float64 arrays, registered types, and unions of these.
+# Dataclasses, by the types of their fields: plain types, tuples, float64 arrays, registered types, and unions of these.
 
 _PLAIN: dict[type, tuple[Callable[[str, Any], Json], Callable[[str, Json], Any]]] = {
     float: (write_number, read_number),
@@ -253,21 +289,23 @@ _PLAIN: dict[type, tuple[Callable[[str, Any], Json], Callable[[str, Json], Any]]
 
 
 def _options(hint: Any) -> tuple[Any, ...]:
+    """Return the members of a union, or the type itself."""
     return typing.get_args(hint) if typing.get_origin(hint) in (UnionType, typing.Union) else (hint,)
 
 
 def _only(options: tuple[Any, ...], origin: Any) -> Any:
+    """Return the member of a union with this origin, or None."""
     return next((option for option in options if _origin(option) is origin), None)
 
 
 def _origin(hint: Any) -> Any:
-    """The class of a parametrised type, through an alias: NumPy's ``NDArray`` is one from 2.5 on."""
+    """Return the class of a parametrized type, also through an alias such as NumPy's ``NDArray`` from 2.5 on."""
     origin = typing.get_origin(hint)
     return typing.get_origin(getattr(origin, "__value__", None)) or origin
 
 
 def _each(listed: Any, count: int, role: str) -> list[Any]:
-    """The type of every item of a tuple of so many."""
+    """Return the type of every item of a tuple of ``count`` items."""
     types = typing.get_args(listed)
     if types[-1:] == (...,):
         return [types[0]] * count
@@ -277,6 +315,7 @@ def _each(listed: Any, count: int, role: str) -> list[Any]:
 
 
 def _write_as(hint: Any, role: str, value: Any) -> Json:
+    """Write the value of a field annotated with this type."""
     options = _options(hint)
     if value is None and NoneType in options:
         return None
@@ -289,6 +328,7 @@ def _write_as(hint: Any, role: str, value: Any) -> Json:
 
 
 def _read_as(hint: Any, role: str, record: Json) -> Any:
+    """Read the value of a field annotated with this type."""
     options = _options(hint)
     if record is None and NoneType in options:
         return None

@@ -1,7 +1,7 @@
-"""Plain values to and from JSON: numbers, texts, labels, lists and arrays, without loss and without surprise.
+"""JSON forms of plain values: numbers, texts, labels, lists and arrays, without loss.
 
-Written as themselves: null, true, false, texts, finite floats (their shortest exact decimal) and whole numbers up to 2^53,
-beyond which other languages round. Everything else is an object with a kind:
+Written as themselves: null, true, false, texts, finite floats (their shortest exact decimal) and whole numbers up to
+2^53, beyond which other languages round. Everything else is an object with a kind:
 
     {"kind": "float", "text": "inf"}          also "-inf" and "nan", for which JSON has no token
     {"kind": "integer", "text": "-9007199254740993"}
@@ -9,11 +9,11 @@ beyond which other languages round. Everything else is an object with a kind:
     {"kind": "tuple", "items": [...]}
     {"kind": "array", "dtype": "float64", "shape": [2, 3], "data": "AAAA…"}
 
-An array is base64 of its items in C order, little-endian; of truths, eight to a byte, the first in the highest bit. Every
-value has one text, so whatever is read and written again comes out as it was.
+An array is the base64 of its items in C order, little-endian. Booleans are packed eight to a byte, the first in the
+highest bit. Every value has exactly one text, so a value that is read and written again has the same text.
 
-``write_…`` and ``read_…`` are pairs. Both refuse with InvalidInput; a reader believes nothing about what it is given except
-that it is plain JSON (``wire.from_json`` has looked).
+``write_…`` and ``read_…`` are pairs. Both refuse with InvalidInput. A reader assumes nothing about its input except
+that it is plain JSON, which ``wire.from_json`` has checked.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from hedgerow.questions.linear import LARGEST_TABLE
 Json = Any
 """None, bool, int, float, str, a list of these or a dict from str to these."""
 
-LARGEST_PLAIN = 2**53  # whole numbers up to here are the same in every reader of JSON
-MOST_DIGITS = 1000  # of a whole number, or a decimal
-MOST_AXES = 32
+LARGEST_PLAIN = 2**53  # every JSON reader agrees on whole numbers up to this one
+MOST_DIGITS = 1000  # a whole number or a decimal has at most this many digits
+MOST_AXES = 32  # an array has at most this many axes
 DTYPES = {"bool": np.dtype(bool), "int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 VALUE_KINDS = ("array", "date", "datetime", "decimal", "float", "integer", "time", "tuple")
 _NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -57,11 +57,12 @@ _TEXTS: dict[type, tuple[str, Callable[[Any], str]]] = {
 
 
 def refuse(role: str, wanted: str, found: Any, way_out: str = "Correct the record.") -> NoReturn:
+    """Raise InvalidInput: ``role`` must be ``wanted``, but ``found`` was found."""
     raise InvalidInput(f"{role} must be {wanted}. Found {shown(found)}. {way_out}")
 
 
 def shown(found: Any) -> str:
-    """What was found, briefly: a hostile record may be long."""
+    """Describe a value briefly, because a hostile record may be long."""
     if found is None or isinstance(found, bool | float):
         return repr(found)
     if isinstance(found, str):
@@ -70,15 +71,16 @@ def shown(found: Any) -> str:
 
 
 def kind_of(record: Json) -> str | None:
+    """Return the kind of a record, or None if it has none."""
     kind = record.get("kind") if type(record) is dict else None
     return kind if type(kind) is str else None
 
 
-# Any plain value: what an answer or a released measurement may hold.
+# Plain values, as an answer or a released measurement may hold them.
 
 
 def write_value(value: Any) -> Json:
-    """A label, a NaN, an array, or a list or tuple of these."""
+    """Write a label, a NaN, an array, or a list or tuple of these."""
     if isinstance(value, np.ndarray):
         return write_array(value)
     if type(value) is list:
@@ -89,6 +91,7 @@ def write_value(value: Any) -> Json:
 
 
 def read_value(record: Json) -> Any:
+    """Read a value that ``write_value`` wrote."""
     if isinstance(record, list):
         return [read_value(item) for item in record]
     kind = kind_of(record)
@@ -99,10 +102,11 @@ def read_value(record: Json) -> Any:
     return math.nan if record == {"kind": "float", "text": "nan"} else read_label(record)
 
 
-# Labels: the values an attribute may have. Hashable, and equal to themselves.
+# Labels: the values that an attribute may have. They are hashable and equal to themselves, so NaN is none.
 
 
 def write_label(value: Any) -> Json:
+    """Write a label."""
     value = _own(value)
     if value is None or type(value) is bool:
         return value
@@ -120,12 +124,14 @@ def write_label(value: Any) -> Json:
         if not _is_nan(value) and _read_item(written) == value:
             return written
     raise InvalidInput(
-        "A value must be None, a truth, a text, an int, a float that is a number, a date, a time, a Decimal, or a tuple of "
-        f"these. Found a {type(value).__name__}. Convert it to one of Python's own, or use None for what is missing."
+        "A value must be None, a bool, a text, an int, a float that is a number, a date, a time, a Decimal, or a "
+        f"tuple of these. Found {type(value).__name__}. Convert it to one of these types, or use None for a missing "
+        "value."
     )
 
 
 def read_label(record: Json) -> Any:
+    """Read a label that ``write_label`` wrote."""
     if record is None or isinstance(record, bool | int | float | str):
         return read_text("A text", record) if isinstance(record, str) else record
     kind = kind_of(record)
@@ -142,9 +148,9 @@ def read_label(record: Json) -> Any:
 
 
 def _own(value: Any) -> Any:
-    """numpy's scalars as Python's, where that changes neither what they equal nor how they are spelled."""
+    """Convert NumPy scalars to Python ones, if that changes neither what they equal nor how they are written."""
     if type(value) is np.str_:
-        return "".join([value])  # its item() would lose a NUL at the end
+        return "".join([value])  # np.str_.item() would lose a NUL at the end
     return value.item() if type(value) in (np.bool_, np.float64) or isinstance(value, np.integer) else value
 
 
@@ -153,6 +159,7 @@ def _is_nan(value: Any) -> bool:
 
 
 def _read_item(record: dict[str, Json]) -> Any:
+    """Read a date, time or decimal; refuse a text other than the one Python writes."""
     kind = record["kind"]
     text = read_text(f"A {kind}", fields(record, "text")[0])
     try:
@@ -165,6 +172,7 @@ def _read_item(record: dict[str, Json]) -> Any:
 
 
 def _write_integer(value: int) -> Json:
+    """Write a whole number, as text if it is large."""
     if abs(value) <= LARGEST_PLAIN:
         return value
     if abs(value) >= 10**MOST_DIGITS:
@@ -173,6 +181,7 @@ def _write_integer(value: int) -> Json:
 
 
 def _read_integer(record: dict[str, Json]) -> int:
+    """Read a large whole number from its text."""
     text = read_text("A whole number", fields(record, "text")[0])
     digits = text.removeprefix("-")
     value = int(text) if digits.isascii() and digits.isdigit() and len(digits) <= MOST_DIGITS else 0
@@ -181,25 +190,28 @@ def _read_integer(record: dict[str, Json]) -> int:
     return value
 
 
-# Values of one type each, for fields.
+# Values of one given type, for fields.
 
 
 def write_text(role: str, value: Any) -> str:
+    """Write a text."""
     return read_text(role, _own(value))
 
 
 def read_text(role: str, record: Json) -> str:
-    """A text of Python's own class, without half characters: two of them would be read as one whole."""
+    """Return a plain str. Refuse lone surrogates, because two of them would be read back as one character."""
     if type(record) is not str or not _is_whole(record):
         refuse(role, "a text of whole characters", record)
     return record
 
 
 def _is_whole(text: str) -> bool:
+    """Return True if a text has no lone surrogates."""
     return text.isascii() or not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def write_number(role: str, value: Any) -> Json:
+    """Write a number as a float."""
     value = _own(value)
     if type(value) not in (int, float):
         refuse(role, "a number", value)
@@ -207,7 +219,7 @@ def write_number(role: str, value: Any) -> Json:
 
 
 def read_number(role: str, record: Json) -> float:
-    """A float, also where a writer left out the point; non-finite ones only in words."""
+    """Read a float, also if it was written without a point. Non-finite numbers must be written as objects."""
     value = read_value(record) if isinstance(record, dict) else record
     if type(value) not in (int, float) or (type(value) is int and abs(value) > LARGEST_PLAIN):
         refuse(role, "a number", record)
@@ -215,11 +227,13 @@ def read_number(role: str, record: Json) -> float:
 
 
 def write_whole(role: str, value: Any) -> Json:
+    """Write a whole number."""
     value = _own(value)
     return _write_integer(value) if type(value) is int else refuse(role, "a whole number", value)
 
 
 def read_whole(role: str, record: Json) -> int:
+    """Read a whole number."""
     value = read_label(record) if isinstance(record, dict) else record
     if type(value) is not int:
         refuse(role, "a whole number", record)
@@ -227,23 +241,26 @@ def read_whole(role: str, record: Json) -> int:
 
 
 def write_flag(role: str, value: Any) -> bool:
+    """Write a boolean."""
     return read_flag(role, _own(value))
 
 
 def read_flag(role: str, record: Json) -> bool:
+    """Read a boolean."""
     if type(record) is not bool:
         refuse(role, "true or false", record)
     return record
 
 
 def read_list(role: str, record: Json) -> list[Json]:
+    """Return a list; refuse anything else."""
     if type(record) is not list:
         refuse(role, "a list", record)
     return record
 
 
 def read_pairs(role: str, record: Json) -> list[tuple[str, Json]]:
-    """Names, each once, with what belongs to them."""
+    """Read pairs of a name and a record. Refuse repeated names."""
     pairs = []
     for pair in read_list(role, record):
         if type(pair) is not list or len(pair) != 2:
@@ -255,14 +272,17 @@ def read_pairs(role: str, record: Json) -> list[tuple[str, Json]]:
 
 
 def write_names(role: str, names: Sequence[Any]) -> list[Json]:
+    """Write a sequence of names."""
     return [write_text(role, name) for name in names]
 
 
 def read_names(role: str, record: Json) -> Names:
+    """Read a list of names."""
     return tuple(read_text(role, name) for name in read_list(role, record))
 
 
 def write_array(array: NDArray[Any]) -> dict[str, Json]:
+    """Write an array of booleans, 64-bit integers or floats."""
     dtype = next((name for name, known in DTYPES.items() if array.dtype == known), None)
     if dtype is None or array.size > LARGEST_TABLE or array.ndim > MOST_AXES:
         raise InvalidInput(
@@ -276,7 +296,7 @@ def write_array(array: NDArray[Any]) -> dict[str, Json]:
 
 
 def read_array(record: Json, *dtypes: str) -> NDArray[Any]:
-    """An array of one's own, of one of these ``dtypes`` if any are named."""
+    """Read an array into memory of its own. Its dtype must be one of ``dtypes``, if any are named."""
     if kind_of(record) != "array":
         refuse("An array", 'an object of kind "array"', record)
     dtype, shape, data = fields(record, "dtype", "shape", "data")
@@ -301,19 +321,20 @@ def read_array(record: Json, *dtypes: str) -> NDArray[Any]:
 
 
 def _unpacked(items: bytes, dtype: str, cells: int) -> NDArray[Any]:
+    """Return the items of an array from their bytes."""
     if dtype == "bool":
         return np.unpackbits(np.frombuffer(items, np.uint8), count=cells).astype(bool)
     return np.frombuffer(items, DTYPES[dtype]).astype(DTYPES[dtype].newbyteorder("="))
 
 
 def fields(record: dict[str, Json], *names: str) -> list[Json]:
-    """The fields of a record in this order; refused unless it has exactly these."""
+    """Return the named fields of a record, in this order. Refuse a record with other fields."""
     require_fields(record, names)
     return [record[name] for name in names]
 
 
 def require_fields(record: dict[str, Json], names: Collection[str], optional: Collection[str] = ()) -> None:
-    """Refused unless the record has exactly the fields of these ``names``, where ``optional`` ones may be missing."""
+    """Refuse a record unless it has exactly the fields ``names``, of which ``optional`` ones may be missing."""
     found = set(record) - {"kind"}
     if not set(names) - set(optional) <= found <= set(names):
         raise InvalidInput(

@@ -1,4 +1,4 @@
-"""A bound question said again: what a ledger keeps of a count is its cells, and people read names and values."""
+"""Turn a bound question back into a readable one. A ledger keeps the cells of a count; people read names and values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hedgerow.questions.universe import Universe
 
 
 def asked_again(query: Linear, universe: Universe) -> Query:
-    """A question that binds to this one."""
+    """Return a question that binds to this bound query."""
     if not query.attributes and query.is_count:
         return Count(()) if query.table else ~Count(())
     if query.is_count and query.vectors is not None:
@@ -28,7 +28,7 @@ def asked_again(query: Linear, universe: Universe) -> Query:
 
 
 def _predicate(attribute: Attribute, mask: NDArray[np.bool_]) -> Any:
-    """The first way to say it that has exactly these cells; the cells themselves where there is none."""
+    """Return the first predicate that covers exactly these cells, or the mask itself if there is none."""
     for said in _ways(attribute, mask):
         try:
             cover = attribute.cover(said)
@@ -40,6 +40,7 @@ def _predicate(attribute: Attribute, mask: NDArray[np.bool_]) -> Any:
 
 
 def _ways(attribute: Attribute, mask: NDArray[np.bool_]) -> Iterator[Any]:
+    """Yield candidate predicates for a mask, the shortest first."""
     labels, places = attribute.labels, np.flatnonzero(mask)
     if places.size == 1:
         yield labels[places[0]]

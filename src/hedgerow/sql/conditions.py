@@ -1,7 +1,7 @@
 """WHERE: a boolean tree becomes counts, with SQL's three truth values.
 
-A condition is known to be true of some records and false of others; of the rest, where a value is missing, it is neither.
-So it is kept as two counts, and NOT swaps them.
+A condition is true for some records and false for others. For the rest, where a value is missing, it is neither. A
+condition is therefore stored as two counts, and NOT swaps them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ EVERYONE = Count(())
 
 @dataclass(frozen=True)
 class Condition:
-    """For which records it is true, and for which it is false."""
+    """Records for which a condition is true, and records for which it is false."""
 
     true: Query
     false: Query
@@ -48,19 +48,21 @@ ALWAYS = Condition(EVERYONE, NOBODY)
 
 
 def _both(a: Query, b: Query) -> Query:
+    """Return the conjunction of two counts, simplified if one is trivial."""
     if a is EVERYONE or b is NOBODY:
         return b
     return a if b is EVERYONE or a is NOBODY else a & b
 
 
 def _either(a: Query, b: Query) -> Query:
+    """Return the disjunction of two counts, simplified if one is trivial."""
     if a is NOBODY or b is EVERYONE:
         return b
     return a if b is NOBODY or a is EVERYONE else a | b
 
 
 def condition(node: exp.Expression | None, scope: Scope) -> Condition:
-    """A boolean expression over the columns in scope."""
+    """Read a boolean expression over the columns in scope."""
     if node is None:
         return ALWAYS
     node = bare(node)
@@ -90,7 +92,7 @@ def condition(node: exp.Expression | None, scope: Scope) -> Condition:
 
 
 def _chain(node: exp.Expression) -> list[exp.Expression]:
-    """The operands of a chain of one operator, without recursion."""
+    """Return the operands of a chain of one operator, without recursion."""
     kind, found, left = type(node), [], node
     while isinstance(left, kind):
         left, right = parts(left, "this", "expression")
@@ -100,19 +102,19 @@ def _chain(node: exp.Expression) -> list[exp.Expression]:
 
 
 def missing(attribute: Attribute) -> NDArray[np.bool_]:
-    """The cells whose records have no value here: NULL to SQL."""
+    """Return the cells whose records have no value in this column: NULL in SQL."""
     absent = np.zeros(attribute.size, bool)
     if isinstance(attribute, Categories) and None in attribute.labels:
         absent[attribute.labels.index(None)] = True
     if attribute.missing_cell is not None:
         absent[attribute.missing_cell] = True
-    if attribute.other_cell is not None and attribute.values is not None:  # what is there has no number, if anything
+    if attribute.other_cell is not None and attribute.values is not None:  # records in the extra cell have no number
         absent[attribute.other_cell] = True
     return absent
 
 
 def predicate(scope: Scope, name: str, wanted: Any) -> Condition:
-    """The records whose value satisfies a predicate of ``hr.count``, and those whose value does not."""
+    """Return the records whose value satisfies a predicate of ``hr.count``, and those whose value does not."""
     attribute = scope.universe[name]
     try:
         attribute.cover(wanted)
@@ -128,7 +130,7 @@ def predicate(scope: Scope, name: str, wanted: Any) -> Condition:
 
 
 def _column(node: exp.Expression, scope: Scope) -> Condition:
-    """A column by itself: a flag."""
+    """Read a column by itself, which must be a flag."""
     name = scope.column(node)
     if not isinstance(scope.universe[name], Flag):
         refuse(node, f"{name!r} alone, which is no flag", "A condition must be true or false")
@@ -136,15 +138,18 @@ def _column(node: exp.Expression, scope: Scope) -> Condition:
 
 
 def _equal(node: exp.Expression, scope: Scope) -> Condition:
+    """Read x = v."""
     column, value, _ = _sides(node, scope)
     return Condition(NOBODY, NOBODY) if value is None else _among(scope, column, [value])
 
 
 def _unequal(node: exp.Expression, scope: Scope) -> Condition:
+    """Read x <> v."""
     return ~_equal(node, scope)
 
 
 def _among(scope: Scope, name: str, values: list[Any]) -> Condition:
+    """Return the condition that a column has one of these values."""
     attribute = scope.universe[name]
     known = [value_of(attribute, value) for value in values if value is not None]
     found = predicate(scope, name, frozenset(known)) if known else Condition(NOBODY, EVERYONE)
@@ -154,7 +159,7 @@ def _among(scope: Scope, name: str, values: list[Any]) -> Condition:
 
 
 def value_of(attribute: Attribute, value: Any) -> Any:
-    """A literal as the attribute declares its values."""
+    """Convert a literal to the type in which the attribute declares its values."""
     if isinstance(attribute, Flag) and not isinstance(value, bool) and value in (0, 1):
         return bool(value)
     if isinstance(value, float) and value.is_integer() and not isinstance(attribute, Categories):
@@ -163,7 +168,10 @@ def value_of(attribute: Attribute, value: Any) -> Any:
 
 
 def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], Condition]:
-    """x ≥ v, x > v (``low``), x ≤ v, x < v. A strict one is the negation of its opposite: v itself is then outside."""
+    """Return the reader of x ≥ v and x > v (``low``), or of x ≤ v and x < v.
+
+    A strict comparison is read as the negation of its opposite, which excludes v itself.
+    """
 
     def read(node: exp.Expression, scope: Scope) -> Condition:
         column, value, swapped = _sides(node, scope)
@@ -179,6 +187,7 @@ def _compare(low: bool, strict: bool) -> Callable[[exp.Expression, Scope], Condi
 
 
 def _between(node: exp.Expression, scope: Scope) -> Condition:
+    """Read x BETWEEN low AND high."""
     this, low, high = parts(node, "this", "low", "high")
     column, ends = scope.column(this), (constant(low), constant(high))
     if None in ends:
@@ -191,6 +200,7 @@ def _between(node: exp.Expression, scope: Scope) -> Condition:
 
 
 def _in(node: exp.Expression, scope: Scope) -> Condition:
+    """Read x IN (…)."""
     this, values = parts(node, "this", "expressions")
     if not values:
         refuse(node, "IN without a list")
@@ -198,6 +208,7 @@ def _in(node: exp.Expression, scope: Scope) -> Condition:
 
 
 def _is(node: exp.Expression, scope: Scope) -> Condition:
+    """Read x IS NULL, and c IS TRUE or c IS FALSE."""
     this, other = parts(node, "this", "expression")
     other = bare(other)
     if isinstance(other, exp.Boolean):
@@ -205,18 +216,19 @@ def _is(node: exp.Expression, scope: Scope) -> Condition:
         chosen = inner.true if constant(other) else inner.false
         return Condition(chosen, ~chosen)
     if not isinstance(other, exp.Null):
-        refuse(node, "IS with what is neither NULL nor a truth")
+        refuse(node, "IS with something other than NULL, TRUE or FALSE")
     name = scope.column(this)
     absent = missing(scope.universe[name])
     if not absent.any():
         refuse(
             node, f"{name!r}, whose missing values have no cell of their own",
-            "IS NULL must be asked of a column that declares where missing values go",
+            "IS NULL must be used on a column that declares where missing values go",
         )  # fmt: skip
     return Condition(Count(((name, absent),)), Count(((name, ~absent),)))
 
 
 def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> Condition:
+    """Read x LIKE pattern and x ILIKE pattern."""
     this, pattern, negated = parts(node, "this", "expression", "negate")
     name, wanted = scope.column(this), constant(pattern)
     attribute = scope.universe[name]
@@ -225,9 +237,9 @@ def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> Cond
     if not isinstance(attribute, Categories) or attribute.other:
         refuse(
             node, f"{name!r}, which may hold texts that are not declared",
-            "LIKE must be of a column whose categories are all declared",
+            "LIKE must be used on a column whose categories are all declared",
         )  # fmt: skip
-    # where capitals do not matter, 'X' and 'x' are in one cell
+    # if case is ignored, 'X' and 'x' are in the same cell
     matches = _pattern(wanted, escape, ignore_case=isinstance(node, exp.ILike) or attribute.case == "ignore")
     mask = np.array([isinstance(label, str) and matches.fullmatch(label) is not None for label in attribute.labels])
     found = predicate(scope, name, mask)
@@ -235,14 +247,16 @@ def _like(node: exp.Expression, scope: Scope, escape: str | None = None) -> Cond
 
 
 def _escaped(node: exp.Expression, scope: Scope) -> Condition:
+    """Read x LIKE pattern ESCAPE character."""
     this, character = parts(node, "this", "expression")
     escape = constant(character)
     if not isinstance(this, exp.Like | exp.ILike) or not isinstance(escape, str) or len(escape) != 1:
-        refuse(node, "an ESCAPE of other than LIKE by one character")
+        refuse(node, "an ESCAPE that is not one character after LIKE")
     return _like(this, scope, escape)
 
 
 def _pattern(wanted: str, escape: str | None, *, ignore_case: bool) -> re.Pattern[str]:
+    """Translate a LIKE pattern to a regular expression."""
     written, i = "", 0
     while i < len(wanted):
         if wanted[i] == escape and i + 1 < len(wanted):
@@ -255,25 +269,27 @@ def _pattern(wanted: str, escape: str | None, *, ignore_case: bool) -> re.Patter
 
 
 def _sides(node: exp.Expression, scope: Scope) -> tuple[str, Any, bool]:
-    """The column, the literal, and whether they are the other way round."""
+    """Return the column, the literal, and True if the literal comes first."""
     left, right = parts(node, "this", "expression")
     if is_constant(right) and not is_constant(left):
         return scope.column(left), constant(right), False
     if is_constant(left) and not is_constant(right):
         return scope.column(right), constant(left), True
-    refuse(node, "another comparison", "A comparison must be of a column and a literal")
+    refuse(node, "another comparison", "A comparison must be between a column and a literal")
 
 
 def _require_ordered(scope: Scope, name: str, value: Any) -> None:
+    """Refuse to compare a column without an order, or with a value of another type."""
     attribute = scope.universe[name]
     if not attribute.ordered:
         raise InvalidInput(
-            f"Only a column with an order may be compared by <, > or BETWEEN. Found {name!r}. List its values with IN."
+            f"A column must have an order to be compared by <, > or BETWEEN. Found {name!r}. List its values with IN."
         )
     wanted, called = (datetime.date, "a date") if isinstance(attribute, Dates) else (int | float, "a number")
-    if isinstance(value, bool) or not isinstance(value, wanted):  # a number could be a year, or a number of days
+    if isinstance(value, bool) or not isinstance(value, wanted):  # for a date a number is ambiguous: a year, or days
         raise InvalidInput(
-            f"{name!r} must be compared with {called}. Found {value!r}. Write a number without quotes, a date as DATE '…'."
+            f"{name!r} must be compared with {called}. Found {value!r}. Write a number without quotes, a date as DATE "
+            "'…'."
         )
 
 

@@ -1,4 +1,4 @@
-"""An SQLAlchemy dialect, so that ``pandas.read_sql`` and whatever else speaks SQLAlchemy can ask a session.
+"""An SQLAlchemy dialect, so that ``pandas.read_sql`` and other users of SQLAlchemy can ask a session.
 
 engine = hedgerow.sql.dialect.engine(session)
 pandas.read_sql("SELECT sex, count(*) AS n FROM data GROUP BY sex", engine)
@@ -22,7 +22,7 @@ from sqlalchemy.pool import StaticPool  # noqa: E402
 
 
 class Dialect(default.DefaultDialect):
-    """Reads; there is nothing to write."""
+    """A read-only dialect with one table."""
 
     name = "hedgerow"
     driver = "session"
@@ -32,10 +32,11 @@ class Dialect(default.DefaultDialect):
 
     @classmethod
     def import_dbapi(cls) -> Any:
+        """Return the PEP-249 module."""
         return cursor
 
     def do_rollback(self, dbapi_connection: Any) -> None:
-        """Nothing to do."""
+        """Do nothing: there are no transactions."""
 
     def _get_server_version_info(self, connection: Any) -> tuple[int, ...]:
         return (1,)
@@ -47,12 +48,15 @@ class Dialect(default.DefaultDialect):
         return True
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
+        """Return the name of the only table."""
         return [TABLE]
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> bool:
+        """Return True for the only table."""
         return table_name.lower() == TABLE
 
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        """Return the attributes of the universe as columns."""
         universe = connection.connection.dbapi_connection.session.universe
         return [
             {"name": name, "type": _type_of(universe[name]), "nullable": True, "default": None}
@@ -60,19 +64,24 @@ class Dialect(default.DefaultDialect):
         ]
 
     def get_pk_constraint(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        """Return no primary key."""
         return {"constrained_columns": [], "name": None}
 
     def get_foreign_keys(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        """Return no foreign keys."""
         return []
 
     def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        """Return no indexes."""
         return []
 
     def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
+        """Return no views."""
         return []
 
 
 def _type_of(attribute: Any) -> types.TypeEngine[Any]:
+    """Return the SQL type of an attribute."""
     if isinstance(attribute, Flag):
         return types.Boolean()
     if isinstance(attribute, Integers):
@@ -81,7 +90,7 @@ def _type_of(attribute: Any) -> types.TypeEngine[Any]:
 
 
 def engine(session: cursor.AnswersSql) -> sqlalchemy.Engine:
-    """An SQLAlchemy engine that asks through the session."""
+    """Return an SQLAlchemy engine that asks through the session."""
     from sqlalchemy.dialects import registry
 
     registry.register("hedgerow", __name__, "Dialect")

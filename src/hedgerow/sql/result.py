@@ -1,7 +1,7 @@
-"""Asking what a statement asks, and what it makes of the answers: groups, HAVING, ORDER BY, LIMIT.
+"""Ask the questions of a statement, and group, filter, sort and limit the answers.
 
-Every declared value of a column that is grouped by has its row, empty or not: which are empty is private. HAVING, ORDER BY
-and LIMIT look at private answers only, so they cost nothing.
+Every declared value of a GROUP BY column gets a row, empty or not, because which groups are empty is private. HAVING,
+ORDER BY and LIMIT look at private answers only, so they cost nothing.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from hedgerow.sql.statement import Aggregate, Applied, Expression, Group, Groupe
 if TYPE_CHECKING:
     import pandas as pd
 
-MOST_QUESTIONS = 1_000_000
+MOST_QUESTIONS = 1_000_000  # a statement asks at most this many questions
 
 
 AskAll = Callable[[list[Query]], Sequence[Any]]
-"""Answers to many questions in order, counts in rows."""
+"""Function that answers many questions in order, with counts in rows."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """The rows of a statement: labels of what is grouped by, answers and numbers."""
+    """Rows of a statement: labels of GROUP BY columns, answers and numbers."""
 
     names: tuple[str, ...]
     is_answer: tuple[bool, ...]
@@ -41,7 +41,7 @@ class Result:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Each output's name; an answer's is followed by its error's and its typical error's."""
+        """Names of the columns. An answer is followed by its guaranteed and its typical error."""
         return tuple(
             column
             for name, answer in zip(self.names, self.is_answer, strict=True)
@@ -50,7 +50,7 @@ class Result:
 
     @property
     def records(self) -> list[tuple[Any, ...]]:
-        """The rows as plain values, one for each column."""
+        """Rows as plain values, one for each column."""
         return [
             tuple(
                 value
@@ -62,21 +62,22 @@ class Result:
 
     @property
     def frame(self) -> pd.DataFrame:
+        """Rows as a DataFrame."""
         import pandas as pd
 
         return pd.DataFrame(self.records, columns=list(self.columns))
 
 
 def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
-    """The statement's rows. Nothing is asked before all of it is understood."""
+    """Return the rows of a statement. The whole statement is read before any question is asked."""
     asked = read(statement, universe)
     groups = _groups(asked)
     of = [*asked.outputs, *(asked.having.of if asked.having else ()), *(order.by for order in asked.order)]
     aggregates = list(dict.fromkeys(a for expression in of for a in _aggregates(expression)))
     if len(aggregates) * len(groups) > MOST_QUESTIONS:
         raise TooLarge(
-            f"A statement must ask at most {MOST_QUESTIONS} questions. Found {len(aggregates) * len(groups)}: every declared "
-            "value of what is grouped by has its row. Group by fewer columns."
+            f"A statement must ask at most {MOST_QUESTIONS} questions. Found {len(aggregates) * len(groups)}, because "
+            "every declared value of a GROUP BY column gets a row. Group by fewer columns."
         )
     first = [_question(asked, aggregate, groups[0]) for aggregate in aggregates]
     alike = [question for question in first if question is not None]
@@ -106,12 +107,13 @@ def run(statement: str, universe: Universe, ask_all: AskAll) -> Result:
 
 
 def _groups(asked: Statement) -> list[Group]:
+    """Return all groups of a statement, and refuse too many."""
     universe = asked.universe
     groups = sum(math.prod(universe.sizes(columns)) for columns in asked.sets)
     if groups > MOST_QUESTIONS:
         raise TooLarge(
-            f"A statement must have at most {MOST_QUESTIONS} groups. Found more: every declared value of what is grouped by "
-            "has its row. Group by fewer columns."
+            f"A statement must have at most {MOST_QUESTIONS} groups. Found more, because every declared value of a "
+            "GROUP BY column gets a row. Group by fewer columns."
         )
     widest = max((sum(universe.sizes(columns)) for columns in asked.sets), default=0)
     _memory.require_listing("A statement", groups, widest, "Group by fewer columns")
@@ -123,7 +125,7 @@ def _groups(asked: Statement) -> list[Group]:
 
 
 def _question(asked: Statement, aggregate: Aggregate, group: Group) -> Query | None:
-    """What is asked of the group; None where it is no count and no record can be among those it is about."""
+    """Return the question about a group; None if it is no count and no record can satisfy its condition."""
     who = (asked.where & aggregate.among).true
     for column, cell in group.items():
         who = who & Count(((column, np.arange(asked.universe[column].size) == cell),))
@@ -135,12 +137,14 @@ def _question(asked: Statement, aggregate: Aggregate, group: Group) -> Query | N
 
 
 def _aggregates(expression: Expression) -> list[Aggregate]:
+    """Return all aggregates in an expression."""
     if isinstance(expression, Aggregate):
         return [expression]
     return [a for each in expression.of for a in _aggregates(each)] if isinstance(expression, Applied) else []
 
 
 def _value(expression: Expression, universe: Universe, group: Group, known: dict[Aggregate, Any]) -> Any:
+    """Evaluate an expression for a group; None is NULL."""
     if isinstance(expression, Aggregate):
         return known[expression]
     if isinstance(expression, Number):
@@ -158,12 +162,17 @@ def _value(expression: Expression, universe: Universe, group: Group, known: dict
 
 
 def _number(value: Any) -> float | None:
+    """Return the value of an answer or number as a float; None for NULL and NaN."""
     number = math.nan if value is None else float(getattr(value, "value", value))
     return None if math.isnan(number) else number
 
 
 def _sorting(order: Order, group: Group, value: Any) -> tuple[bool, float]:
-    """Columns that are grouped by are sorted as they are declared. NULL, and so the total of a ROLLUP, is last unless first is said."""
+    """Return the sort key of a row.
+
+    GROUP BY columns are sorted as declared. NULL, and therefore the total of a ROLLUP, comes last unless NULLS FIRST is
+    given.
+    """
     number = group.get(order.by.column) if isinstance(order.by, Grouped) else _number(value)
     if number is None:
         return not order.nulls_first, 0.0
@@ -171,6 +180,7 @@ def _sorting(order: Order, group: Group, value: Any) -> tuple[bool, float]:
 
 
 def _plain(value: Any) -> tuple[Any, Any, Any]:
+    """Return value, guaranteed error and typical error of a cell."""
     if value is None:
         return None, None, None
     if isinstance(value, int | float):

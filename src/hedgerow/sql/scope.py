@@ -1,4 +1,4 @@
-"""The names a statement may use: the table's, its alias and the columns of the universe."""
+"""Names that a statement may use: the table, its alias and the columns of the universe."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from sqlglot import expressions as exp
 from hedgerow.questions.universe import Universe
 from hedgerow.sql.syntax import bare, parts, refuse
 
-TABLE = "data"
+TABLE = "data"  # name of the only table
 
 
 @dataclass(frozen=True)
 class Scope:
-    """Which columns are visible, and by which name of the table."""
+    """Columns that are visible, and the name of their table."""
 
     universe: Universe
     table: str
     columns: tuple[str, ...]
 
     def column(self, node: exp.Expression) -> str:
-        """The attribute that a column names; letter case matters only where two differ by it."""
+        """Return the attribute that a column names. Case matters only if two columns differ by case alone."""
         node = bare(node)
         if not isinstance(node, exp.Column):
             refuse(node, f"{node.key.upper()} where a column is expected")
@@ -29,7 +29,7 @@ class Scope:
         if not isinstance(name, exp.Identifier):
             refuse(node, f"{node.sql()} where a column is expected")
         if table is not None and table.name.lower() != self.table.lower():
-            refuse(node, f"the table {table.name!r}", f"A column must be of the table {self.table!r}")
+            refuse(node, f"the table {table.name!r}", f"A column must belong to the table {self.table!r}")
         if name.name in self.columns:
             return name.name
         alike = [column for column in self.columns if column.lower() == name.name.lower()]

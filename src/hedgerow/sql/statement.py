@@ -1,4 +1,4 @@
-"""A SELECT as public values: what is grouped by, which questions each output asks, and what is done with the answers."""
+"""A SELECT as public values: its grouping, the questions of each output, and what is computed from the answers."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
 from hedgerow.sql.scope import TABLE, Scope
 from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parsed, parts, refuse
 
-KINDS = {exp.Rollup: 1, exp.Cube: 2, exp.GroupingSets: 3}  # of lists in GROUP BY, after single columns
+KINDS = {exp.Rollup: 1, exp.Cube: 2, exp.GroupingSets: 3}  # order of the lists in GROUP BY; single columns come first
 
 Group = dict[str, int]
-"""The cell of each column that is grouped by."""
+"""Cell of each GROUP BY column."""
 
 
 @dataclass(frozen=True)
 class Aggregate:
-    """A question about the records of a group: ``ask`` of the condition that they satisfy.
+    """A question about the records of a group. ``ask`` makes it from the condition that these records satisfy.
 
-    ``of_nobody``: what it is where, whatever the table, no record can satisfy it; None is NULL.
+    ``of_nobody`` is its value if no record of any table can satisfy the condition; None is NULL.
     """
 
     ask: Callable[[Query], Query]
@@ -40,24 +40,27 @@ class Aggregate:
 
     @property
     def counts(self) -> bool:
+        """True if the aggregate counts records."""
         return self.ask is _counted
 
 
 @dataclass(frozen=True)
 class Number:
+    """A literal number."""
+
     value: float
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """A column that is grouped by."""
+    """A GROUP BY column."""
 
     column: str
 
 
 @dataclass(frozen=True)
 class Applied:
-    """Arithmetic of aggregates and numbers, or a function of one."""
+    """Arithmetic on aggregates and numbers, or a function of one."""
 
     do: Callable[..., Any]
     of: tuple[Expression, ...]
@@ -68,6 +71,8 @@ Expression = Aggregate | Number | Grouped | Applied
 
 @dataclass(frozen=True)
 class Order:
+    """One term of ORDER BY."""
+
     by: Expression
     descending: bool
     nulls_first: bool = False
@@ -75,7 +80,10 @@ class Order:
 
 @dataclass(frozen=True)
 class Statement:
-    """``having`` says of the values of its expressions whether a group is shown."""
+    """A SELECT that was read: its condition, grouping sets, outputs, and what is done with the answers.
+
+    ``having`` decides from the values of its expressions if a group is shown.
+    """
 
     universe: Universe
     where: Condition
@@ -90,14 +98,14 @@ class Statement:
 
 @dataclass(frozen=True)
 class Having:
-    """A boolean tree over comparisons of expressions; None where it is neither true nor false."""
+    """A boolean tree over comparisons of expressions. ``holds`` returns None if it is neither true nor false."""
 
     holds: Callable[[Sequence[float | None]], bool | None]
     of: tuple[Expression, ...]
 
 
 def read(statement: str, universe: Universe) -> Statement:
-    """The statement about the universe; InvalidInput with its place for what is not supported."""
+    """Read a statement about the universe. Refuse what is not supported, with its place."""
     select = parsed(statement)
     outputs, source, where, group, having, order, limit, offset = parts(
         select, "expressions", "from_", "where", "group", "having", "order", "limit", "offset"
@@ -120,6 +128,7 @@ def read(statement: str, universe: Universe) -> Statement:
 
 
 def _source(node: exp.Expression, universe: Universe) -> tuple[Scope, Condition]:
+    """Read FROM: the table, or a subquery that only filters. Return the visible names and the condition."""
     (inner,) = parts(node, "this")
     if isinstance(inner, exp.Table):
         name, alias = parts(inner, "this", "alias")
@@ -129,7 +138,7 @@ def _source(node: exp.Expression, universe: Universe) -> tuple[Scope, Condition]
     if isinstance(inner, exp.Subquery):
         select, alias = parts(inner, "this", "alias")
         if not isinstance(select, exp.Select):
-            refuse(inner, "another subquery", "A subquery must be a SELECT that only filters")
+            refuse(inner, "another kind of subquery", "A subquery must be a SELECT that only filters")
         columns, source, where = parts(select, "expressions", "from_", "where")
         if source is None:
             refuse(inner, "a subquery without FROM")
@@ -149,6 +158,7 @@ def _source(node: exp.Expression, universe: Universe) -> tuple[Scope, Condition]
 
 
 def _alias(node: exp.Expression | None) -> str | None:
+    """Return the name of an alias, or None."""
     if node is None:
         return None
     (name,) = parts(node, "this")
@@ -156,6 +166,7 @@ def _alias(node: exp.Expression | None) -> str | None:
 
 
 def _named(node: exp.Expression) -> tuple[str, exp.Expression]:
+    """Return the name and the expression of an output."""
     if isinstance(node, exp.Alias):
         inner, alias = parts(node, "this", "alias")
         return str(alias.name), bare(inner)
@@ -165,7 +176,7 @@ def _named(node: exp.Expression) -> tuple[str, exp.Expression]:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Names of a frame's columns: the second of two alike has a number."""
+    """Make column names distinct: the second of two equal names gets a number."""
     seen: dict[str, int] = {}
     found = []
     for name in names:
@@ -175,6 +186,7 @@ def _distinct(names: list[str]) -> tuple[str, ...]:
 
 
 def _whole(node: exp.Expression | None) -> int | None:
+    """Return the number of a LIMIT or OFFSET, or None."""
     if node is None:
         return None
     (inner,) = parts(node, "expression")
@@ -187,7 +199,7 @@ def _whole(node: exp.Expression | None) -> int | None:
 def _grouping(
     node: exp.Expression | None, scope: Scope, outputs: Sequence[exp.Expression]
 ) -> tuple[tuple[str, ...], ...]:
-    """The sets of columns that are grouped by, one after another."""
+    """Return the sets of columns to group by, one after another."""
     if node is None:
         return ((),)
     listed = parts(node, "expressions", "rollup", "cube", "grouping_sets")  # newer sqlglot puts all in the first
@@ -197,7 +209,7 @@ def _grouping(
         if isinstance(each, exp.Literal):
             position = constant(each)
             if not isinstance(position, int) or not 1 <= position <= len(outputs):
-                refuse(each, f"{position!r}", "A number in GROUP BY must be that of an output")
+                refuse(each, f"{position!r}", "A number in GROUP BY must be the position of an output")
             each = _named(outputs[position - 1])[1]
         else:
             aliased = [o for o in outputs if isinstance(o, exp.Alias) and o.alias.lower() == each.name.lower()]
@@ -221,20 +233,21 @@ def _grouping(
             return [sum(some, ()) for k in range(len(steps), -1, -1) for some in itertools.combinations(steps, k)]
         return steps
 
-    # By kind, not as written: older sqlglot does not keep the order, and rows must not depend on its version.
+    # Sorted by kind, not as written: older sqlglot loses the order, and rows must not depend on its version.
     given = sorted((each for some in listed for each in some or ()), key=lambda each: KINDS.get(type(each), 0))
     return tuple(tuple(dict.fromkeys(sum(choice, ()))) for choice in itertools.product(*map(alternatives, given)))
 
 
 def _listed(node: exp.Expression) -> list[exp.Expression]:
+    """Return the items of a ROLLUP, CUBE or GROUPING SETS."""
     (inner,) = parts(node, "expressions")
     if not inner:
-        refuse(node, f"{node.key.upper()} of nothing")
+        refuse(node, f"{node.key.upper()} without columns")
     return list(inner)
 
 
 class _Reader:
-    """Reads the expressions of one statement."""
+    """Reader of the expressions of one statement."""
 
     def __init__(self, scope: Scope) -> None:
         self.scope = scope
@@ -242,13 +255,14 @@ class _Reader:
         self.aliases: dict[str, exp.Expression] = {}
 
     def expression(self, node: exp.Expression) -> Expression:
+        """Read an output: a GROUP BY column, an aggregate, a number, or arithmetic on these."""
         node = bare(node)
         if isinstance(node, exp.Column):
             name = self.scope.column(node)
             if not any(name in columns for columns in self.sets):
                 refuse(
                     node, f"{name!r}, which is neither",
-                    "An output must be grouped by or aggregated: rows are private",
+                    "An output must be in GROUP BY or in an aggregate, because rows are private",
                 )  # fmt: skip
             return Grouped(name)
         if isinstance(node, exp.Neg) and not is_constant(node):
@@ -258,7 +272,7 @@ class _Reader:
             left, right = parts(node, "this", "expression")
             return Applied(ARITHMETIC[type(node)], (self.number(left), self.number(right)))
         if isinstance(node, exp.Round):
-            refuse(node, "ROUND", "Answers are given as they are: round the frame")
+            refuse(node, "ROUND", "Answers must be rounded after the statement, in the frame")
         if is_constant(node):
             value = constant(node)
             if isinstance(value, bool) or not isinstance(value, int | float):
@@ -267,13 +281,14 @@ class _Reader:
         return self.aggregate(node, ALWAYS)
 
     def number(self, node: exp.Expression) -> Expression:
+        """Read an expression that must be a number."""
         found = self.expression(node)
         if isinstance(found, Grouped):
-            refuse(node, f"{found.column!r}", "Arithmetic must be of aggregates and numbers")
+            refuse(node, f"{found.column!r}", "Arithmetic must be on aggregates and numbers")
         return found
 
     def aggregate(self, node: exp.Expression, among: Condition) -> Expression:
-        """An aggregate of the records that satisfy ``among`` (its FILTER)."""
+        """Read an aggregate over the records that satisfy ``among`` (its FILTER)."""
         if isinstance(node, exp.Filter):
             inner, where = parts(node, "this", "expression")
             return self.aggregate(bare(inner), among & condition(parts(where, "this")[0], self.scope))
@@ -292,7 +307,7 @@ class _Reader:
             named = "quantile" if isinstance(node, exp.Quantile | exp.ApproxQuantile) else "expression"
             this, at = parts(node, "this", named)
             if at is None:
-                refuse(node, "a quantile without its order")
+                refuse(node, "a quantile without its fraction")
             return self._quantile(node, this, at, among)
         if isinstance(node, exp.Corr):
             x, y = (self.numeric(each) for each in parts(node, "this", "expression"))
@@ -300,17 +315,19 @@ class _Reader:
         refuse(node, f"{node.sql_name() if isinstance(node, exp.Func) else node.key.upper()} among the outputs")
 
     def numeric(self, node: exp.Expression) -> str:
+        """Return the name of a column, which must have numbers."""
         column = self.scope.column(node)
         if self.scope.universe[column].values is None:
-            refuse(node, f"{column!r}, which has labels only", "This aggregate must be of a column of numbers")
+            refuse(node, f"{column!r}, which has labels only", "This aggregate must be on a column of numbers")
         return column
 
     def present(self, column: str, among: Condition) -> Condition:
-        """Those of them that have a value in the column."""
+        """Restrict a condition to the records that have a value in the column."""
         absent = missing(self.scope.universe[column])
         return among & Condition(count({column: ~absent}), count({column: absent})) if absent.any() else among
 
     def _count(self, node: exp.Expression, among: Condition) -> Expression:
+        """Read COUNT."""
         (what,) = parts(node, "this")
         if what is None or isinstance(what, exp.Star):
             return Aggregate(_counted, among)
@@ -322,6 +339,7 @@ class _Reader:
         return Aggregate(_counted, self.present(self.scope.column(what), among))
 
     def _sum(self, node: exp.Expression, among: Condition) -> Expression:
+        """Read SUM or AVG of a column, a constant or a CASE."""
         (what,) = parts(node, "this")
         what = bare(what)
         whole = isinstance(node, exp.Sum)
@@ -336,13 +354,13 @@ class _Reader:
         elif isinstance(what, exp.Case):
             branches = self._branches(what, among)
         else:
-            refuse(what, f"{what.key.upper()}", f"{node.key.upper()} must be of a column or a CASE")
+            refuse(what, f"{what.key.upper()}", f"{node.key.upper()} must be on a column or a CASE")
         sums, counts = [], []
         for value, who in branches:
             if is_constant(value):
                 number = constant(value)
                 if isinstance(number, bool) or not isinstance(number, int | float):
-                    refuse(value, f"{number!r}", "CASE must give numbers")
+                    refuse(value, f"{number!r}", "CASE must return numbers")
                 sums.append(Applied(operator.mul, (Aggregate(_counted, who), Number(float(number)))))
                 counts.append(Aggregate(_counted, who))
             else:
@@ -353,7 +371,7 @@ class _Reader:
         return _added(sums) if whole else Applied(operator.truediv, (_added(sums), _added(counts)))
 
     def _branches(self, node: exp.Expression, among: Condition) -> list[tuple[exp.Expression, Condition]]:
-        """What a CASE gives, and to whom; NULLs are left out."""
+        """Return the results of a CASE with the records that get each; NULL results are left out."""
         base, ifs, default = parts(node, "this", "ifs", "default")
         left, found = among, []
         for each in ifs:
@@ -368,15 +386,17 @@ class _Reader:
         return [(then, who) for then, who in found if not isinstance(then, exp.Null)]
 
     def _within_group(self, node: exp.Expression, among: Condition) -> Expression:
+        """Read PERCENTILE_CONT or PERCENTILE_DISC with WITHIN GROUP."""
         inner, order = parts(node, "this", "expression")
         if not isinstance(inner, exp.PercentileCont | exp.PercentileDisc):
-            refuse(node, "WITHIN GROUP of this")
+            refuse(node, "WITHIN GROUP of another function")
         (at,) = parts(inner, "this")
         (ordered,) = parts(order, "expressions")
         if len(ordered) != 1:
-            refuse(node, "WITHIN GROUP by other than one column")
-        column, descending, _ = parts(ordered[0], "this", "desc", "nulls_first")  # a quantile has no NULLs to place
-        if descending and isinstance(inner, exp.PercentileDisc):  # of q rows of m from above is not of m − q from below
+            refuse(node, "WITHIN GROUP with more than one column")
+        column, descending, _ = parts(ordered[0], "this", "desc", "nulls_first")  # a quantile ignores NULLs
+        # counted from above, the discrete quantile at q is not the one at 1 − q counted from below
+        if descending and isinstance(inner, exp.PercentileDisc):
             refuse(node, "PERCENTILE_DISC in descending order", "A discrete quantile must be in ascending order")
         return self._quantile(inner, column, at, among, descending=bool(descending))
 
@@ -389,15 +409,16 @@ class _Reader:
         *,
         descending: bool = False,
     ) -> Expression:
-        """A continuous quantile lies between two records, all others are the value of one."""
+        """Read a quantile. A continuous one interpolates between two records; any other is the value of one record."""
         column, order = self.numeric(node), constant(at)
         if isinstance(order, bool) or not isinstance(order, int | float) or not 0 <= order <= 1:
-            refuse(at, f"{order!r}", "The order of a quantile must be between 0 and 1")
-        q = float(1 - Decimal(str(order))) if descending else order  # 1 less 0.9 is 0.1
+            refuse(at, f"{order!r}", "The fraction of a quantile must be between 0 and 1")
+        q = float(1 - Decimal(str(order))) if descending else order  # decimal, so that 1 − 0.9 is 0.1
         of = interpolated_quantile if isinstance(kind, exp.PercentileCont) else quantile
         return Aggregate(lambda who: of(column, q, where=who), self.present(column, among))
 
     def having(self, node: exp.Expression) -> Having:
+        """Read HAVING."""
         node = bare(node)
         if isinstance(node, exp.And | exp.Or):
             sides = [self.having(side) for side in parts(node, "this", "expression")]
@@ -419,13 +440,14 @@ class _Reader:
         return Having(lambda v: _compared(compare, v[0], v[1]), of)
 
     def orders(self, node: exp.Expression, outputs: Sequence[Expression]) -> tuple[Order, ...]:
+        """Read ORDER BY."""
         found = []
         for each in parts(node, "expressions")[0]:
             by, descending, nulls_first = parts(each, "this", "desc", "nulls_first")
             if isinstance(bare(by), exp.Literal):
                 position = constant(by)
                 if not isinstance(position, int) or not 1 <= position <= len(outputs):
-                    refuse(by, f"{position!r}", "A number in ORDER BY must be that of an output")
+                    refuse(by, f"{position!r}", "A number in ORDER BY must be the position of an output")
                 chosen = outputs[position - 1]
             else:
                 chosen = self.expression(self.resolved(by))
@@ -433,7 +455,7 @@ class _Reader:
         return tuple(found)
 
     def resolved(self, node: exp.Expression) -> exp.Expression:
-        """What an alias stands for, wherever it is in the expression."""
+        """Replace aliases in an expression by what they stand for."""
         node = bare(node)
         if isinstance(node, exp.Column) and node.args.get("table") is None and node.name.lower() in self.aliases:
             return self.aliases[node.name.lower()]
@@ -443,18 +465,22 @@ class _Reader:
 
 
 def _compared(compare: Callable[[Any, Any], Any], a: float | None, b: float | None) -> bool | None:
+    """Compare two numbers; None if one is NULL."""
     return None if a is None or b is None else bool(compare(a, b))
 
 
 def _not(a: bool | None) -> bool | None:
+    """Three-valued NOT."""
     return None if a is None else not a
 
 
 def _all(a: bool | None, b: bool | None) -> bool | None:
+    """Three-valued AND."""
     return False if a is False or b is False else None if a is None or b is None else True
 
 
 def _any(a: bool | None, b: bool | None) -> bool | None:
+    """Three-valued OR."""
     return _not(_all(_not(a), _not(b)))
 
 
@@ -463,11 +489,12 @@ def _counted(who: Query) -> Query:
 
 
 def _added(found: Sequence[Expression]) -> Expression:
+    """Return the sum of some expressions."""
     return reduce(lambda a, b: Applied(operator.add, (a, b)), found) if found else Number(0.0)
 
 
 def _root(answer: Any) -> Any:
-    """Of an answer, which is no number: its interval's ends have roots, and the bar is to the farther one."""
+    """Return the square root of an answer. Its bar is the distance to the farther root of the interval's ends."""
     if isinstance(answer, float):
         return math.sqrt(max(0.0, answer))
     value = math.sqrt(max(0.0, answer.value))
@@ -478,16 +505,17 @@ def _root(answer: Any) -> Any:
 
 
 def _quantile_of(order: float) -> Callable[[str, Condition], Expression]:
+    """Return the reader of MIN or MAX, which are quantiles."""
     return lambda column, who: Aggregate(lambda w: quantile(column, order, where=w), who)
 
 
 def _median(column: str, who: Condition) -> Expression:
-    """The mean of the two in the middle, where there are two."""
+    """Read MEDIAN: the mean of the two middle values if their number is even."""
     return Aggregate(lambda w: interpolated_quantile(column, 0.5, where=w), who)
 
 
 def _spread_of(*, sample: bool, root: bool) -> Callable[[str, Condition], Expression]:
-    """The variance among the records; of a sample, n/(n − 1) of it."""
+    """Return the reader of a variance; for a sample it is multiplied by n/(n − 1)."""
 
     def read(column: str, who: Condition) -> Expression:
         found: Expression = Aggregate(lambda w: variance(column, where=w), who)

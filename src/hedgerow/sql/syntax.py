@@ -1,7 +1,7 @@
-"""Reading SQL: what is not understood is refused with its place, never ignored.
+"""Parse SQL. What is not understood is refused with its place, never ignored.
 
-sqlglot parses. Each kind of node is read by one function, which names the parts that it understands (``parts``); any other
-part that is there is refused. So a word that a later version of sqlglot learns cannot pass unnoticed.
+sqlglot parses. Each kind of node is read by one function, which names the parts that it understands (``parts``). Any
+other part of the node is refused, so that syntax added by a later version of sqlglot cannot pass unnoticed.
 """
 
 from __future__ import annotations
@@ -15,17 +15,18 @@ from sqlglot.errors import SqlglotError
 
 from hedgerow.errors import InvalidInput
 
-DIALECT = "duckdb"
-LONGEST = 100_000  # characters of a statement
+DIALECT = "duckdb"  # dialect of SQL that sqlglot reads
+LONGEST = 100_000  # a statement has at most this many characters
 SUPPORTED = (
-    "SELECT of count, sum, avg, min, max, median, quantiles, variance, stddev, corr, CASE and arithmetic of these; FROM one "
-    "table or a subquery that only filters; WHERE; GROUP BY with ROLLUP, CUBE and GROUPING SETS; HAVING; ORDER BY; LIMIT"
+    "SELECT of count, sum, avg, min, max, median, quantiles, variance, stddev, corr, CASE and arithmetic of these; "
+    "FROM one table or a subquery that only filters; WHERE; GROUP BY with ROLLUP, CUBE and GROUPING SETS; HAVING; "
+    "ORDER BY; LIMIT"
 )
-HARMLESS = {"big_int", "typed", "safe", "quoted", "_type"}  # what sqlglot notes for itself
+HARMLESS = {"big_int", "typed", "safe", "quoted", "_type"}  # annotations of sqlglot that change no meaning
 
 
 def parsed(statement: str) -> exp.Select:
-    """The statement, if it is a single SELECT."""
+    """Parse a statement, and refuse anything but a single SELECT."""
     if not isinstance(statement, str):
         raise InvalidInput(f"A statement must be text. Found {type(statement).__name__}. Write SQL.")
     if len(statement) > LONGEST:
@@ -39,16 +40,19 @@ def parsed(statement: str) -> exp.Select:
         place = f" at line {where['line']}, column {where['col']}" if where.get("line") else ""
         raise InvalidInput(f"A statement must be SQL. Found something else{place}. Supported: {SUPPORTED}.") from None
     except RecursionError:
-        raise InvalidInput("A statement must not nest so deeply. Found too many levels. Write it flatter.") from None
+        raise InvalidInput("A statement must not be nested too deeply. Found too many levels. Flatten it.") from None
     if len(found) != 1:
-        raise InvalidInput(f"There must be one statement. Found {len(found)}. Ask them one by one.")
+        raise InvalidInput(f"A text must hold one statement. Found {len(found)}. Ask them one by one.")
     if not isinstance(found[0], exp.Select):
         refuse(found[0], f"{found[0].key.upper()}", "A statement must be a SELECT")
     return found[0]
 
 
 def statements(text: str) -> list[str]:
-    """The statements of a text, which semicolons end: by the tokens that the parser reads, so one in a text or a comment ends none."""
+    """Split a text into statements at semicolons.
+
+    The parser's tokens are used, so that a semicolon in a string or a comment ends no statement.
+    """
     found, start = [], 0
     tokens = _tokens(text)
     ends = [token.start for token in tokens if token.token_type.name == "SEMICOLON"]
@@ -60,21 +64,25 @@ def statements(text: str) -> list[str]:
 
 
 def placeholders(statement: str) -> list[int]:
-    """Where the words ``?`` of a statement are, by the tokens that the parser reads: one in a text or a comment is none."""
+    """Return the positions of the ``?`` placeholders in a statement.
+
+    The parser's tokens are used, so that a ``?`` in a string or a comment is no placeholder.
+    """
     return [token.start for token in _tokens(statement) if token.token_type.name == "PLACEHOLDER"]
 
 
 def _tokens(text: str) -> list[Any]:
+    """Return the tokens of a text."""
     try:
         return list(sqlglot.tokenize(text, read=DIALECT))
     except SqlglotError:
         raise InvalidInput(
-            "A statement must be SQL. Found a text, a name or a comment that does not end. Close it."
+            "A statement must be SQL. Found a string, a name or a comment that does not end. Close it."
         ) from None
 
 
 def parts(node: exp.Expression, *understood: str) -> tuple[Any, ...]:
-    """The named parts of a node; what else it has is refused."""
+    """Return the named parts of a node, and refuse a node with any other part."""
     for name, value in node.args.items():
         if name not in understood and name not in HARMLESS and value not in (None, False, [], ""):
             inside = value[0] if isinstance(value, list) else value
@@ -82,12 +90,13 @@ def parts(node: exp.Expression, *understood: str) -> tuple[Any, ...]:
     return tuple(node.args.get(name) for name in understood)
 
 
-def refuse(node: Any, found: str, must: str = "SQL must be of the kind that is supported") -> NoReturn:
+def refuse(node: Any, found: str, must: str = "SQL must be of a supported kind") -> NoReturn:
+    """Raise InvalidInput with the place of the node."""
     raise InvalidInput(f"{must}. Found {found}{place(node)}. Supported: {SUPPORTED}.")
 
 
 def place(node: exp.Expression) -> str:
-    """Where the node is written, as far as the parser knows."""
+    """Return the place of a node in the text, as far as the parser knows it."""
     for each in node.walk(bfs=False):
         if "line" in each.meta:
             first = each.meta["start"] - each.meta["end"] + each.meta["col"]
@@ -96,20 +105,20 @@ def place(node: exp.Expression) -> str:
 
 
 def bare(node: exp.Expression) -> exp.Expression:
-    """Without the brackets around it."""
+    """Return a node without the brackets around it."""
     while isinstance(node, exp.Paren):
         (node,) = parts(node, "this")
     return node
 
 
 def constant(node: exp.Expression) -> Any:
-    """The value of a literal."""
+    """Return the value of a literal."""
     node = bare(node)
     if isinstance(node, exp.Neg):
         (inner,) = parts(node, "this")
         value = constant(inner)
         if isinstance(value, bool) or not isinstance(value, int | float):
-            refuse(node, "a minus before what is no number")
+            refuse(node, "a minus before something that is no number")
         return -value
     if isinstance(node, exp.Literal):
         text, is_string = parts(node, "this", "is_string")
@@ -124,11 +133,12 @@ def constant(node: exp.Expression) -> Any:
         try:
             return datetime.date.fromisoformat(constant(text))
         except (TypeError, ValueError):
-            refuse(node, "a date that is none", "A date must be written as in DATE '2020-01-31'")
+            refuse(node, "a date that does not exist", "A date must be written as in DATE '2020-01-31'")
     refuse(node, f"{node.key.upper()} where a literal is expected")
 
 
 def is_constant(node: exp.Expression) -> bool:
+    """Return True if a node is a literal."""
     node = bare(node)
     if isinstance(node, exp.Neg):
         return is_constant(node.this)
@@ -138,6 +148,7 @@ def is_constant(node: exp.Expression) -> bool:
 
 
 def number(node: exp.Expression, text: str) -> int | float:
+    """Return the number that a literal writes."""
     try:
         return int(text)
     except ValueError:
@@ -147,5 +158,5 @@ def number(node: exp.Expression, text: str) -> int | float:
     except ValueError:
         refuse(node, f"{text[:40]!r}", "A number must be written in digits")
     if value in (float("inf"), float("-inf")):
-        refuse(node, "a number beyond all floats", "A number must be finite")
+        refuse(node, "a number too large for a float", "A number must be finite")
     return value
