@@ -87,8 +87,10 @@ class BoundMinimize:
             marginal = hypothesis.marginal(self.attributes)
         except TooLarge:
             raise TooLarge(
-                f"The marginal on the attributes of a convex question must fit in memory. Found {math.prod(self.shape)} cells on "
-                f"{', '.join(self.attributes)}. Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
+                "The marginal on the attributes of a convex question must fit in memory. Found "
+                f"{math.prod(self.shape)} cells on "
+                f"{', '.join(self.attributes)}. Use fewer features, declare coarser bins, or fit it once with "
+                "hedgerow.erm."
             ) from None
         tolerance = TOLERANCE if self.risk.is_smooth or marginal.size <= FEW_CELLS else COARSE
         return minimised(self.risk, marginal, self.over, tolerance), marginal
@@ -126,7 +128,8 @@ class Minimize(Query):
         radius = self.over.radius_l1(risk.dimension) if self.over.is_bounded else 0.0
         if not (radius == 0 or SMALLEST_SET <= radius <= LARGEST_SET):
             raise InvalidInput(
-                f"The set of a question must reach between {SMALLEST_SET:g} and {LARGEST_SET:g} from the origin, or be it. "
+                f"The set of a question must reach between {SMALLEST_SET:g} and {LARGEST_SET:g} from the origin, or "
+                "be it. "
                 f"Found {self.over!r}. Change its size, or the units of the features."
             )
         if isinstance(self.loss, Custom):
