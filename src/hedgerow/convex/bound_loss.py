@@ -4,8 +4,8 @@ Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §2–3.
 
 Symbols: ℓ_x(θ) the loss of record x, L = sup ‖∇ℓ_x(θ)‖₂, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, u(x) = ℓ′_x(θ̂; θ − θ̂).
 
-Everything in this module depends only on the universe, the loss and the constraint set, so every refusal is public.
-The one exception is ``Objective``, which holds a marginal. An objective never raises on the values of its marginal.
+Everything in this module depends only on the universe, the loss and the constraint set, so every refusal is public. The
+one exception is ``Objective``, which holds a marginal. An objective never raises on the values of its marginal.
 """
 
 from __future__ import annotations
@@ -95,8 +95,9 @@ class Risk(ABC):
 
     @abstractmethod
     def magnitude(self, over: ConvexSet) -> float:
-        """Return a bound on the numbers from which a record's loss is computed. It bounds the rounding error of
-        float64.
+        """Return a bound on the numbers from which a record's loss is computed.
+
+        It bounds the rounding error of float64.
         """
 
     def require_size(self, outputs: int = 1, columns: Iterable[int] = ()) -> None:
@@ -255,8 +256,9 @@ class GlmRisk(Risk):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GlmObjective:
-    """The function Σ_x m(x)·ℓ_x(θ): value, gradient and Hessian from marginal sums. It holds a marginal, so it has no
-    repr.
+    """The function Σ_x m(x)·ℓ_x(θ): value, gradient and Hessian from marginal sums.
+
+    It holds a marginal, so it has no repr.
     """
 
     risk: GlmRisk
@@ -286,8 +288,9 @@ class GlmObjective:
         return float((self.weights * self.risk.loss.value(z, y)).sum()) + self.mass * penalty
 
     def gradient(self, theta: Array) -> Array:
-        """Return the gradient, p numbers (p·K for K outputs). At a kink it is the subgradient halfway between both
-        slopes.
+        """Return the gradient, p numbers (p·K for K outputs).
+
+        At a kink it is the subgradient halfway between both slopes.
         """
         z, y = self.parts(theta)
         residual = self.collect(self._weighted(self.risk.loss.derivative(z, y)))

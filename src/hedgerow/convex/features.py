@@ -48,8 +48,7 @@ class Features:
     """The feature vector of a record of the universe.
 
     The columns are one block per name, then the interactions, then the intercept. ``onehot`` lists numeric attributes
-    that
-    get one column per value instead of one column, such as integer-coded categories.
+    that get one column per value instead of one column, such as integer-coded categories.
     """
 
     def __init__(
@@ -117,8 +116,9 @@ class Features:
 
     @property
     def row_norm_bound(self) -> float:
-        """max ‖x‖₂ over the records, exactly: the square increases with the squared norm of each attribute's own
-        columns.
+        """max ‖x‖₂ over the records, exactly.
+
+        The square increases with the squared norm of each attribute's own columns.
         """
         longest = {name: float((table**2).sum(axis=1).max()) for name, table in self._columns.items()}
         return math.sqrt(sum(math.prod(longest[name] for name in block) for block in self._blocks))
@@ -130,8 +130,9 @@ class Features:
         return max(math.prod(largest[name] for name in block) for block in self._blocks)
 
     def predictor(self, theta: Array) -> Array:
-        """Return ⟨x, θ⟩ for every cell of ``attributes``, in shape ``shape``. If θ is p × K, K outputs follow on the
-        last axis.
+        """Return ⟨x, θ⟩ for every cell of ``attributes``, in shape ``shape``.
+
+        If θ is p × K, K outputs follow on the last axis.
         """
         outputs = theta.shape[1:]
         total: Array = np.zeros((1,) * len(self.shape) + outputs)
@@ -145,8 +146,9 @@ class Features:
         return np.broadcast_to(total, self.shape + outputs)
 
     def gradient(self, residual: Array) -> Array:
-        """Return Σ over cells of residual·x. The residual has one entry per cell of ``attributes`` (and K outputs
-        last).
+        """Return Σ over cells of residual·x.
+
+        The residual has one entry per cell of ``attributes`` (and K outputs last).
         """
         outputs = residual.shape[len(self.shape) :]
         result, summed = np.empty((self.dimension, *outputs)), self._sums(residual)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
 from hedgerow._checks import positive
@@ -63,8 +63,7 @@ class Custom:
         A lower bound on the eigenvalues of the Hessian.
     directional : callable, optional
         ``directional(theta, direction, records)`` returns the one-sided derivatives of a loss with kinks. Without it, u
-        is
-        a difference quotient over a tiny step. Ullman's Claim 3.5 holds for this quotient too, by convexity.
+        is a difference quotient over a tiny step. Ullman's Claim 3.5 holds for this quotient too, by convexity.
 
     Raises
     ------
@@ -109,8 +108,7 @@ class Custom:
         """Refuse a loss that is not convex, not finite, or exceeds its constants at some cell.
 
         The check compares extreme points of the set and evenly spread points with one another. It finds gross mistakes;
-        it
-        is no proof.
+        it is no proof.
         """
         self.on(universe).check(over, points)
 
@@ -125,9 +123,7 @@ class CustomRisk(Risk):
         self.attributes = universe.order(loss.attributes)
         self.shape = universe.sizes(self.attributes)
         self.dimension = int(loss.dimension)
-        self.require_size(
-            columns=[2 * math.prod(self.shape) * self.dimension]
-        )  # the gradients of all cells, held twice
+        self.require_size(columns=[2 * math.prod(self.shape) * self.dimension])  # room for the gradients of all cells
         self.smoothness = float(loss.smoothness)
         self.records = self._records(np.arange(math.prod(self.shape)))
 
@@ -148,7 +144,7 @@ class CustomRisk(Risk):
         return self._values(theta, self.records).reshape(self.shape)
 
     def directional(self, theta: Array, toward: Array, tolerance: float = 0.0) -> Array:
-        """Return one-sided derivatives: the user's own, else from the gradient if smooth, else a difference quotient."""
+        """Return one-sided derivatives: the user's, else from the gradient if smooth, else a difference quotient."""
         direction = toward - theta
         if self.loss.directional is not None:
             slopes = self._finite("directional", self.loss.directional(theta, direction, self.records), ())
@@ -275,8 +271,9 @@ class CustomObjective:
 
 
 def _probes(over: ConvexSet, p: int, points: int) -> Array:
-    """Return points of the set, spread evenly and reproducibly: a quasi-random normal sequence at several sizes, and
-    extremes.
+    """Return points of the set, spread evenly and reproducibly.
+
+    The points are a quasi-random normal sequence at several sizes, and extreme points.
     """
     uniform = halton(points, min(p, 500))
     normal = scipy.special.ndtri(np.resize(uniform, (points, p)))

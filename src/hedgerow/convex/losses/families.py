@@ -3,14 +3,13 @@
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §1 and §4 (convex minimization queries, and the
 Lipschitz, generalized linear and strongly convex families).
 
-Symbols: z = ⟨x, θ⟩ the predictor, y the label, φ(z, y) the loss, so ℓ_x(θ) = φ(⟨x, θ⟩, y) + (ridge/2)·‖θ‖₂²;
-L = sup ‖∇ℓ_x(θ)‖₂, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|.
+Symbols: z = ⟨x, θ⟩ the predictor, y the label, φ(z, y) the loss, so ℓ_x(θ) = φ(⟨x, θ⟩, y) + (ridge/2)·‖θ‖₂²; L = sup
+‖∇ℓ_x(θ)‖₂, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|.
 
-A loss is used alone on arrays (``Logistic()``), or in a question about a universe
-(``Logistic(target="smoker", features=["age"])``, bound by ``on``). Binary labels are 0 and 1; for a two-valued target
-of
-a universe, the second value is 1. A numeric target is standardized by its public bounds to [−1, 1] (a flag is 0 or 1).
-``Poisson`` is the exception: its target is a count and is not scaled.
+A loss is used alone on arrays (``Logistic()``), or in a question about a universe (``Logistic(target="smoker",
+features=["age"])``, bound by ``on``). Binary labels are 0 and 1; for a two-valued target of a universe, the second
+value is 1. A numeric target is standardized by its public bounds to [−1, 1] (a flag is 0 or 1). ``Poisson`` is the
+exception: its target is a count and is not scaled.
 
 The ridge penalizes every coefficient, the intercept too. This makes the loss strongly convex. The lasso is ``Squared``
 over ``L1Ball(radius)``: each penalty weight corresponds to some radius. As a constraint, the ℓ1 norm keeps the loss
@@ -27,7 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
 from hedgerow._checks import number, positive
@@ -148,10 +147,8 @@ class BoundedLogistic(Loss):
     """A bounded-slope logistic loss: ½e^(−m) for margins m = (2y − 1)z > 0, and its tangent ½(1 − m) below.
 
     It estimates log-odds as the logistic loss does, with half the slope. Where y = 1 has probability p, the mean slope
-    is 0
-    at z = ln(p/(1 − p)), as for ``Logistic``: (1 − p)·½ = p·½e^(−z) if p ≥ ½. No such loss with slopes within ±½ has
-    more
-    curvature at any z (docs/proofs/erm_whitened_descent.md).
+    is 0 at z = ln(p/(1 − p)), as for ``Logistic``: (1 − p)·½ = p·½e^(−z) if p ≥ ½. No such loss with slopes within ±½
+    has more curvature at any z (docs/proofs/erm_whitened_descent.md).
 
     Parameters: see ``Loss``.
     """
@@ -459,8 +456,9 @@ class MultinomialLogistic(Loss):
         return matrix
 
     def lipschitz(self, z: Interval = math.inf, y: Interval = 1.0) -> float:
-        """Bound sup ‖softmax(z) − e_y‖₂ by √2·(1 − s_y). s_y is least with z_y at the low end and the others at the
-        high end.
+        """Bound sup ‖softmax(z) − e_y‖₂ by √2·(1 − s_y).
+
+        s_y is least with z_y at the low end and the others at the high end.
         """
         low, high = ends_of(z)
         others = math.inf if self.classes is None else self.classes - 1

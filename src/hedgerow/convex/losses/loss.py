@@ -60,8 +60,9 @@ class LinearLoss(ABC):
 
     @abstractmethod
     def slopes(self, z: Array, y: Array, tolerance: float = 0.0) -> tuple[Array, Array]:
-        """Return the left and right derivatives φ′(z−), φ′(z+). Within ``tolerance`` of a kink, return those at the
-        kink.
+        """Return the left and right derivatives φ′(z−), φ′(z+).
+
+        Within ``tolerance`` of a kink, return those at the kink.
         """
 
     @abstractmethod
@@ -106,8 +107,7 @@ class LinearLoss(ABC):
         """Return sup |φ′| for predictors z and labels y in the given intervals, or infinity if there is no bound.
 
         A number b stands for the interval [−b, b]. For every loss here φ′ is monotone in z and in y, so it is largest
-        at a
-        corner of the intervals.
+        at a corner of the intervals.
         """
         zs, ys = ends_of(z), self._label_ends(y)
         corners = [self.slopes(np.array(a), np.array(b)) for a in zs for b in ys]
@@ -128,8 +128,7 @@ class LinearLoss(ABC):
         """Convert any numbers to labels that suit the loss. Values of a row are never refused.
 
         Missing values (NaN) become 0. Binary labels are 1 from ½ on, else 0. Counts are at least 0. Classes are whole
-        numbers
-        from 0.
+        numbers from 0.
         """
         given = np.nan_to_num(np.asarray(y, dtype=np.float64), nan=0.0)
         if self.labels == "binary":

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
 from hedgerow._checks import positive
