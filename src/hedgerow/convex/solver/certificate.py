@@ -80,7 +80,10 @@ class Best:
 
 
 def _decrement_bound(g: Array, H: Array, R: float) -> float:
-    """Return (x + (1 − x)ln(1 − x))/t², about ν²/2, with x = νt, ν² = gᵀH⁺g and t = R/√λ (docs/proofs/convex_pmw.md)."""
+    """Return (x + (1 − x)ln(1 − x))/t², about ν²/2, with x = νt, ν² = gᵀH⁺g and t = R/√λ.
+
+    Proof: docs/proofs/convex_pmw.md.
+    """
     if not math.isfinite(R):
         return math.inf
     λ, V = np.linalg.eigh(H)

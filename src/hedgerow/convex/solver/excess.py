@@ -15,11 +15,12 @@ Symbols:
 The value is V = Σ D(x)·F_x(y), plus n times the difference of the surrogate's ridge, which is the same for every
 record. All of it is computed in whole numbers.
 
-Sensitivity: for a fixed θ′ one row moves the sum by at most K + G units if it is replaced, and by at most the larger of
-the two if it is added or removed. The supremum over θ′ therefore moves by no more. V is below this supremum by at most
-the solver's gap plus twice N times the rounding error of a record's loss. Both are added to the sensitivity that is
-billed. If n is private, V is clipped to at most K·(N − n). This bound moves by K per row and is zero from N rows on, so
-nothing needs to be assumed about larger tables. For tables of up to N/2 rows it changes nothing.
+Sensitivity: for a fixed θ′ one row moves the sum by at most K + G units if it is replaced. If it is added or removed,
+it moves the sum by at most the larger of the two, plus the ridge's part. The supremum over θ′ therefore moves by no
+more. V is below this supremum by at most the solver's gap plus twice N times the rounding error of a record's loss.
+Both are added to the sensitivity that is billed. If n is private, V is clipped to at most K·(N − n). This bound moves
+by K per row and is zero from N rows on, so nothing needs to be assumed about larger tables. For tables of up to N/2
+rows it changes nothing.
 
 A question has no such value (``excess_of`` returns None) if its S is so small that float64 cannot tell the losses of N
 rows apart, or if its minimum is too hard to guarantee for every table. Both are decided from public facts.

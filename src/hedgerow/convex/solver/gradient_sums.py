@@ -9,7 +9,7 @@ row therefore moves the exact sum of these vectors by at most L, or 2L if it is 
 N·L·(cells + p + 16)·2^−52 of the exact one, and twice that is added to the billed sensitivity.
 
 If n is private, the sum is clipped to the ball of radius L·(N − n)/SLOPE around the origin. The radius moves by L/SLOPE
-per row and is zero from N rows on. For tables of up to N/SLOPE rows the clipping changes nothing.
+per row and is zero from N rows on. For tables of up to about N/SLOPE rows the clipping changes nothing.
 """
 
 from __future__ import annotations
