@@ -72,7 +72,7 @@ def test_shapes_that_do_not_fit_are_refused_without_a_number_of_rows(X, y, messa
         ({"over": sets.Simplex(), "loss": "logistic"}, "loss must be a hedgerow loss"),
         ({"over": sets.NuclearBall(1.0, (2, 2))}, "dimension must be 4"),
         ({"over": sets.Unconstrained(), "loss": losses.Squared()}, "slope of the loss must be bounded"),
-        ({"loss": losses.MultinomialLogistic(classes=2)}, "one score a row"),
+        ({"loss": losses.MultinomialLogistic(classes=2)}, "one score per row"),
         ({"spend": 0.1}, "spend must be left out"),
     ],
 )
