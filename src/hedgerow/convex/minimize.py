@@ -104,9 +104,8 @@ class BoundMinimize:
         except TooLarge:
             raise TooLarge(
                 "The marginal on the attributes of a convex question must fit in memory. Found "
-                f"{math.prod(self.shape)} cells on "
-                f"{', '.join(self.attributes)}. Use fewer features, declare coarser bins, or fit it once with "
-                "hedgerow.erm."
+                f"{math.prod(self.shape)} cells on {', '.join(self.attributes)}. Use fewer features, declare coarser "
+                "bins, or fit it once with hedgerow.erm."
             ) from None
         tolerance = TOLERANCE if self.risk.is_smooth or marginal.size <= FEW_CELLS else COARSE
         return minimised(self.risk, marginal, self.over, tolerance), marginal
@@ -150,8 +149,7 @@ class Minimize(Query):
         if not (radius == 0 or SMALLEST_SET <= radius <= LARGEST_SET):
             raise InvalidInput(
                 f"The set of a question must reach between {SMALLEST_SET:g} and {LARGEST_SET:g} from the origin, or "
-                "be the origin. "
-                f"Found {self.over!r}. Change its size, or the units of the features."
+                f"be the origin. Found {self.over!r}. Change its size, or the units of the features."
             )
         if isinstance(self.loss, Custom):
             self.loss.check(universe, self.over)

@@ -24,8 +24,7 @@ for loss in sorted(LOSSES - {Custom}, key=lambda loss: loss.__name__):
 register_refusal(
     Custom,
     "A loss must be one of hedgerow.losses other than Custom to be stored or sent. Found Custom, and functions have "
-    "no JSON "
-    "form. Ask it of a session in the process that defines it.",
+    "no JSON form. Ask it of a session in the process that defines it.",
 )
 
 

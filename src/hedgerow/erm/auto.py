@@ -97,8 +97,8 @@ def promises(problem: Problem, amount: Amount) -> list[Promise]:
     if not found:
         raise InvalidInput(
             "With delta = 0 the set must have vertices and the loss must be smooth. Found "
-            f"{type(problem.over).__name__} "
-            f"and {type(problem.loss).__name__}. Give a delta above 0, or an L1Ball and a smooth loss."
+            f"{type(problem.over).__name__} and {type(problem.loss).__name__}. Give a delta above 0, or an L1Ball and "
+            "a smooth loss."
         )
     return found
 

@@ -68,8 +68,7 @@ class _Unaccounted:
         if self.fits == 2:
             warnings.warn(
                 "Fits on the same people must share one account. Found a second fit without one, which spends its "
-                "budget "
-                "again. Pass ledger=Accountant(total) to each of them, unless the fits are on different people.",
+                "budget again. Pass ledger=Accountant(total) to each of them, unless the fits are on different people.",
                 UnaccountedWarning,
                 stacklevel=5,
             )
@@ -459,8 +458,7 @@ def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
         if number in numbered:
             raise InvalidInput(
                 f"classes must differ as numbers where they are numbers. Found {known[numbered[number]][1]!r} and "
-                f"{label!r}. "
-                "Join them, or give them names that are no numbers."
+                f"{label!r}. Join them, or give them names that are no numbers."
             )
         numbered[number] = code
 

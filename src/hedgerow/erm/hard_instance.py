@@ -85,8 +85,7 @@ def hard_instance(
     if w < 1 or p < 2 or not 0 < code_share < 1 or not 0 <= left_out <= w:
         raise InvalidInput(
             "There must be 2 codewords or more, 2 features or more, a code share between 0 and 1 and a left-out "
-            "codeword "
-            f"among them. Found {codewords}, {features}, {code_share} and {left_out}. Correct them."
+            f"codeword among them. Found {codewords}, {features}, {code_share} and {left_out}. Correct them."
         )
     k = 2 ** math.ceil(math.log2(max(code_share * w * p, p)))  # orthogonal columns need k ≥ p
     words = _padded_tardos(w + 1, p, code_share, generator)

@@ -255,8 +255,7 @@ def require_here(problem: Problem, solver: str) -> None:
         raise InvalidInput(
             f"X must be in memory for {solver}, which reads single rows repeatedly. Found a Spark frame. Use auto, "
             "whitened_descent, mirror_descent, frank_wolfe, frank_wolfe_general or lasso, or load the rows into "
-            "memory with "
-            "frame.toPandas()."
+            "memory with frame.toPandas()."
         )
 
 
@@ -310,8 +309,7 @@ def public_rows(count: int, rows: int | None, budget: Budget) -> int:
     if rows is None or isinstance(rows, bool) or not 1 <= number(rows) < math.inf or int(rows) != rows:
         raise InvalidInput(
             "rows must be a public guess of the number of rows when neighbours add or remove one, because the true "
-            "number "
-            f"is private. Found {rows!r}. Give rows=…, or a budget with neighbours='replace'."
+            f"number is private. Found {rows!r}. Give rows=…, or a budget with neighbours='replace'."
         )
     return int(rows)
 

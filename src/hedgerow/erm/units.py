@@ -36,8 +36,7 @@ def payer_of_units(payer: Payer, rows_per_unit: int | None) -> tuple[Payer, int]
     if not isinstance(budget, Budget) or budget.per_unit(rows_per_unit) != budget:
         raise InvalidInput(
             "The account that pays for persons must have the same rows_per_unit in its budget. Found another. Open "
-            "it with "
-            "Budget(…, 'add-remove', rows_per_unit=…)."
+            "it with Budget(…, 'add-remove', rows_per_unit=…)."
         )
     return payer, budget.rows_per_unit
 

@@ -7,8 +7,8 @@ Symbols: C the constraint set, Q the unit ball of the norm ‖·‖_Q, Ψ the po
 ‖·‖_Q on C; q the exponent of a q-norm; β the width of the hyperbolic entropy.
 
 One step is argmin_{C} ⟨ηg − ∇Ψ(θ), ·⟩ + Ψ. The choice of a step size η needs three constants. ``range`` is maxΨ − minΨ.
-``norm_width`` (G_Q) and ``norm_radius_l2`` (‖Q‖₂) bound the noise: for b ~ N(0, σ²I) added to a gradient, E‖b‖²_{Q*} ≤
-σ²(G_Q² + ‖Q‖₂²) by the Gaussian Poincaré inequality.
+``norm_width`` (G_Q) and ``norm_radius_l2`` (‖Q‖₂) bound the noise: for b ~ N(0, σ²I) added to a gradient,
+E‖b‖²_{Q*} ≤ σ²(G_Q² + ‖Q‖₂²) by the Gaussian Poincaré inequality.
 
 Differs: every potential is scaled to a strong convexity of exactly 1, and several printed potentials are replaced.
 - Fact 3.4 prints ‖·‖²_{Q,q}/(4(q−1)). The potential that is 1-strongly convex in the q-norm has 1/(2(q−1)), and in

@@ -60,8 +60,8 @@ def ellipsoid(
     """Cut an ellipsoid that contains C through its center, again and again.
 
     After k cuts some visited point is within S·(R/r)·e^(−k/2p(p+1)) of the least value, R the diameter of C and r the
-    radius of a ball in C: once (vol E_k/vol C)^(1/p) < ε, the cuts have removed a part of θ* + ε(C − θ*), on which f ≤
-    f* + εS.
+    radius of a ball in C: once (vol E_k/vol C)^(1/p) < ε, the cuts have removed a part of θ* + ε(C − θ*), on which
+    f ≤ f* + εS.
 
     The ellipsoid is center + B·ball. BBᵀ is a valid shape whatever rounding does to B.
     """

@@ -15,8 +15,8 @@ budget.
 Differs: the printed Laplace scale B√(8T ln(1/δ))/(nε) is too small. B is half of what one replaced row can do to a
 score, and a noisy minimum needs twice that again. Gumbel noise is the exponential mechanism, whose privacy loss has a
 bounded range and costs ρ = ε₀²/8. The printed constant step 1/(T+2) leaves a share 1/e of θ_T at the start and does not
-converge. The start is vertex 0: it is fixed publicly, and no weight of it remains after the first step, which has μ_0 =
-1.
+converge. The start is vertex 0: it is fixed publicly, and no weight of it remains after the first step, which has
+μ_0 = 1.
 
 θ has at most T + 1 non-zeros, and the scores ⟨x, θ⟩ are updated as θ moves: a step costs one product Xᵀr, one column,
 and one pass over the vertices. Proof: docs/proofs/erm_frank_wolfe.md.
@@ -46,7 +46,7 @@ from hedgerow.privacy.events import Exponential
 MOST_STEPS = 10_000  # more steps would not improve the bound noticeably
 PRACTICE = 0.25  # the steps taken, as a share of the T with the least bound (see the module's docstring)
 _ROUNDING = 2.0**-46
-"""Rounding error of a score, as a share of B per row. It covers a few roundings, and sums cut at 8 times as many rows."""
+"""Rounding error of a score, as a share of B per row. Covers a few roundings, and sums cut at 8 times as many rows."""
 
 
 Picks = tuple[Exponential, ...]
@@ -99,8 +99,9 @@ def planned_steps(problem: Problem, amount: Amount, iterations: int | None = Non
 
 
 def best_steps(fit: float, noise: float, power: float, iterations: int | None = None) -> Steps:
-    """Return T and the bound fit/(T+2) + noise·T^power: for the given T, or for ``PRACTICE`` times the T of the least
-    bound.
+    """Return T and its bound fit/(T+2) + noise·T^power.
+
+    T is the given one, or ``PRACTICE`` times the T with the least bound.
     """
     if iterations is None:
         T = (fit / (power * noise)) ** (1 / (1 + power)) if noise > 0 else math.inf  # where the derivative vanishes

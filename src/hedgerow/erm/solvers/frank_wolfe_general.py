@@ -7,9 +7,9 @@ Symbols: L a bound on the ℓ2 norm of one row's gradient; G_C the Gaussian widt
 loss; T steps; σ the noise on a sum of gradients; μ = √T·Δ/σ what the budget allows, Δ = 2L (replace) or L (add or
 remove).
 
-Step t: s_t = argmin over C of ⟨s, Σ∇ℓ(θ_t) + b_t⟩, b_t ~ N(0, σ²I), and θ moves towards it by 2/(t+2). E[risk] ≤
-2Γ/(T+2) + σ·G_C/n: the minimizer for the true gradient does not depend on b_t, so E⟨b_t, ·⟩ is 0 there and at most
-σ·G_C at s_t. T is the same share of the T with the least bound as in ``frank_wolfe``.
+Step t: s_t = argmin over C of ⟨s, Σ∇ℓ(θ_t) + b_t⟩, b_t ~ N(0, σ²I), and θ moves towards it by 2/(t+2).
+E[risk] ≤ 2Γ/(T+2) + σ·G_C/n: the minimizer for the true gradient does not depend on b_t, so E⟨b_t, ·⟩ is 0 there and at
+most σ·G_C at s_t. T is the same share of the T with the least bound as in ``frank_wolfe``.
 
 Differs: the printed σ² lacks a square on L (its units are wrong) and spends log²(n/δ), although the composition of T
 Gaussians is a Gaussian. The printed step 1/(T+2) does not converge. The start is the minimizer of the set's potential.
