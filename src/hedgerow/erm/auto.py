@@ -106,8 +106,8 @@ def promises(problem: Problem, amount: Amount) -> list[Promise]:
 def _compared(plan: Plan[Any], problem: Problem, amount: Amount) -> float:
     """Return the risk by which a plan is compared.
 
-    It is the plan's own bound. For mirror descent it is the best bound, of which the plan gives up to a tenth away to
-    take fewer steps.
+    It is the plan's own bound. For mirror descent it is the best bound; the plan itself accepts one that is up to a
+    tenth larger, to take fewer steps.
     """
     assert plan.risk_bound is not None  # every solver that is compared has a bound
     return least_risk(problem, amount) if isinstance(plan.solver, MirrorDescent) else plan.risk_bound

@@ -4,7 +4,7 @@ Every estimator takes a ``budget`` for one fit, and the public bounds to which r
 bounds the norm of the coefficients. By default it is what the solver needs: no bound for whitened descent, otherwise
 2.5·√p (1 for the lasso). scikit-learn is an optional dependency: ``pip install hedgerow[estimators]``.
 
-Public are the number of rows (if neighbours replace a row), the number of features, and the set of class labels. State
+The number of rows (if neighbours replace a row), the number of features and the set of class labels are public. State
 the labels in ``classes``. If they are read from y, the fit is not private, and a warning says so. ``random_state``
 makes the noise repeatable, and so not private.
 

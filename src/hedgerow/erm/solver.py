@@ -1,9 +1,9 @@
 """The entry point of all solvers: the interface of a solver, its plan, and the one way to run it.
 
 A solver is a small frozen value whose fields are its options. It first *plans* from public facts alone, with an
-``Amount`` that says what noise the budget buys but cannot pay. The plan lists all events of the call, the bound of the
-theorem, and the details that the run will need. Then all events are charged together, and the solver *runs*: it draws
-against the receipt, each event once and in order, so that nothing can be drawn that was not planned and paid for.
+``Amount``, which prices noise but cannot pay for it. The plan lists all events of the call, the bound of the theorem,
+and the details that the run will need. Then all events are charged together, and the solver *runs*: it draws against
+the receipt, each event once and in order, so that nothing can be drawn that was not planned and paid for.
 
     problem → plan → charge → run → Result
 

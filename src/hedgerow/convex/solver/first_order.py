@@ -20,7 +20,7 @@ from hedgerow.convex.solver.certificate import Best
 from hedgerow.convex.solver.weighted_cells import Function
 
 BUNDLE_STEPS = 400  # at most this many cuts of the bundle method
-CHECKED = 10  # FISTA computes its bound once every so many steps
+CHECKED = 10  # FISTA computes its bound once every CHECKED steps
 
 
 def accelerated(

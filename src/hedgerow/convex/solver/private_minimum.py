@@ -48,7 +48,7 @@ from hedgerow.convex.solver.weighted_cells import (
 
 MOST_WORK, MOST_STEPS = 2 * 10**9, 10**5  # limits of the proven method: cells × steps, and steps
 NARROWER = 0.2  # ratio of the widths of two consecutive roundings of a kink
-CHECKED = 10  # the accelerated method tries to prove its point once every so many steps
+CHECKED = 10  # the accelerated method tries to prove its point once every CHECKED steps
 ULP = 2.0**-52  # relative rounding error of float64
 
 

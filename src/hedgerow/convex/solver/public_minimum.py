@@ -38,7 +38,7 @@ NEWTON_STEPS, QUICK_STEPS, MOST_DAMPING = 60, 3000, 8
 MOST_WORK = 3 * 10**8  # the slow methods may take at most this many cells × steps
 NARROWEST = 1e-13  # no kink is rounded over a half width below this one
 NARROWER = 0.2  # ratio of the widths of two consecutive roundings of a kink
-CHECKED = 10  # the gap of the quadratic model is computed once every so many steps
+CHECKED = 10  # the gap of the quadratic model is computed once every CHECKED steps
 
 
 @final
