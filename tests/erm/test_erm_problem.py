@@ -72,7 +72,7 @@ def test_shapes_that_do_not_fit_are_refused_without_a_number_of_rows(X, y, messa
         ({"over": sets.Simplex(), "loss": "logistic"}, "loss must be a hedgerow loss"),
         ({"over": sets.NuclearBall(1.0, (2, 2))}, "dimension must be 4"),
         ({"over": sets.Unconstrained(), "loss": losses.Squared()}, "slope of the loss must be bounded"),
-        ({"loss": losses.MultinomialLogistic(classes=2)}, "one score a row"),
+        ({"loss": losses.MultinomialLogistic(classes=2)}, "one score per row"),
         ({"spend": 0.1}, "spend must be left out"),
     ],
 )
@@ -258,7 +258,7 @@ NOBODY = {"budget": Budget(1.0, 1e-3, "add-remove"), "rows": 10, "seed": 0}
 def test_where_their_number_is_private_no_rows_are_fitted_like_some(solve, wrap) -> None:
     """An error would tell a table of one row from its neighbour without any."""
     assert np.isfinite(solve(wrap(np.zeros((0, 2))), np.zeros(0)).theta).all()
-    with pytest.raises(errors.InvalidInput, match="must have a row"):
+    with pytest.raises(errors.InvalidInput, match="must have at least one row"):
         problem(np.zeros((0, 2)), np.zeros(0))
 
 

@@ -81,7 +81,7 @@ def test_a_session_pays_for_the_same_persons_alone() -> None:
     hr.erm.mirror_descent(X, Y, budget=ledger, **given)
     assert ledger.spent_epsilon <= 1.0 + 1e-6
     for payer, more, words in (
-        (hr.Accountant(BUDGET), {"rows_per_unit": 2}, "must have their rows_per_unit in its budget"),
+        (hr.Accountant(BUDGET), {"rows_per_unit": 2}, "must have the same rows_per_unit in its budget"),
         (ledger, {"rows_per_unit": 3}, "must be that of the budget, 2"),
         (BUDGET, {}, "unit must come with rows_per_unit"),
         (hr.Budget(1.0, 1e-6), {"rows_per_unit": 2}, "neighbours='add-remove'"),

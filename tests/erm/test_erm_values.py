@@ -268,7 +268,7 @@ def test_an_estimator_fits_a_table_with_any_row_or_none_like_its_neighbour(name)
         for n in (0, 1):
             few = getattr(erm, name)(UNKNOWN_N, rows=20, random_state=0, **ESTIMATORS[name]).fit(wrap(X[:n]), Y[:n])
             assert few.coef_.shape == model.coef_.shape
-    with pytest.raises(errors.InvalidInput, match="must have a row"):
+    with pytest.raises(errors.InvalidInput, match="must have at least one row"):
         getattr(erm, name)(BUDGET, **ESTIMATORS[name]).fit(X[:0], Y[:0])
 
 

@@ -225,7 +225,7 @@ def test_a_refusal_charges_nothing(name, kind) -> None:
     refused(name, account, data=(X, Y[:-1]))
     if "loss" in inspect.signature(getattr(erm, name)).parameters:
         refused_loss = {**setting_of(name), "loss": losses.MultinomialLogistic(classes=2)}
-        with pytest.raises(errors.InvalidInput, match="one score a row"):
+        with pytest.raises(errors.InvalidInput, match="one score per row"):
             getattr(erm, name)(X, Y, budget=account, **refused_loss, **({"rows": 60} if kind != "replace" else {}))
         assert account.spent == 0
 

@@ -87,7 +87,7 @@ erm(
 )  # fmt: skip
 erm(
     "E13", "values.py::as_number", "one value that is no number raises, and is heard of",
-    "    except Exception:  # whatever a number of someone's own making does\n        return np.nan", "    except ZeroDivisionError:\n        return np.nan",
+    "    except Exception:  # a user-defined number may raise anything\n        return np.nan", "    except ZeroDivisionError:\n        return np.nan",
     VALUES + "a_number_that_breaks_is_missing",
 )  # fmt: skip
 erm(

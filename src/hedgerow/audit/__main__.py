@@ -1,4 +1,4 @@
-"""``python -m hedgerow.audit``: audit every mechanism of ours and the gallery. Run by ``make audit``."""
+"""``python -m hedgerow.audit``: audit every mechanism of this package, and the gallery. Run by ``make audit``."""
 
 from __future__ import annotations
 
@@ -11,17 +11,22 @@ from hedgerow.audit.report import main
 from hedgerow.errors import PublicWarning
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", PublicWarning)  # budgets are chosen for what an audit can see of them
+    warnings.simplefilter("ignore", PublicWarning)  # the budgets are chosen so that an audit has power
     parser = argparse.ArgumentParser(prog="python -m hedgerow.audit", description=__doc__)
     parser.add_argument(
-        "--docs", type=Path, help="the folder to keep audit.json in, and write audit.md and audit.png to"
+        "--docs", type=Path, help="the folder that keeps audit.json, and to which audit.md and audit.png are written"
     )
-    parser.add_argument("--share", type=float, default=1.0, help="of the runs; below 1 nothing is said about power")
-    parser.add_argument("--workers", type=int, default=2, help="processes")
+    parser.add_argument(
+        "--share",
+        type=float,
+        default=1.0,
+        help="the share of the runs to make; below 1 the power of an audit is not checked",
+    )
+    parser.add_argument("--workers", type=int, default=2, help="the number of processes")
     which = parser.add_mutually_exclusive_group()
     which.add_argument(
-        "--only", nargs="+", default=(), help="those whose names have one of these texts; others are kept"
+        "--only", nargs="+", default=(), help="audit only names that contain one of these texts, and keep other results"
     )
-    which.add_argument("--missing", action="store_true", help="those that docs/audit.json does not have yet")
+    which.add_argument("--missing", action="store_true", help="audit only what docs/audit.json does not have yet")
     given = parser.parse_args()
     sys.exit(min(main(given.docs, given.share, given.workers, given.only, given.missing), 1))

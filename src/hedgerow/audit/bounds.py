@@ -1,12 +1,12 @@
-"""Empirical privacy: a lower bound on ε from runs on two neighbours, and how many runs a claim about a rate takes.
+"""Empirical privacy: lower bounds on ε from runs on two neighbours, and the runs that a claim about a rate takes.
 
 Papers: Ding et al., *Detecting violations of differential privacy*; Jagielski, Ullman & Oprea, *Auditing differentially
 private machine learning*; Clopper & Pearson, *The use of confidence or fiducial limits*.
 
-Symbols: for an (ε, δ)-private M, neighbours D, D′ and any event S, P[M(D) ∈ S] ≤ e^ε·P[M(D′) ∈ S] + δ. So
-ln((p − δ)/q) is a lower bound on ε, with p bounded from below and q from above by Clopper–Pearson.
+Symbols: for an (ε, δ)-private M, neighbours D, D′ and any event S, P[M(D) ∈ S] ≤ e^ε·P[M(D′) ∈ S] + δ. So ln((p − δ)/q)
+is a lower bound on ε, with p bounded from below and q from above by Clopper–Pearson.
 
-A bound above the claim refutes it, at the stated confidence. A bound below it proves nothing, for another event or
+A bound above the claim refutes it, at the stated confidence. A bound below it proves nothing, because another event or
 another pair of neighbours may be worse: the proofs are in docs/proofs.
 """
 
@@ -25,9 +25,9 @@ from scipy.special import bdtr, bdtrc, betaincinv
 
 from hedgerow.errors import InvalidInput
 
-_CHOOSE = 4  # one run in so many chooses the event of scores
-_THRESHOLDS = 500  # that are tried at most
-_DOUBT = 0.1  # the error of bounds that only choose
+_CHOOSE = 4  # one in this many runs is used to choose the event
+_THRESHOLDS = 500  # at most this many thresholds are tried
+_DOUBT = 0.1  # error probability of the bounds that only choose an event
 
 
 def epsilon_lower_bound(
@@ -38,11 +38,33 @@ def epsilon_lower_bound(
     confidence: float = 0.999,
     delta: float = 0.0,
 ) -> float:
-    """What ε must at least be, at the confidence, from ``runs`` outputs on each of two neighbours.
+    """Return a lower bound on ε, at the confidence, from ``runs`` outputs on each of two neighbours.
 
-    The first half of the runs chooses, in either direction, the event that tells the neighbours apart best: the outputs
-    whose likelihood ratio is highest. The second half, independent of the choice, bounds its two probabilities.
-    Outputs should be few: discretise what is continuous.
+    The first half of the runs chooses, in either direction, the event that best tells the neighbours apart: the outputs
+    with the highest likelihood ratio. The second half, independent of the choice, bounds the two probabilities of the
+    event.
+
+    Parameters
+    ----------
+    run, run_neighbour : callable
+        Functions that return one output on the data and on the neighbour. There should be few different outputs, so
+        discretize continuous ones.
+    runs : int
+        The number of runs on each neighbour, at least 2.
+    confidence : float
+        The probability with which the bound holds.
+    delta : float
+        The δ of the claim.
+
+    Returns
+    -------
+    float
+        The lower bound on ε, at least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of range.
     """
     half = runs // 2
     _require(half >= 1, runs, 2, confidence, delta)
@@ -58,12 +80,31 @@ def epsilon_lower_bound(
 def epsilon_lower_bound_of_scores(
     scores: ArrayLike, neighbour_scores: ArrayLike, *, confidence: float = 0.999, delta: float = 0.0
 ) -> float:
-    """What ε must at least be, at the confidence, from one number for each run on either of two neighbours.
+    """Return a lower bound on ε, at the confidence, from one number for each run on either of two neighbours.
 
-    The first quarter of the runs chooses one event, "at least t" or "at most t", and for which of the neighbours it
-    speaks. The others, independent of the choice, bound its two probabilities. Where the likelihood ratio is monotone in
-    the number, as for a sum with noise, no event tells the neighbours apart better than the best of these; and one event
-    needs half as many bounds as ``epsilon_lower_bound``, and no bins.
+    The first quarter of the runs chooses one event, "at least t" or "at most t", and the neighbour for which it speaks.
+    The other runs, independent of the choice, bound its two probabilities. If the likelihood ratio is monotone in the
+    number, as for a sum with noise, no event tells the neighbours apart better than the best of these. One event needs
+    half as many bounds as ``epsilon_lower_bound``, and no bins.
+
+    Parameters
+    ----------
+    scores, neighbour_scores : array
+        One number per run.
+    confidence : float
+        The probability with which the bound holds.
+    delta : float
+        The δ of the claim.
+
+    Returns
+    -------
+    float
+        The lower bound on ε, at least 0.
+
+    Raises
+    ------
+    InvalidInput
+        If the scores are not numbers, or are too few.
     """
     first, second = np.asarray(scores, dtype=float), np.asarray(neighbour_scores, dtype=float)
     if first.ndim != 1 or second.ndim != 1 or np.isnan(first).any() or np.isnan(second).any():
@@ -81,7 +122,7 @@ def epsilon_lower_bound_of_scores(
 @final
 @dataclass(frozen=True)
 class Tail:
-    """The event "at least t" or "at most t", which speaks for one of the neighbours, and the bound on ε that it promises."""
+    """The event "at least t" or "at most t", the neighbour for which it speaks, and the bound on ε that it promises."""
 
     threshold: float
     at_least: bool
@@ -89,6 +130,7 @@ class Tail:
     promise: float
 
     def hits(self, scores: NDArray[np.float64]) -> int:
+        """Return the number of scores in the event."""
         return int(np.count_nonzero(scores >= self.threshold if self.at_least else scores <= self.threshold))
 
     def __str__(self) -> str:
@@ -103,7 +145,10 @@ def best_tail(
     delta: float = 0.0,
     confidence: float = 0.999,
 ) -> Tail:
-    """The event of two lists of scores that promises most of so many judged runs, its probabilities doubted a little."""
+    """Return the event of two lists of scores that promises most for the given number of judged runs.
+
+    Its probabilities are estimated with some doubt.
+    """
     thresholds = np.unique(np.concatenate([first, second]))
     thresholds = thresholds[:: math.ceil(thresholds.size / _THRESHOLDS)]
     p, q = _tail_probabilities(first, second, thresholds)
@@ -117,20 +162,33 @@ def best_tail(
 
 
 def bound_of_hits(hits: int, hits_neighbour: int, runs: int, *, delta: float = 0.0, confidence: float = 0.999) -> float:
-    """What ε must at least be when an event, chosen beforehand, was met so often in so many runs on either neighbour."""
+    """Return a lower bound on ε from the hits of one event in the same number of runs on either neighbour.
+
+    The event must have been chosen beforehand.
+    """
     _require(runs >= 1, runs, 1, confidence, delta)
-    return max(0.0, _bound(hits, hits_neighbour, runs, delta, (1 - confidence) / 2))  # two probabilities
+    return max(
+        0.0, _bound(hits, hits_neighbour, runs, delta, (1 - confidence) / 2)
+    )  # two probabilities share the error
 
 
 def chosen_runs(runs: int) -> int:
-    """How many of so many scores choose the event; the others judge it."""
+    """Return the number of scores that choose the event. The others judge it."""
     return runs // _CHOOSE
 
 
 def reachable_epsilon(judged: int, *, confidence: float = 0.999, delta: float = 0.0) -> float:
-    """The largest bound that so many judged runs on each neighbour can give: the event always on one, never on the other.
+    """Return the largest bound that this many judged runs on each neighbour can give.
 
-    An audit says nothing about losses beyond it: for them it takes more runs.
+    It is reached if the event always happens on one neighbour and never on the other. An audit says nothing about
+    larger losses; these take more runs.
+
+    Parameters
+    ----------
+    judged : int
+        The number of runs that judge the event.
+    confidence, delta : float
+        As in ``epsilon_lower_bound``.
     """
     _require(judged >= 1, judged, 1, confidence, delta)
     return max(0.0, _bound(judged, 0, judged, delta, (1 - confidence) / 2))
@@ -139,7 +197,19 @@ def reachable_epsilon(judged: int, *, confidence: float = 0.999, delta: float = 
 def epsilon_of_event(
     p: float, q: float, judged: int, *, miss: float = 0.01, confidence: float = 0.999, delta: float = 0.0
 ) -> float:
-    """What so many judged runs find, but for a chance of ``miss``, of an event with probabilities p and q: an audit's power."""
+    """Return the bound that this many judged runs find for an event of known probabilities: the power of an audit.
+
+    Parameters
+    ----------
+    p, q : float
+        The probabilities of the event on the two neighbours.
+    judged : int
+        The number of runs that judge the event.
+    miss : float
+        The probability of finding less.
+    confidence, delta : float
+        As in ``epsilon_lower_bound``.
+    """
     _require(judged >= 1, judged, 1, confidence, delta)
     fewest, most = (int(scipy.stats.binom.ppf(at, judged, rate)) for at, rate in ((miss / 2, p), (1 - miss / 2, q)))
     return max(0.0, _bound(fewest, most, judged, delta, (1 - confidence) / 2))
@@ -148,12 +218,12 @@ def epsilon_of_event(
 def chance_to_refute(
     p: float, q: float, judged: int, epsilon: float, *, confidence: float = 0.999, delta: float = 0.0
 ) -> float:
-    """At least how probable it is that an event with probabilities p and q refutes (epsilon, delta) in so many judged runs."""
+    """Return a lower bound on the probability that an event of probabilities p and q refutes (epsilon, delta)."""
     _require(judged >= 1, judged, 1, confidence, delta)
     error, best = (1 - confidence) / 2, 0.0
     for level in np.geomspace(1e-9, 0.1, 33):
         fewest = int(scipy.stats.binom.ppf(level, judged, p))
-        low, high = -1, judged  # the most hits on the neighbour with which so few still refute
+        low, high = -1, judged  # search for the most hits on the neighbour with which ``fewest`` hits still refute
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (middle, high) if _bound(fewest, middle, judged, delta, error) > epsilon else (low, middle)
@@ -164,17 +234,30 @@ def chance_to_refute(
 
 
 def clopper_pearson(hits: int, runs: int, error: float) -> tuple[float, float]:
-    """Bounds on a probability from its frequency, each wrong with probability at most ``error``."""
+    """Return a lower and an upper bound on a probability from its frequency.
+
+    Parameters
+    ----------
+    hits, runs : int
+        The frequency.
+    error : float
+        The probability with which each bound may be wrong.
+    """
     low = 0.0 if hits == 0 else float(betaincinv(hits, runs - hits + 1, error))
     high = 1.0 if hits == runs else float(betaincinv(hits + 1, runs - hits, 1 - error))
     return low, high
 
 
 def runs_to_tell(rate: float, worse: float, false_fail: float, false_pass: float) -> tuple[int, int]:
-    """(runs, allowed failures) of the smallest test that tells failure rates ≤ ``rate`` from rates ≥ ``worse``.
+    """Return (runs, allowed failures) of the smallest test that tells failure rates ≤ ``rate`` from rates ≥ ``worse``.
 
-    More than ``allowed`` failures among ``runs`` happen with probability at most ``false_fail`` at the one, and no more
-    than ``allowed`` with probability at most ``false_pass`` at the other.
+    More than ``allowed`` failures among ``runs`` happen with probability at most ``false_fail`` at the rate ``rate``.
+    No more than ``allowed`` failures happen with probability at most ``false_pass`` at the rate ``worse``.
+
+    Raises
+    ------
+    InvalidInput
+        If rate is not below worse, or an error rate is not between 0 and 1.
     """
     if not (0 <= rate < worse <= 1 and 0 < false_fail < 1 and 0 < false_pass < 1):
         raise InvalidInput(
@@ -190,6 +273,7 @@ def runs_to_tell(rate: float, worse: float, false_fail: float, false_pass: float
 
 
 def _require(enough: bool, runs: int, least: int, confidence: float, delta: float) -> None:
+    """Refuse too few runs, and a confidence or a delta out of range."""
     if not enough or not 0 < confidence < 1 or not 0 <= delta < 1:
         raise InvalidInput(
             f"runs must be at least {least}, confidence between 0 and 1 and delta at least 0 and below 1. "
@@ -200,11 +284,14 @@ def _require(enough: bool, runs: int, least: int, confidence: float, delta: floa
 def _tail_probabilities(
     first: NDArray[np.float64], second: NDArray[np.float64], thresholds: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Bounds on p from below and q from above, a column for each t: "at least t" for the first, and for the second; "at most t"."""
+    """Return lower bounds on p and upper bounds on q, with one column per threshold.
+
+    The rows are "at least t" for the first and for the second neighbour, then "at most t" for either.
+    """
     runs, ordered = first.size, (np.sort(first), np.sort(second))
     above = [runs - np.searchsorted(z, thresholds, "left") for z in ordered]
     below = [np.searchsorted(z, thresholds, "right") for z in ordered]
-    hits = np.array([above, above[::-1], below, below[::-1]])  # (event and for whom) × (p, q) × t
+    hits = np.array([above, above[::-1], below, below[::-1]])  # (event and neighbour) × (p, q) × t
     p = np.where(hits[:, 0] > 0, betaincinv(np.maximum(hits[:, 0], 1), runs - hits[:, 0] + 1, _DOUBT), 0.0)
     q = np.where(hits[:, 1] < runs, betaincinv(hits[:, 1] + 1, np.maximum(runs - hits[:, 1], 1), 1 - _DOUBT), 1.0)
     return p, q
@@ -216,6 +303,7 @@ def _bound(hits: int, hits_neighbour: int, runs: int, delta: float, error: float
 
 
 def _best_event(seen: Counter[Hashable], other: Counter[Hashable], runs: int, delta: float) -> frozenset[Hashable]:
+    """Return the set of outputs that best tells the neighbours apart in these counts."""
     ranked = sorted(seen | other, key=lambda z: (seen[z] + 0.5) / (other[z] + 0.5), reverse=True)
     best, chosen, hits, hits_other = -math.inf, 0, 0, 0
     for size, z in enumerate(ranked, start=1):

@@ -2,7 +2,7 @@
 
 The numbering is that of Lyu, Su & Li, *Understanding the sparse vector technique for differential privacy*. Each takes
 the same arguments and claims ε-DP for 1-sensitive values and at most c answers above the threshold. All runs are played
-at once: the result is runs × values, with 1 above, 0 below, −1 not answered, or the released number.
+at once. The result is a table of runs × values: 1 above, 0 below, −1 not answered, or the released number.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from hedgerow._types import Array
 
 
 def algorithm_3(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
-    """Releases the noisy value that was compared, which gives the noisy threshold away."""
+    """Release the noisy value that was compared, which gives the noisy threshold away."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=2 * c / epsilon, size=(runs, len(values)))
     above = noisy >= threshold + tau
@@ -22,7 +22,7 @@ def algorithm_3(values: Array, threshold: float, c: int, epsilon: float, runs: i
 
 
 def algorithm_4(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
-    """Query noise that does not grow with c, and one threshold noise for all rounds."""
+    """Use query noise that does not grow with c, and one threshold noise for all rounds."""
     tau = rng.laplace(scale=4 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=1 / (0.75 * epsilon), size=(runs, len(values)))
     above = noisy >= threshold + tau
@@ -30,20 +30,20 @@ def algorithm_4(values: Array, threshold: float, c: int, epsilon: float, runs: i
 
 
 def algorithm_5(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
-    """No query noise at all, and no end after c."""
+    """Use no query noise at all, and never stop after c."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     return (np.broadcast_to(values, (runs, len(values))) >= threshold + tau).astype(float)
 
 
 def algorithm_6(values: Array, threshold: float, c: int, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
-    """Query noise that does not grow with c, and no end after c."""
+    """Use query noise that does not grow with c, and never stop after c."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=2 / epsilon, size=(runs, len(values)))
     return (noisy >= threshold + tau).astype(float)
 
 
 def gaps_on_both_sides(values: Array, threshold: float, epsilon: float, runs: int, rng: np.random.Generator) -> Array:
-    """A round that tells, below too, by how much a noisy value missed the noisy threshold. It never ends."""
+    """Release by how much each noisy value missed the noisy threshold, below it as well, and never stop."""
     tau = rng.laplace(scale=2 / epsilon, size=(runs, 1))
     noisy = values + rng.laplace(scale=4 / epsilon, size=(runs, len(values)))
     gaps: Array = noisy - threshold - tau
@@ -51,6 +51,6 @@ def gaps_on_both_sides(values: Array, threshold: float, epsilon: float, runs: in
 
 
 def _cut(answers: Array, above: NDArray[np.bool_], c: int) -> Array:
-    """Nothing is answered after the c-th value above the threshold."""
+    """Leave every value after the c-th above the threshold unanswered."""
     earlier: Array = np.cumsum(above, axis=1) - above
     return np.where(earlier >= c, -1.0, answers)

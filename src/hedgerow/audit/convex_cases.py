@@ -1,11 +1,13 @@
-"""Convex questions on neighbours that attain what is billed: one row's slope turns round, as far as the loss allows.
+"""Convex questions on neighbours that attain the billed sensitivity: one row's slope turns as far as it can.
 
-Neighbours. Huber's loss with a narrow width has the slope ∓width wherever θ is in a small ball, for labels of ±1. So a sum of
-gradients does not depend on θ, a ridge alone decides where the minimum is, and the excess risk is linear: each moves by exactly
-its sensitivity when a row at a = 1 turns from y = 1 to −1. Rows at a = −1, whose features are orthogonal to that row's, make
-the hypothesis so wrong that the guard, which has a small share of the budget, all but always says so.
+Neighbours. Huber's loss with a narrow width has the slope ∓width for labels of ±1, wherever θ is in a small ball. So a
+sum of gradients does not depend on θ, a ridge alone decides the minimum, and the excess risk is linear. Each of them
+moves by exactly its sensitivity when a row at a = 1 turns from y = 1 to −1. Rows at a = −1, whose features are
+orthogonal to that row's, make the hypothesis so wrong that the guard, which has a small share of the budget, nearly
+always says so.
 
-Statistic. All that an oracle draws, along the features of the row that turns: more than it tells, and the likelihood ratio.
+Statistic. All that an oracle draws, along the features of the row that turns. This is more than the oracle releases,
+and it is the likelihood ratio.
 """
 
 from __future__ import annotations
@@ -29,16 +31,16 @@ from hedgerow.textbook import convex_offline, convex_pmw, oracles, sparse_vector
 
 PLANE = Universe.from_sizes({"y": 2, "a": 2})
 CLAIM = Budget(4.0, 0.05)
-GUARD = 0.05  # of the budget; the oracle has the rest
+GUARD = 0.05  # share of the budget for the guard; the oracle has the rest
 WIDTH, RADIUS, RIDGE = 0.25, 0.25, 0.05
 BALL = L2Ball(RADIUS)
-NORM = math.sqrt(2)  # of the features: ±1 and the intercept
-ENOUGH = 0.55  # of S: an error for which noisy descent takes few steps
+NORM = math.sqrt(2)  # norm of the features: ±1 and the intercept
+ENOUGH = 0.55  # error for which noisy descent takes few steps, as a share of S
 
 
 @dataclass(frozen=True)
 class Family:
-    """An oracle, a loss of its family, and a table: so many rows that pull either way, and others beside them."""
+    """An oracle, a loss of its family, and a table: pairs of rows that pull either way, and other rows beside them."""
 
     oracle: oracles.Oracle
     scale: float
@@ -48,14 +50,17 @@ class Family:
 
     @property
     def loss(self) -> losses.Loss:
+        """The Huber loss of the family."""
         return losses.Huber(target="y", features=("a",), width=WIDTH, ridge=self.ridge)
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return 2 * self.pairs + self.aside
 
     @property
     def tables(self) -> tuple[Histogram, Histogram]:
+        """The two neighbours."""
         up, down = ([[0, self.pairs + d], [self.aside, self.pairs - d]] for d in (0, 1))
         return Histogram(PLANE, np.array(up)), Histogram(PLANE, np.array(down))
 
@@ -74,7 +79,7 @@ FAMILIES: dict[str, Family] = {
 
 @functools.cache
 def config(name: str) -> convex_pmw.ConvexPMWConfig:
-    """One round, whose threshold is all but zero."""
+    """Return a configuration of one round whose threshold is nearly zero."""
     family = FAMILIES[name]
     S, rows = family.scale, family.rows
     plan = family.oracle.plan(CLAIM, (1 - GUARD) * (1 - 1e-9) * CLAIM.total, rows, 0.1, ENOUGH * S)
@@ -86,6 +91,7 @@ def config(name: str) -> convex_pmw.ConvexPMWConfig:
 
 
 def online(name: str, data: Histogram, noise: Noise) -> float:
+    """Return the statistic of one run of online convex PMW."""
     overheard = Overheard(noise)
     mechanism = convex_pmw.OnlineConvexPMW(config(name), data, Accountant(CLAIM), overheard)
     mechanism.ask(FAMILIES[name].loss.on(PLANE), BALL)
@@ -94,13 +100,14 @@ def online(name: str, data: Histogram, noise: Noise) -> float:
 
 @functools.cache
 def offline_config() -> convex_offline.OfflineConfig:
-    """A choice and a measured error have half of the guard's share each."""
+    """Return a configuration in which the choice and the measured error have half of the guard's share each."""
     online = config("noisy descent")
     amount, Δ = Amount(CLAIM, GUARD / 2 * (1 - 1e-9) * CLAIM.total), online.guard.sensitivity
     return convex_offline.OfflineConfig(online, amount.choice(Δ), amount.gaussian(Δ, online.grid))
 
 
 def offline(data: Histogram, noise: Noise) -> float:
+    """Return the statistic of one run of offline convex PMW."""
     overheard = Overheard(noise)
     risk = FAMILIES["noisy descent"].loss.on(PLANE)
     convex_offline.release(offline_config(), [(risk, BALL)], data, Accountant(CLAIM), overheard)
@@ -108,5 +115,5 @@ def offline(data: Histogram, noise: Noise) -> float:
 
 
 def _along_the_row(overheard: Overheard) -> float:
-    """Nothing if no oracle was asked. One that descends adds up its steps."""
+    """Sum all draws of an oracle along the row's features. The sum is 0 if no oracle was asked."""
     return sum(float(np.sum(z)) for z in overheard.heard if np.size(z) == 2)

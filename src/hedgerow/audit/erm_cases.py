@@ -1,11 +1,13 @@
-"""Every private solver of ``hedgerow.erm`` on its worst neighbours, so that an audit comes close to what is claimed.
+"""Every private solver of ``hedgerow.erm`` on its worst neighbours, so that an audit comes close to the claim.
 
-Neighbours. One row pulls as hard as a row can, wherever θ is: Huber's loss with a label out of reach has the slope ∓1. The
-other table has the opposite row (replaced) or none (removed). The rest are rows of zeros, which move nothing, or rows
-that put what a solver releases where it tells most: Frank–Wolfe's vertex at odds of its own, its direction near an axis.
+Neighbours. One row pulls as hard as a row can, wherever θ is: Huber's loss with a label out of reach has the slope ∓1.
+The other table has the opposite row (replaced) or no such row (removed). All other rows are zeros, which move nothing,
+or rows that make the release most informative: they put Frank–Wolfe's vertex at odds of its own, or its direction near
+an axis.
 
-Method. Each run is one number that grows with the pull, near to a sufficient statistic where steps are few. Claims are such
-that few runs do: δ is large, for with a small one Gaussian noise shows its loss in rare events only.
+Method. Each run gives one number that grows with the pull. It is close to a sufficient statistic if steps are few. The
+claims are such that few runs suffice: δ is large, because with a small δ Gaussian noise shows its loss in rare events
+only.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from hedgerow.privacy.guard_round import GuardRound
 from hedgerow.privacy.ledger import Accountant, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
 
-FAR = 50.0  # a label that no score comes near
+FAR = 50.0  # a label that no score reaches
 SHORT, LONG, PURE = Budget(1.0, 0.2), Budget(2.0, 0.05), Budget(2.5, 0.0)
 
 Rows = tuple[Array, Array]
@@ -45,32 +47,38 @@ Score = Callable[..., float]
 
 
 def idle(count: int, features: int = 1) -> Rows:
+    """Return rows of zeros, which move nothing."""
     return np.zeros((count, features)), np.zeros(count)
 
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A solver and where it is audited. `score(X, y, budget=…, rows=…, seed=…)` grows with the pull of the first row."""
+    """A solver and the setting of its audit.
+
+    ``score(X, y, budget=…, rows=…, seed=…)`` grows with the pull of the first row.
+    """
 
     score: Score
     others: Rows = dataclasses.field(default_factory=lambda: idle(1))
-    runs: int = 720  # of the short audit, on each table
-    long: int = 5000  # of `make audit`
-    reach: tuple[float, float] = (0.6, 0.6)  # shares of ε that the long audit finds: a row replaced, a row removed
-    tight: bool = True  # else the certificate itself has slack, and half the noise need not break it
+    runs: int = 720  # runs of the short audit, on each table
+    long: int = 5000  # runs of `make audit`
+    reach: tuple[float, float] = (0.6, 0.6)  # shares of ε that the long audit finds, for a row replaced and removed
+    tight: bool = True  # False if the claim has slack, so that half the noise need not break it
     pure: bool = False
 
     def claim(self, budget: Budget) -> Budget:
+        """Return the budget that the case claims."""
         return PURE if self.pure else budget
 
     def tables(self, neighbours: str) -> tuple[Rows, Rows]:
-        """The row that pulls up with the others, and its worst neighbour."""
+        """Return the table with the row that pulls up, and its worst neighbour."""
         X, y = self.others
         row = np.eye(1, X.shape[1])
         up, down = ((np.vstack([row, X]), np.append(label, y)) for label in (FAR, -FAR))
         return up, down if neighbours == "replace" else (X, y)
 
     def run(self, table: Rows, paid: Budget, seed: int | None = None) -> float:
+        """Return the score of one run."""
         rows = None if paid.neighbours == "replace" else self.others[1].size + 1
         return float(self.score(*table, budget=paid, rows=rows, seed=seed))
 
@@ -80,34 +88,42 @@ BALL, FREE = sets.L2Ball(40.0), sets.Unconstrained()
 
 
 def ridged(weight: float) -> dict[str, Any]:
+    """Return the options of a Huber loss with a ridge, without a set."""
     return {"loss": losses.Huber(ridge=weight), "label_bound": FAR, "over": FREE}
 
 
 def direction(theta: Array) -> float:
+    """Return the direction of θ as the ratio of its coordinates."""
     return float(theta[0] / theta[1])
 
 
 class Overheard(Noise):
-    """Keeps all that is drawn of another's noise."""
+    """Noise that records everything drawn from another source."""
 
     def __init__(self, source: Noise) -> None:
         super().__init__()
         self.source, self.heard = source, list[Any]()
 
     def add(self, value: Any, receipt: Receipt) -> Any:
+        """Draw from the source, record the result and return it."""
         self.heard.append(self.source.add(value, receipt))
         return self.heard[-1]
 
     def open_round(self, receipt: Receipt, threshold: int, unit: float, on_grid: bool = False) -> GuardRound:
+        """Open a round of the source."""
         return self.source.open_round(receipt, threshold, unit, on_grid)
 
     def choose(self, scores: NDArray[Any], receipt: Receipt) -> int:
+        """Let the source choose, record the choice and return it."""
         self.heard.append(self.source.choose(scores, receipt))
         return int(self.heard[-1])
 
 
 def overheard_lasso(X: Any, y: Any, *, budget: Budget, rows: int | None, seed: int | None) -> float:
-    """The log-likelihood ratio, but for a constant, of all that the lasso draws: a size, a vertex, moments, and steps."""
+    """Return the log-likelihood ratio, up to a constant, of all that the lasso draws.
+
+    The lasso draws a size, a vertex, moments, and steps.
+    """
     noise = Overheard(Noise() if seed is None else Seeded(seed))
     result = lasso(
         X, y, label_bound=FAR, radius=0.01 * FAR, iterations=1, refit=True, budget=Accountant(budget), rows=rows,
@@ -116,7 +132,7 @@ def overheard_lasso(X: Any, y: Any, *, budget: Budget, rows: int | None, seed: i
     size, (chosen, vertex), moments, *steps = zip(noise.heard, result.events, strict=True)
     assert isinstance(vertex, Exponential)
     ratio: float = vertex.epsilon / 2 * (1 if chosen == 0 else -1) - sum(_weighed(*step) for step in steps)
-    if budget.neighbours == "add-remove":  # a row that is replaced leaves them as they were
+    if budget.neighbours == "add-remove":  # a replaced row does not change them
         ratio += _weighed(*size) + _weighed(*moments)
     return ratio
 
@@ -125,10 +141,13 @@ def _weighed(sums: Any, event: Any) -> float:
     return float(np.sum(sums)) * float(event.sensitivity) / float(event.sigma) ** 2
 
 
-ASIDE = (np.tile([[0.0, 1.0]], (100, 1)), np.full(100, FAR))  # hold θ near the second axis
-AGAINST = (np.array([[0.7]]), np.array([-FAR]))  # make the vertex that the row pulls to the rarer one
+ASIDE = (np.tile([[0.0, 1.0]], (100, 1)), np.full(100, FAR))  # rows that hold θ near the second axis
+AGAINST = (
+    np.array([[0.7]]),
+    np.array([-FAR]),
+)  # a row that makes the vertex to which the first row pulls the rarer one
 
-# A solver is one entry here; those of LONGER are left to the long audit.
+# One entry per solver. Only the long audit runs the entries of LONGER.
 CASES: dict[str, Case] = {
     "mirror descent": Case(
         lambda X, y, **k: mirror_descent(X, y, over=BALL, iterations=2, **HUBER, **k).theta[0],

@@ -1,13 +1,14 @@
-"""The exact privacy of a mechanism whose two output laws are known, against what an event claims.
+"""The exact privacy of a mechanism whose two output laws are known, against the claim of an event.
 
-Papers: Balle & Wang, *Improving the Gaussian mechanism* (the profile δ(ε)); Bun & Steinke, *Concentrated differential privacy*;
-Dwork & Roth, ch. 3 (AboveThreshold).
+Papers: Balle & Wang, *Improving the Gaussian mechanism* (the profile δ(ε)); Bun & Steinke, *Concentrated differential
+privacy*; Dwork & Roth, ch. 3 (AboveThreshold).
 
 Symbols: p, q the laws on two neighbours, outcome by outcome; ℓ = ln p/q; δ(ε) = Σ max(0, p − e^ε·q), the larger of both
 directions; D_α = ln(Σ p^α·q^(1−α))/(α − 1) likewise; ρ = sup over α > 1 of D_α/α.
 
-Outcomes with one ratio may be one outcome: nothing here depends on more than the law of ℓ. So the tails of Laplace noise, where
-ℓ is constant, are summed in closed form, and only a Gaussian's are cut, beyond 40σ.
+Outcomes with the same ratio may be merged into one outcome, because nothing here depends on more than the law of ℓ. So
+the tails of Laplace noise, where ℓ is constant, are summed in closed form. Only the tails of a Gaussian are cut, beyond
+40σ.
 """
 
 from __future__ import annotations
@@ -28,15 +29,21 @@ from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian
 
 ORDERS = tuple(1 + np.geomspace(1e-3, 1e4, 71))
 """The orders α at which a claim of zCDP is checked."""
-LOSSES = 12  # values of ε, up to the claimed, at which δ is checked
-CUT = 40.0  # σ, or scales, beyond which there is nothing: e^-800 of a Gaussian, e^-40 of a Laplace
-ROUNDING = 1e-9  # relative
+LOSSES = 12  # number of values of ε, up to the claimed one, at which δ is checked
+CUT = 40.0  # multiples of σ, or of the scale, where tails are cut: e^-800 of a Gaussian, e^-40 of a Laplace remains
+ROUNDING = 1e-9  # relative rounding error that a comparison forgives
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """The two laws of an output, as logarithms of probabilities, outcome by outcome."""
+    """The two laws of an output on two neighbours, as logarithms of probabilities, outcome by outcome.
+
+    Parameters
+    ----------
+    log_p, log_q : array
+        One logarithm of a probability per outcome. The probabilities of each law must add up to 1.
+    """
 
     log_p: Array
     log_q: Array
@@ -44,7 +51,8 @@ class Pair:
     def __post_init__(self) -> None:
         if self.log_p.shape != self.log_q.shape or self.log_p.ndim != 1 or self.log_p.size == 0:
             raise InvalidInput(
-                f"Two laws must have the same outcomes. Found shapes {self.log_p.shape} and {self.log_q.shape}. List them all."
+                f"Two laws must have the same outcomes. Found shapes {self.log_p.shape} and {self.log_q.shape}. List "
+                "them all."
             )
         for log in (self.log_p, self.log_q):
             if np.isnan(log).any() or abs(float(_log_sum(log))) > 1e-6:
@@ -52,7 +60,7 @@ class Pair:
 
     @classmethod
     def of(cls, p: ArrayLike, q: ArrayLike) -> Self:
-        """From two probability vectors."""
+        """Return the pair of two probability vectors."""
         with np.errstate(divide="ignore", invalid="ignore"):
             return cls(np.log(np.asarray(p, dtype=float)), np.log(np.asarray(q, dtype=float)))
 
@@ -65,9 +73,10 @@ class Pair:
         high: float,
         parts: int = 20_000,
     ) -> Self:
-        """From the logarithms of two densities on [low, high], by Gauss's rule in each of so many parts. Outside is nothing.
+        """Return the pair of two densities on [low, high], given by their logarithms. There must be no mass outside.
 
-        δ is then right to some 10^-6 of itself at most, for where a ratio crosses e^ε within a part no rule is exact.
+        Gauss's rule is used in each of ``parts`` intervals. δ then has a relative error of at most some 10^-6, because
+        no rule is exact where a ratio crosses e^ε within an interval.
         """
         nodes, weights = np.polynomial.legendre.leggauss(8)
         width = (high - low) / parts
@@ -77,17 +86,18 @@ class Pair:
 
     @property
     def _ratio(self) -> Array:
+        """The log-ratio ℓ of every outcome, 0 for outcomes that neither law has."""
         with np.errstate(invalid="ignore"):
             ratio = self.log_p - self.log_q
         return np.where(np.isneginf(self.log_p) & np.isneginf(self.log_q), 0.0, ratio)
 
     @property
     def epsilon(self) -> float:
-        """The pure loss: max |ℓ|; infinite where one neighbour has outcomes that the other has not."""
+        """The pure loss max |ℓ|. It is infinite if one neighbour has outcomes that the other does not have."""
         return float(np.abs(self._ratio).max())
 
     def delta(self, epsilon: float) -> float:
-        """The least δ at which the pair is (epsilon, δ)-private."""
+        """Return the least δ at which the pair is (epsilon, δ)-private."""
         ratio = self._ratio
         with np.errstate(invalid="ignore"):
             one = np.exp(self.log_p) * -np.expm1(np.minimum(epsilon - ratio, 0.0))
@@ -95,7 +105,7 @@ class Pair:
         return float(max(np.nansum(one), np.nansum(two)))
 
     def epsilon_at(self, delta: float) -> float:
-        """The least ε at which the pair is (ε, delta)-private; infinite where none is."""
+        """Return the least ε at which the pair is (ε, delta)-private, or infinity if there is none."""
         if self.delta(0.0) <= delta:
             return 0.0
         high = 1.0
@@ -106,25 +116,25 @@ class Pair:
         return float(scipy.optimize.brentq(lambda ε: self.delta(ε) - delta, 0.0, high, xtol=1e-12, rtol=1e-12))
 
     def renyi(self, order: float) -> float:
-        """D_α, the larger of both directions."""
+        """Return D_α, the larger of both directions."""
         if math.isinf(self.epsilon):
             return math.inf
         sums = (_log_sum(order * a + (1 - order) * b) for a, b in ((self.log_p, self.log_q), (self.log_q, self.log_p)))
         return float(max(sums)) / (order - 1)
 
     def rho(self, orders: Sequence[float] = ORDERS) -> float:
-        """The least ρ for which D_α ≤ ρα at these orders."""
+        """Return the least ρ for which D_α ≤ ρα at these orders."""
         return float(max(self.renyi(α) / α for α in orders))
 
     def then(self, other: Pair) -> Pair:
-        """Both outputs together, drawn independently."""
+        """Return the pair of both outputs together, drawn independently."""
         return Pair((self.log_p[:, None] + other.log_p).reshape(-1), (self.log_q[:, None] + other.log_q).reshape(-1))
 
 
 @final
 @dataclass(frozen=True)
 class Verdict:
-    """What a pair has and what an event claims of it; ``excess`` says where it has more."""
+    """The loss of a pair and the claim of an event. ``excess`` lists where the loss is larger."""
 
     epsilon: float
     rho: float
@@ -134,13 +144,27 @@ class Verdict:
 
     @property
     def holds(self) -> bool:
+        """True if the loss exceeds the claim nowhere."""
         return not self.excess
 
 
 def checked(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[float] = ORDERS) -> Verdict:
-    """Compare a pair with the (ε, ρ) of an event: ε, δ at losses up to it, and D_α at every order.
+    """Compare a pair with the (ε, ρ) of an event: the pure loss, δ at losses up to ε, and D_α at every order.
 
-    Of the δ that ρ-zCDP leaves at ε, the bound of Bun & Steinke, e^(−(ε − ρ)²/4ρ), is checked.
+    The δ that ρ-zCDP allows at ε is the bound of Bun & Steinke, e^(−(ε − ρ)²/4ρ).
+
+    Parameters
+    ----------
+    pair : Pair
+        The two laws.
+    claim : Event or tuple of two float
+        The event, or its (ε, ρ).
+    orders : list of float
+        The orders α to check.
+
+    Returns
+    -------
+    Verdict
     """
     epsilon, rho = (claim.epsilon, claim.rho) if isinstance(claim, Event) else claim
     excess = []
@@ -159,20 +183,28 @@ def checked(pair: Pair, claim: Event | tuple[float, float], orders: Sequence[flo
 
 
 def _log_sum(logs: Array) -> float:
-    """ln Σ e^x."""
+    """Return ln Σ e^x."""
     top = float(logs.max())
     return top + math.log(float(np.exp(logs - top).sum()))
 
 
-# The laws of our own draws, on neighbours that are as far apart as the event allows
+# The laws of this package's own draws, on neighbours that are as far apart as the event allows
 
 
 def laplace_pair(event: Laplace, shift: float | None = None) -> Pair:
-    """Discrete Laplace noise on values ``shift`` apart, by default its sensitivity, in whole steps of its grid."""
+    """Return the laws of discrete Laplace noise on two values.
+
+    Parameters
+    ----------
+    event : Laplace
+        The noise.
+    shift : float, optional
+        The distance of the two values, a multiple of the grid. By default the sensitivity.
+    """
     k, h = _steps(event.sensitivity if shift is None else shift, event.grid), event.grid / event.scale
     if k == 0:
         return Pair(np.zeros(1), np.zeros(1))
-    at = np.arange(1, k)  # strictly between the two centres; at and beyond them the ratio is constant
+    at = np.arange(1, k)  # strictly between the two centers; at and beyond them the ratio is constant
     log_mass = math.log(math.tanh(h / 2))
     tail = -math.log(-math.expm1(-h))  # Σ e^(−jh)
     log_p = log_mass + np.concatenate([[tail], -at * h, [tail - k * h]])
@@ -180,7 +212,15 @@ def laplace_pair(event: Laplace, shift: float | None = None) -> Pair:
 
 
 def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
-    """Discrete Gaussian noise on values ``shift`` apart, by default its sensitivity, in whole steps of its grid."""
+    """Return the laws of discrete Gaussian noise on two values.
+
+    Parameters
+    ----------
+    event : Gaussian
+        The noise. Its sigma must be at most 2.5e5 grid steps.
+    shift : float, optional
+        The distance of the two values, a multiple of the grid. By default the sensitivity.
+    """
     k, s = _steps(event.sensitivity if shift is None else shift, event.grid), event.sigma / event.grid
     if CUT * s > 1e7:
         raise InvalidInput(f"sigma must be at most 2.5e5 grid steps to be summed. Found {s:.3g}. Use a coarser grid.")
@@ -191,7 +231,10 @@ def gaussian_pair(event: Gaussian, shift: float | None = None) -> Pair:
 
 
 def thresholded_pair(noise: Gaussian, threshold: int, counts: ArrayLike, neighbour: ArrayLike) -> Pair:
-    """Values told with their noisy counts where these reach a threshold; a value that does not occur is never told."""
+    """Return the laws of values that are released with their noisy counts if these reach a threshold.
+
+    A value that does not occur is never released.
+    """
     each = [
         _told(noise, threshold, int(a), int(b)) for a, b in zip(np.asarray(counts), np.asarray(neighbour), strict=True)
     ]
@@ -199,6 +242,7 @@ def thresholded_pair(noise: Gaussian, threshold: int, counts: ArrayLike, neighbo
 
 
 def _told(noise: Gaussian, threshold: int, count: int, other: int) -> Pair:
+    """Return the laws of one value's release for two true counts."""
     k = np.arange(math.ceil(-CUT * noise.sigma), math.floor(CUT * noise.sigma) + max(count, other) + 1)
 
     def law(true: int) -> Array:
@@ -212,7 +256,10 @@ def _told(noise: Gaussian, threshold: int, count: int, other: int) -> Pair:
 
 
 def subsampled_pair(event: Subsampled, one: ArrayLike, other: ArrayLike) -> Pair:
-    """A noisy count of ones in a secret sample, where a table's sample has j of them with the given probabilities."""
+    """Return the laws of a noisy count of ones in a secret sample.
+
+    ``one`` and ``other`` give the probabilities that the sample of a table has j ones.
+    """
     noise = event.inner
     if not isinstance(noise, Laplace) or noise.grid != 1:
         raise InvalidInput("The noise of a sampled count must be Laplace on whole rows. Found another. Use grid 1.")
@@ -227,7 +274,15 @@ def subsampled_pair(event: Subsampled, one: ArrayLike, other: ArrayLike) -> Pair
 
 
 def exponential_pair(scores: ArrayLike, neighbour_scores: ArrayLike, event: Exponential) -> Pair:
-    """The choice among candidates with these scores, each of which one row moves by at most the sensitivity."""
+    """Return the laws of the choice among candidates.
+
+    Parameters
+    ----------
+    scores, neighbour_scores : array
+        The scores on the two neighbours. One row moves each by at most the sensitivity.
+    event : Exponential
+        The exponential mechanism.
+    """
     logs = [np.asarray(s, dtype=float) / event.scale for s in (scores, neighbour_scores)]
     return Pair(*(log - _log_sum(log) for log in logs))
 
@@ -241,16 +296,29 @@ def above_threshold_pair(
     grid: float = 1.0,
     gap: bool = False,
 ) -> Pair:
-    """A guard round on short sequences: where it said "above", if it did; with ``gap``, also by how much.
+    """Return the laws of a guard round on short sequences.
 
-    By summation over the noise of the threshold. Its noise is on ``grid``, as a round's with ``on_grid`` is; a round without has
-    a finer one, 2^-20, whose law the same sums approach.
+    An outcome is the place that was "above", if any, and with ``gap`` also the gap. The laws are summed over the noise
+    of the threshold, which is on ``grid``, as that of a round with ``on_grid`` is. A round without it has a finer grid,
+    2^-20, whose law the same sums approach.
+
+    Parameters
+    ----------
+    values, neighbour_values : list of float
+        The values on the two neighbours, multiples of the grid.
+    event : AboveThreshold
+        The noise of the round.
+    threshold, grid : float
+        The threshold and the grid, in rows.
+    gap : bool
+        Release the gap, too.
     """
     laws = [_round_law(v, event, threshold, grid, gap) for v in (values, neighbour_values)]
     return Pair.of(laws[0], laws[1])
 
 
 def _round_law(values: Sequence[float], event: AboveThreshold, threshold: float, grid: float, gap: bool) -> Array:
+    """Return the probability of every outcome of a guard round on these values."""
     b, c = event.threshold_scale / grid, event.query_scale / grid
     far = math.ceil(CUT * b)
     τ = np.arange(-far, far + 1)
@@ -272,7 +340,7 @@ def _round_law(values: Sequence[float], event: AboveThreshold, threshold: float,
 
 
 def laplace_tail(k: Integers, scale: float) -> Array:
-    """P[ν ≥ k] of discrete Laplace noise on whole numbers."""
+    """Return P[ν ≥ k] for discrete Laplace noise on whole numbers."""
     h = 1 / scale
     upper = np.exp(-np.maximum(k, 1) * h) / (1 + math.exp(-h))
     lower = 1 - np.exp(-np.maximum(1 - k, 1) * h) / (1 + math.exp(-h))
@@ -280,6 +348,7 @@ def laplace_tail(k: Integers, scale: float) -> Array:
 
 
 def _steps(value: float, grid: float) -> int:
+    """Return a value in whole steps of the grid. Refuse one that is not a multiple."""
     steps = value / grid
     if steps != round(steps):
         raise InvalidInput(f"Values must be multiples of the grid, {grid!r}. Found {value!r}. Round them.")

@@ -1,8 +1,9 @@
-"""Statistics that are learned from outputs: one number for an output, larger where the first of two neighbours is likelier.
+"""Statistics learned from outputs: one number per output, larger if the first of two neighbours is more likely.
 
-Any statistic gives a valid bound, for it is learned on runs that do not judge it; a good one gives a high bound. The best is
-the likelihood ratio, which these estimate: of a category by its frequency, of a vector by its coordinates one at a time and by
-its best direction, of a sequence by each item after the one before.
+Any statistic gives a valid bound, because the runs that judge it are not those that it was learned on. A good statistic
+gives a high bound. The best is the likelihood ratio, and these functions estimate it: of a category by its frequency,
+of a vector by its coordinates one at a time and by its best direction, of a sequence by each item given the previous
+one.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from hedgerow.errors import InvalidInput
 Outputs = Sequence[Any]
 Scorer = Callable[[Outputs], Array]
 
-_BINS = 24  # for each coordinate
-_FEW = 12  # up to so many different values a number is a category
-_CAP = 12.0  # the largest log-ratio that is believed of one item
+_BINS = 24  # bins per coordinate
+_FEW = 12  # numbers with at most this many different values count as categories
+_CAP = 12.0  # the largest log-ratio that one item may contribute
 
 
 def _ratio(first: float, second: float) -> float:
@@ -31,13 +32,13 @@ def _ratio(first: float, second: float) -> float:
 
 
 def of_categories(first: Outputs, second: Outputs) -> list[Scorer]:
-    """The log-ratio of an output's frequencies, both with ½ more."""
+    """Learn the log-ratio of an output's frequencies, with ½ added to both."""
     seen: tuple[Counter[Hashable], Counter[Hashable]] = Counter(first), Counter(second)
     return [lambda outputs: np.array([_ratio(seen[0][z], seen[1][z]) for z in outputs])]
 
 
 def of_vectors(first: Outputs, second: Outputs) -> list[Scorer]:
-    """The sum over coordinates of the log-ratio of their bins; and the linear discriminant."""
+    """Learn the sum over coordinates of the log-ratio of their bins, and the linear discriminant."""
     one, two = _matrix(first), _matrix(second)
     edges = [_edges(np.concatenate([a, b])) for a, b in zip(one.T, two.T, strict=True)]
     tables = [_bin_ratios(a, b, at) for a, b, at in zip(one.T, two.T, edges, strict=True)]
@@ -56,9 +57,10 @@ def of_vectors(first: Outputs, second: Outputs) -> list[Scorer]:
 
 
 def of_sequences(first: Outputs, second: Outputs) -> list[Scorer]:
-    """The sum over items of the log-ratio of their frequencies at that place after the item before; and each whole sequence's.
+    """Learn the sum over items of the log-ratio of their frequencies, and the log-ratio of whole sequences.
 
-    Items are categories, but for numbers with many values, which are taken by their bins. Sequences may end early.
+    The frequency of an item is that at its place, given the previous item. Items are categories, except for numbers
+    with many values, which are binned. Sequences may end early.
     """
     numbers = [z for output in (*first, *second) for z in output if _is_number(z)]
     edges = _edges(np.array(numbers, dtype=float)) if len(set(numbers)) > _FEW else None
@@ -104,6 +106,7 @@ def _is_number(z: object) -> bool:
 
 
 def _matrix(outputs: Outputs) -> Array:
+    """Return vectors as a matrix of numbers. Refuse NaN and different lengths."""
     rows = [np.asarray(z, dtype=float).reshape(-1) for z in outputs]
     if len({row.size for row in rows}) != 1 or not rows[0].size or np.isnan(matrix := np.array(rows)).any():
         raise InvalidInput("vectors must be numbers, as many in every run. Found others. Audit them as sequences.")
@@ -111,7 +114,7 @@ def _matrix(outputs: Outputs) -> Array:
 
 
 def _edges(values: Array) -> Array:
-    """Between which bins lie: every value where there are few, else quantiles of what both neighbours gave."""
+    """Return the edges of bins: every value if there are few, else quantiles of both neighbours' values together."""
     distinct = np.unique(values)
     if distinct.size <= _BINS:
         return distinct[1:]
@@ -119,6 +122,7 @@ def _edges(values: Array) -> Array:
 
 
 def _bin_ratios(one: Array, two: Array, edges: Array) -> Array:
+    """Return the capped log-ratio of every bin."""
     counts: list[NDArray[np.int64]] = [
         np.bincount(np.searchsorted(edges, z, "right"), minlength=edges.size + 1) for z in (one, two)
     ]

@@ -1,20 +1,23 @@
-"""A lower bound on ε from one run: many canaries, each in or out by a fair coin, and guesses which were in.
+"""A lower bound on ε from one run: many canaries, each in or out by a fair coin, and guesses as to which were in.
 
 Paper: Steinke, Nasr & Jagielski, *Privacy auditing with one (1) training run* (2023), Theorem 5.2 and Corollary 5.4.
 
-Symbols: m canaries, S_i a fair coin for each, all independent; M(S) what is released; T_i ∈ {in, out, no guess} a function of it;
-r guesses, v of them right; W ~ Binomial(r, e^ε/(e^ε + 1)).
+Symbols: m canaries, S_i a fair coin for each, all independent; M(S) the release; T_i ∈ {in, out, no guess} a function
+of it; r guesses, v of them right; W ~ Binomial(r, e^ε/(e^ε + 1)).
 
-If M is (ε, δ)-private with respect to each S_i, P[v or more are right] ≤ P[W ≥ v] + 2mδ·max over i ≥ 1 of P[v − i ≤ W < v]/i.
+If M is (ε, δ)-private with respect to each S_i, P[v or more are right] ≤ P[W ≥ v] + 2mδ·max over i ≥ 1 of P[v − i ≤ W <
+v]/i.
 
-What it takes. The coins are fair and independent of all else; guesses come from what is released and from public facts;
-their number was fixed before. Nothing is assumed about how canaries interact, but a high bound takes canaries that do not.
+Assumptions. The coins are fair and independent of everything else. Guesses come from the release and from public facts,
+and their number was fixed before. Nothing is assumed about how canaries interact, but a high bound takes canaries that
+do not interact.
 
-What it means. A coin decides whether a canary's row is in the table: then flipping it adds or removes a row, and the bound is for
-add-remove neighbours. Where n is public a coin must decide between two rows that are fixed beforehand, so that the table's size
-says nothing: flipping it replaces a row, and the bound is for replace-one neighbours. A bound for one is none for the other: a
-replacement is a removal and an addition, so (ε, δ) under add-remove is (2ε, (1 + e^ε)δ) under replace-one. It bounds the loss
-of these canaries in this run, at the stated confidence over coins and noise; other tables and rows may lose more.
+Meaning. If a coin decides that a canary's row is in the table or not, then flipping it adds or removes a row, and the
+bound is for add-remove neighbours. If n is public, a coin must decide between two rows that are fixed beforehand, so
+that the size of the table says nothing. Flipping it replaces a row, and the bound is for replace-one neighbours. A
+bound for one kind is none for the other: a replacement is a removal and an addition, so (ε, δ) under add-remove is (2ε,
+(1 + e^ε)δ) under replace-one. The bound is about these canaries in this run, at the stated confidence over coins and
+noise. Other tables and rows may lose more.
 """
 
 from __future__ import annotations
@@ -35,7 +38,10 @@ from hedgerow.privacy.noise import Noise
 @final
 @dataclass(frozen=True)
 class OneRun:
-    """With probability ``confidence``, ε at δ is at least ``epsilon``; ``reachable`` if all guesses had been right."""
+    """The result of an audit: with probability ``confidence``, ε at δ is at least ``epsilon``.
+
+    ``reachable`` is the bound if all guesses had been right.
+    """
 
     epsilon: float
     delta: float
@@ -47,7 +53,20 @@ class OneRun:
 
 
 def probability_of_guessing(right: int, guesses: int, canaries: int, epsilon: float, delta: float) -> float:
-    """The most probable that so many guesses, or more, are right when the mechanism is (epsilon, delta)-private."""
+    """Return the largest probability of so many right guesses, or more, under (epsilon, delta)-privacy.
+
+    Parameters
+    ----------
+    right, guesses, canaries : int
+        The right guesses, all guesses, and all canaries.
+    epsilon, delta : float
+        The claim.
+
+    Raises
+    ------
+    InvalidInput
+        If the numbers are impossible.
+    """
     if not 0 <= right <= guesses <= canaries or not epsilon >= 0 or not 0 <= delta <= 1:
         raise InvalidInput(
             "right must be at most guesses, guesses at most canaries, and epsilon and delta possible. "
@@ -64,7 +83,17 @@ def probability_of_guessing(right: int, guesses: int, canaries: int, epsilon: fl
 def epsilon_of_guesses(
     right: int, guesses: int, canaries: int, *, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
-    """What ε must at least be for so many guesses to be right, at the confidence."""
+    """Return a lower bound on ε, at the confidence, from the number of right guesses.
+
+    Parameters
+    ----------
+    right, guesses, canaries : int
+        The right guesses, all guesses, and all canaries.
+    delta : float
+        The δ of the claim.
+    confidence : float
+        The probability with which the bound holds.
+    """
     if not 0 < confidence < 1:
         raise InvalidInput(f"confidence must be between 0 and 1. Found {confidence!r}. Give 0.95, for instance.")
 
@@ -91,10 +120,36 @@ def one_run(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> OneRun:
-    """Toss a coin for each canary, run once, and guess the half of ``guesses`` with the highest scores in, the lowest out.
+    """Audit a mechanism by one run: toss a coin for each canary, run once, and guess.
 
-    ``run(coins)`` puts canary i, or its first version, into the table where coins[i] is true, leaves it out, or puts its second
-    version in, where not, and gives a score for each canary from what was released: higher where in seems likelier.
+    The canaries with the highest scores are guessed to be in, those with the lowest to be out, half of ``guesses``
+    each.
+
+    Parameters
+    ----------
+    run : callable
+        ``run(coins)`` puts canary i, or its first version, into the table if coins[i] is true. Otherwise it leaves the
+        canary out, or puts its second version in. It returns a score for each canary from the release, higher if "in"
+        seems likelier.
+    canaries : int
+        The number of canaries.
+    guesses : int
+        The number of guesses, even.
+    noise : Noise, optional
+        The source of the coins.
+    delta : float
+        The δ of the claim.
+    confidence : float
+        The probability with which the bound holds.
+
+    Returns
+    -------
+    OneRun
+
+    Raises
+    ------
+    InvalidInput
+        If the number of guesses or the scores do not fit.
     """
     if not (isinstance(guesses, int) and 2 <= guesses <= canaries and guesses % 2 == 0):
         raise InvalidInput(f"guesses must be even, from 2 to {canaries}. Found {guesses!r}. Half are in, half out.")
@@ -103,7 +158,7 @@ def one_run(
     scores = np.asarray(run(coins.copy()), dtype=float)
     if scores.shape != (canaries,) or np.isnan(scores).any():
         raise InvalidInput(f"run must give {canaries} scores. Found shape {scores.shape}. Score each canary.")
-    order = np.lexsort((generator.random(canaries), scores))  # ties by lot
+    order = np.lexsort((generator.random(canaries), scores))  # ties are broken at random
     half = guesses // 2
     right = int(np.count_nonzero(coins[order[-half:]]) + np.count_nonzero(~coins[order[:half]]))
     best, found = (
@@ -113,5 +168,5 @@ def one_run(
 
 
 def canaries_needed(epsilon: float, *, confidence: float = 0.95) -> int:
-    """The fewest guesses, all of them right, that show so large an ε at δ = 0."""
+    """Return the fewest guesses, all of them right, that show an ε this large at δ = 0."""
     return math.ceil(math.log(1 - confidence) / float(scipy.special.log_expit(epsilon)) + 1e-12)

@@ -1,10 +1,11 @@
-"""Every mechanism of this package on neighbours that are as bad as could be built, with what it claims and how close an audit comes.
+"""Every mechanism of this package on the worst neighbours that could be built, with its claim and its audit.
 
-*exact*: the law of each event's noise, whose loss is computed. *runs*: the mechanism itself, drawing from the operating system,
-by ``sampled.distinguish``. *one run*: a whole session with canaries.
+*exact*: the law of each event's noise, whose loss is computed. *runs*: the mechanism itself, with noise from the
+operating system, audited by ``sampled.distinguish``. *one run*: a whole session with canaries.
 
-``reach`` is the share of the claim that the audit must find: an audit without power is none. Where it is far below 1 the claim has
-slack for these neighbours: a composition pays for more than one row can change at once, or rounds are paid for that were not needed.
+``reach`` is the share of the claim that the audit must find, because an audit without power is worthless. If it is far
+below 1, the claim has slack for these neighbours: a composition pays for more than one row can change at once, or
+rounds are paid for that were not needed.
 """
 
 from __future__ import annotations
@@ -44,13 +45,16 @@ from hedgerow.questions.counts import count
 from hedgerow.questions.linear import Linear
 from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
 
-CONFIDENCE = 1 - 1e-5  # of each audit, so that fifty of them together err with probability 0.0005
+CONFIDENCE = 1 - 1e-5  # confidence of each audit, so that fifty of them together err with probability 0.0005
 
 
 @final
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """A mechanism of ours, its claim and the audit. ``examine(share, workers)`` does so with that share of its runs."""
+    """A mechanism of this package, its claim and its audit.
+
+    ``examine(share, workers)`` audits with that share of the runs.
+    """
 
     name: str
     claim: Budget
@@ -64,7 +68,11 @@ class Case:
 
 
 def _exact(name: str, event: Event, pair: Callable[[], exact.Pair], reach: float) -> Case:
-    """The pure loss against the event's ε; of Gaussian noise, which has none, ρ against ρ. Every order and δ must hold besides."""
+    """Return a case for the exact loss of an event.
+
+    The pure loss is compared with the event's ε or, for Gaussian noise, which has none, ρ with ρ. Every order and every
+    δ must hold, too.
+    """
     by_rho = math.isinf(event.epsilon)
     claim = event.rho if by_rho else event.epsilon
 
@@ -90,7 +98,7 @@ FLIP = FlippedRows(COIN // 8, 10)
 
 
 def _flip_pair(flip: FlippedRows) -> exact.Pair:
-    """Of a table where nobody says yes, and one where one does."""
+    """Return the laws of a flip on a table where nobody says yes, and on one where one row does."""
     lie, told = flip.flip, flip.flip + (1 - 2 * flip.flip) / flip.rows
     return exact.Pair.of([lie, 1 - lie], [told, 1 - told])
 
@@ -99,7 +107,7 @@ PLANNED, PLANNED_SHARE = Budget(1.0, 1e-3), 0.9
 
 
 def _planned() -> Evidence:
-    """All of a budget: planned noise of its share, and an answer to yes or no that has the rest."""
+    """Compute the loss of a whole budget: planned noise of its share, and a yes-or-no answer that has the rest."""
     Δ = 50.0
     noise = PLANNED.planned(Amount.share_of(PLANNED, PLANNED_SHARE).gaussian(Δ), PLANNED_SHARE)
     assert noise is not None
@@ -155,8 +163,10 @@ def _sampled(
     *,
     kind: sampled.Kind = "number",
 ) -> Case:
+    """Return a case for runs of a mechanism."""
+
     def make(number: int) -> sampled.Mechanism:
-        noise = Noise()  # of the process and block
+        noise = Noise()  # each process and block has its own noise
         return lambda table: run(table, noise)
 
     def examine(share: float, workers: int) -> Evidence:
@@ -182,9 +192,10 @@ GAUSS = Gaussian(1.0, 1 / math.sqrt(2 * NOISY.total), 2.0**-10)
 
 
 def _guarded(values: list[float], noise: Noise, *, gap: bool = False) -> float:
-    """One round, on values that fall and one that rises: the threshold hides the many, the value's own noise the one.
+    """Play one round on values that fall and one value that rises.
 
-    Whether it was that one, and with its gap by how much.
+    The threshold's noise hides the many values, and the value's own noise hides the one. Return a positive number if
+    that one was above, and with ``gap`` also by how much.
     """
     config = sparse_vector.SparseVector(2.0, sparse_vector.guard_round(2.0), rounds=1, gap=gap)
     ledger, progress = Accountant(Budget(2.0, 0.0)), sparse_vector.Progress()
@@ -206,7 +217,7 @@ COMING = dataclasses.replace(APPROXIMATE, neighbours="add-remove")
 
 
 def run_pmw(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[Any, ...]:
-    """Two rounds, so small that no theorem applies: what is at stake is privacy alone."""
+    """Run PMW for two rounds, which are too small for any theorem: only privacy is at stake."""
     guard, measurement = sparse_vector.guard_round(budget.epsilon / 8), Laplace(1.0, 8 / (3 * budget.epsilon))
     config = pmw.PMWConfig(10.0, 2, 9, 0.1, 0.1, "hoeffding", 2, guard, measurement)
     mechanism = pmw.OnlinePMW(config, data, Accountant(budget), noise)
@@ -221,6 +232,7 @@ def run_pmw(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[Any, 
 
 
 def run_mwem(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[Any, ...]:
+    """Run MWEM for two rounds and return its choices and measurements."""
     choice, measurement = Exponential(1.0, budget.epsilon / 8), Laplace(1.0, 8 / (3 * budget.epsilon))
     config = mwem.MWEMConfig(10.0, 0.05, 0.1, "hoeffding", 2, choice, measurement)
     released = mwem.release(config, [HAS_X, WEIGHTED], data, Accountant(budget), noise)
@@ -228,6 +240,7 @@ def run_mwem(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[Any,
 
 
 def run_small_db(data: Histogram, noise: Noise, budget: Budget = PURE) -> tuple[int, ...]:
+    """Run SmallDB with one row and return its counts."""
     released = small_db.release([HAS_X], data, Accountant(budget), noise, size=1)
     return tuple(int(k) for k in released.counts)
 
@@ -239,6 +252,8 @@ CANARIES = 4000
 
 
 def _one_run(budget: Budget) -> Case:
+    """Return a case for one session with canaries."""
+
     def examine(share: float, workers: int) -> Evidence:
         scores = session_cases.canary_scores(budget)
         found = one_run(scores, CANARIES, guesses=CANARIES // 4, delta=budget.delta, confidence=0.999)
@@ -249,6 +264,7 @@ def _one_run(budget: Budget) -> Case:
 
 
 def _erm() -> Iterator[Case]:
+    """Yield the cases of every private solver, for both kinds of neighbours."""
     for name, case in (erm_cases.CASES | erm_cases.LONGER).items():
         for neighbours, reach in zip(("replace", "add-remove"), case.reach, strict=True):
             claim = dataclasses.replace(case.claim(erm_cases.LONG), neighbours=neighbours)  # type: ignore[arg-type]
@@ -271,6 +287,7 @@ def _opened(
     ask: session_cases.Ask = lambda session, within: within,
     **options: Any,
 ) -> Case:
+    """Return a case for runs of a whole session."""
     return _sampled(name, budget, session_cases.opened(budget, pair, ask, **options), pair, runs, reach)
 
 

@@ -1,9 +1,12 @@
-"""All audits at once: every mechanism of ours, then the gallery. Writes audit.json, and from it audit.md and audit.png.
+"""All audits at once: every mechanism of this package, then the gallery.
 
-What was found is kept in audit.json after every audit, so that a run that was cut goes on with ``--missing``, and a mechanism that
-changed is audited again alone with ``--only``.
+Writes audit.json, and from it audit.md and audit.png.
 
-Fails where a claim of ours is refuted, where an audit at full length finds less than it should, or where a broken mechanism passes.
+The findings are kept in audit.json after every audit. So an interrupted run continues with ``--missing``, and a
+mechanism that changed can be audited again alone with ``--only``.
+
+A run fails if a claim of this package is refuted, if an audit at full length finds less than it should, or if a broken
+mechanism passes.
 """
 
 from __future__ import annotations
@@ -20,34 +23,37 @@ from hedgerow.audit.gallery import GALLERY, Broken, Evidence
 from hedgerow.audit.ours import CASES, Case
 from hedgerow.privacy.noise import Noise
 
-CATCH = 0.99  # the probability with which a broken mechanism must be caught
+CATCH = 0.99  # the least probability with which an audit must catch a broken mechanism
 HEADER = """# Audit
 
-Written by `make audit`; every figure here comes from that command. A bound *above* a claim would refute it, at the stated confidence. A
-bound below it proves nothing: the proofs are in [proofs](proofs). How audits work, and what they rest on, is in
-`hedgerow/audit/__init__.py` and the modules that it lists; to check a mechanism of your own:
+Written by `make audit`; every figure here comes from that command. A bound *above* a claim would refute it, at the
+stated confidence. A bound below it proves nothing: the proofs are in [proofs](proofs). `hedgerow/audit/__init__.py`
+and the modules that it lists explain how audits work and what they assume. To check a mechanism of your own:
 
     from hedgerow import audit
     print(audit.distinguish(mechanism, data, neighbour, runs=20_000))
 
-![What was found, as a share of what is claimed](audit.png)
+![The loss found, as a share of the claim](audit.png)
 """
 OURS = """
 ## Ours
-*found* is the loss itself (exact) or a lower bound on it (runs, one run) on neighbours as bad as could be built: `ours.py`, `convex_cases.py`,
-`session_cases.py` and `erm_cases.py` say why each moves what is drawn by all that is billed, and tests hold them to it. The *share* of the claim
-says how much power the audit has; at full length it must be at least what is in brackets, which was set from other runs and from what
-`bounds.epsilon_of_event` says that so many can show. What is missing to 1 is mostly confidence: a loss of Gaussian noise shows in events that are
-rare, and the bounds on two of their frequencies are wrong with probability 1e-5 only. One run: canaries by Steinke, Nasr & Jagielski's
-Theorem 5.2, each of two fixed rows by a coin, so that its ε is that of a replaced row.
+*found* is the loss itself (exact) or a lower bound on it (runs, one run), on the worst neighbours that could be
+built. `ours.py`, `convex_cases.py`, `session_cases.py` and `erm_cases.py` explain why each pair of neighbours moves
+the drawn values by the whole billed sensitivity, and tests check it. The *share* of the claim is the power of the
+audit. At full length it must be at least the number in brackets, which was set from other runs and from the power
+that `bounds.epsilon_of_event` computes for so many runs. The difference from 1 is mostly the price of confidence:
+Gaussian noise shows its loss in rare events, and the bounds on two of their frequencies are wrong with probability
+1e-5 only. *One run*: canaries by Steinke, Nasr & Jagielski's Theorem 5.2. A coin decides between two fixed rows for
+each canary, so the ε is that of a replaced row.
 
 | mechanism | neighbours | auditor | claim | found | share | runs | confidence |
 |---|---|---|---|---|---|---|---|
 """
 BROKEN = """
 ## Broken
-Each entry of `hedgerow/audit/gallery.py` is caught by the audit that ours passes. *again* is the least probability that the same audit
-catches it another time: 1 where it is exact, else from the event's frequencies at their worst.
+Each entry of `hedgerow/audit/gallery.py` is caught by an audit that our own mechanism passes. *again* is a lower
+bound on the probability that the same audit catches it another time. It is 1 for an exact audit; otherwise it follows
+from the worst frequencies of the event that the runs allow.
 
 | mechanism | what is wrong | auditor | claim | found | again | runs | ours, by the same test | its runs |
 |---|---|---|---|---|---|---|---|---|
@@ -57,7 +63,7 @@ catches it another time: 1 where it is exact, else from the event's frequencies 
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """What an audit of ours found, and whether that is as it must be."""
+    """The finding of an audit of our own mechanism, and the fault in it, if any."""
 
     case: Case
     evidence: Evidence
@@ -65,14 +71,17 @@ class Outcome:
 
     @staticmethod
     def key(case: Case) -> str:
+        """Return the name under which the finding is stored."""
         return f"{case.name} ({case.claim.neighbours})"
 
     @property
     def share(self) -> float:
+        """The share of the claim that was found."""
         return self.evidence.found / self.case.claim.epsilon
 
     @property
     def fault(self) -> str:
+        """The fault: a refuted claim, or an audit without power. Empty if there is none."""
         if self.share > 1 + 1e-9:
             return f"{self.case.name}: {self.evidence.found:.4g} is above the claim of {self.case.claim.epsilon:.4g}"
         if self.full and self.share < self.case.reach:
@@ -80,6 +89,7 @@ class Outcome:
         return ""
 
     def row(self) -> str:
+        """Return the row of the page's table."""
         claim, at = self.case.claim, f", δ = {self.case.claim.delta:g}" if self.case.claim.delta else ""
         cells = [
             self.case.name, "" if self.case.auditor == "exact" else claim.neighbours, self.case.auditor,
@@ -92,7 +102,7 @@ class Outcome:
 @final
 @dataclass(frozen=True)
 class Caught:
-    """What an audit of a broken mechanism found, and of ours in its place."""
+    """The findings of an audit on a broken mechanism, and on ours in its place."""
 
     entry: Broken
     broken: Evidence
@@ -100,11 +110,13 @@ class Caught:
 
     @property
     def fault(self) -> str:
+        """The fault: a broken mechanism that is not caught, or ours that does not pass. Empty if there is none."""
         if not self.entry.is_caught(self.broken) or self.broken.again < CATCH:
             return f"{self.entry.name}: found {self.broken.found:.4g}, again with probability {self.broken.again:.4f}"
         return "" if self.entry.passes(self.ours) else f"{self.entry.name}: ours has {self.ours.found:.4g}"
 
     def row(self) -> str:
+        """Return the row of the page's table."""
         entry, at = self.entry, f", δ = {self.entry.delta:g}" if self.entry.delta else ""
         ours_claim = "" if entry.ours_claim is None else f" of {entry.ours_claim:.4g}"
         cells = [
@@ -121,7 +133,7 @@ def _certainty(evidence: Evidence) -> tuple[str, str]:
 
 @final
 class Findings:
-    """What has been found, in audit.json of a folder; in memory only if there is none."""
+    """The findings so far, stored in audit.json of a folder, or in memory only if there is no folder."""
 
     def __init__(self, folder: Path | None) -> None:
         self._folder = folder
@@ -129,17 +141,20 @@ class Findings:
         self._kept: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path and path.exists() else {}
 
     def forget(self) -> None:
+        """Drop all findings."""
         self._kept = {}
 
     def __contains__(self, key: str) -> bool:
         return key in self._kept
 
     def keep(self, key: str, found: dict[str, Any]) -> None:
+        """Store a finding."""
         self._kept[key] = found
         if self._folder is not None:
             (self._folder / "audit.json").write_text(json.dumps(self._kept, indent=1, ensure_ascii=False) + "\n")
 
     def ours(self) -> list[Outcome]:
+        """Return the findings on our own mechanisms."""
         return [
             Outcome(case, Evidence(**kept["found"]), kept["full"])
             for case in CASES
@@ -147,6 +162,7 @@ class Findings:
         ]
 
     def broken(self) -> list[Caught]:
+        """Return the findings on broken mechanisms."""
         return [
             Caught(entry, Evidence(**kept["broken"]), Evidence(**kept["ours"]))
             for entry in GALLERY
@@ -157,7 +173,7 @@ class Findings:
 def audited(
     findings: Findings, share: float, workers: int, wanted: Callable[[str], bool] = lambda key: True
 ) -> list[str]:
-    """Audit the mechanisms and the gallery's entries that are wanted, by their keys; what is wrong with any that was found."""
+    """Audit the wanted mechanisms and entries of the gallery, by their keys. Return the faults of all findings."""
     noise = Noise()
     for case in CASES:
         if wanted(key := Outcome.key(case)):
@@ -180,6 +196,7 @@ def _say(row: str, start: float) -> None:
 
 
 def write(folder: Path, findings: Findings) -> None:
+    """Write the page and the picture of all findings."""
     ours, broken = findings.ours(), findings.broken()
     short = [o.case.name for o in ours if not o.full]
     missing = [c.name for c in CASES if Outcome.key(c) not in findings] + [
@@ -193,6 +210,7 @@ def write(folder: Path, findings: Findings) -> None:
 
 
 def _draw(path: Path, ours: Sequence[Outcome], broken: Sequence[Caught]) -> None:
+    """Draw the shares of all findings as bars."""
     extra("matplotlib").use("Agg")
     plt = extra("matplotlib.pyplot")
 
@@ -214,9 +232,9 @@ def _draw(path: Path, ours: Sequence[Outcome], broken: Sequence[Caught]) -> None
 
 
 def main(folder: Path | None, share: float, workers: int, only: Sequence[str] = (), missing: bool = False) -> int:
-    """Audit all, or what is missing, or those whose key has one of these texts in it; renew the page, and say what is wrong.
+    """Audit all, or what is missing, or those whose key contains one of the texts. Renew the page and print the faults.
 
-    The number of faults.
+    Return the number of faults.
     """
     findings = Findings(folder)
     if not only and not missing:

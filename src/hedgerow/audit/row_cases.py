@@ -1,4 +1,4 @@
-"""Certificates, holdouts, sampled statistics and flips on neighbours that differ where each looks."""
+"""Certificates, holdouts, sampled statistics and flips, on neighbours that differ where each mechanism looks."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ from hedgerow.textbook import scq, subsampled
 PURE = Budget(4.0, 0.0)
 CERTIFIED = (Histogram(ONE, np.array([3000, 1000])), Histogram(ONE, np.array([3001, 999])))
 NUMBERED = Universe(number=Integers(0, 4), flag=Flag())
-ENDS = np.zeros((5, 2), np.int64)  # all rows at the two ends of a number, within one value: far from what is believed
+# all rows are at the two ends of the number and share one value of the flag, which is far from the hypothesis
+ENDS = np.zeros((5, 2), np.int64)
 ENDS[[0, -1], 1] = 1000, 3000
 OTHER_END = ENDS.copy()
 OTHER_END[[0, -1], 1] = 999, 3001
@@ -46,18 +47,22 @@ ONE_FLIP = scq.SCQ(4, COIN // 8)
 
 
 def certificate(budget: Budget) -> Callable[[Histogram, Noise], float]:
-    """The whole budget for a certificate of a hypothesis that knows nothing: the largest error of a count."""
+    """Spend the whole budget on a certificate of a hypothesis that knows nothing: the largest error of a count."""
 
     return lambda data, noise: _certified(budget, data, noise).flat(data.universe.names)
 
 
 def certificate_of_means(budget: Budget) -> Callable[[Histogram, Noise], float]:
-    """The same, heard by the number that means are made of: the others hardly move, so that a claim of theirs is left over."""
+    """Do the same, and return the number that bounds means.
+
+    The other numbers hardly move, so part of the claim stays unused.
+    """
 
     return lambda data, noise: _certified(budget, data, noise).means
 
 
 def _certified(budget: Budget, data: Histogram, noise: Noise) -> Certified:
+    """Return a certificate of a hypothesis that knows nothing."""
     known, ledger = Knowledge(Learned.nothing(data.universe, data.rows), 0.5, data.rows), Accountant(budget)
     made = certified(data, noise, known, Allowance(ledger, budget.total), 0.5, 0.5)
     assert made is not None
@@ -65,7 +70,10 @@ def _certified(budget: Budget, data: Histogram, noise: Noise) -> Certified:
 
 
 def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]:
-    """The whole budget for the excess risk of one question, of a hypothesis that knows each attribute alone and is as wrong as can be."""
+    """Spend the whole budget on the excess risk of one question.
+
+    The hypothesis knows each attribute alone and is as wrong as possible about both together.
+    """
     question = QUESTION.on(CORRELATED[0].universe)
     assert isinstance(question, BoundMinimize)
 
@@ -90,7 +98,10 @@ def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]
 
 
 def held_out(table: tuple[NDArray[Any], NDArray[Any]], noise: Noise) -> tuple[Any, ...]:
-    """The same guess until it was wrong, four times at most: how often it was right, and what was measured then."""
+    """Give the same guess until it is wrong, at most four times.
+
+    Return how often it was right, and the measured value.
+    """
     held = Holdout(table, PURE, rounds=1, threshold=0.05)
     for right in range(4):
         score = held.score(lambda X: X[:, 0], guess=1.0)
@@ -100,7 +111,7 @@ def held_out(table: tuple[NDArray[Any], NDArray[Any]], noise: Noise) -> tuple[An
 
 
 def sampled_statistic(table: NDArray[np.float64], noise: Noise, *, replace: bool = False) -> float:
-    """A statistic of 2 rows of 4."""
+    """Return a statistic of 2 of 4 rows."""
     rows = in_memory({"x": table})
     plan = subsampled.affordable(rows.rows, epsilon=PURE.epsilon, size=2, beta=0.5, replace=replace)
     valued = statistic_values(rows, statistic(lambda x: x, "x"))
@@ -108,6 +119,7 @@ def sampled_statistic(table: NDArray[np.float64], noise: Noise, *, replace: bool
 
 
 def flipped(table: NDArray[np.float64], noise: Noise) -> int:
+    """Return one sampled answer about 4 rows."""
     rows = in_memory({"x": table})
     valued = statistic_values(rows, statistic(lambda x: x, "x"))
     return int(scq.flips(ONE_FLIP, valued, rows.rows, Accountant(Budget(2.0, 0.0)), noise)[0])

@@ -1,13 +1,13 @@
 """A lower bound on ε for any mechanism, from its outputs on two neighbours.
 
-Papers: Ding et al., *Detecting violations of differential privacy*; Jagielski, Ullman & Oprea, *Auditing differentially private
-machine learning*. The bound and its confidence: ``bounds``.
+Papers: Ding et al., *Detecting violations of differential privacy*; Jagielski, Ullman & Oprea, *Auditing differentially
+private machine learning*. The bound and its confidence: ``bounds``.
 
 Symbols: D and D′ neighbours; a statistic gives a number for an output; an event is "at least t" or "at most t" of it.
 
-Runs are split: some learn statistics, where none is given; some choose the event; the others, which neither saw, judge it. So
-the confidence holds whatever was learned and chosen. Runs are made in blocks with numbers of their own, so that the same
-blocks, and the same bound, come out however many processes make them.
+The runs are split. Some learn statistics, if none is given; some choose the event; the others, which played no part in
+either, judge it. So the confidence holds whatever was learned and chosen. Runs are made in numbered blocks, so that the
+same blocks, and the same bound, result from any number of processes.
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ from hedgerow.errors import InvalidInput
 Mechanism = Callable[[Any], Any]
 Kind = Literal["number", "category", "vector", "sequence"]
 
-BLOCKS = 32  # in which runs are made
-_LEARN, _LEARNED = 3 / 8, 1 / 2  # shares of the runs: to learn a statistic; to learn it and choose the event
+BLOCKS = 32  # the number of blocks in which runs are made
+_LEARN, _LEARNED = 3 / 8, 1 / 2  # shares of the runs that learn a statistic, and that learn it or choose the event
 
 
 @final
 @dataclass(frozen=True)
 class PerProcess:
-    """A mechanism made anew for every block of runs: noise belongs to the process that made it.
+    """A mechanism that is made anew for every block of runs, because noise belongs to the process that made it.
 
-    ``make(number)`` gives the mechanism. Blocks have different numbers, from which a seed may be made; a mechanism that
-    draws from the operating system has no use for them.
+    Parameters
+    ----------
+    make : callable
+        ``make(number)`` returns the mechanism for a block. Blocks have different numbers, from which a seed may be
+        derived. A mechanism that draws from the operating system does not need them.
     """
 
     make: Callable[[int], Mechanism]
@@ -48,10 +51,11 @@ class PerProcess:
 @final
 @dataclass(frozen=True)
 class Finding:
-    """What an audit says: with probability ``confidence``, ε at δ is at least ``epsilon``.
+    """The result of an audit: with probability ``confidence``, ε at δ is at least ``epsilon``.
 
-    ``reachable``: the most it could have said with these runs. ``hits``: how often the event was met on either neighbour
-    among the ``judged`` runs on each. A bound below a claim proves nothing: another event or pair may be worse.
+    ``reachable`` is the largest bound that these runs could have given. ``hits`` counts how often the event happened on
+    either neighbour, among ``judged`` runs on each. A bound below a claim proves nothing: another event or pair may be
+    worse.
     """
 
     epsilon: float
@@ -64,12 +68,13 @@ class Finding:
     event: str
 
     def refutes(self, epsilon: float) -> bool:
-        """Whether a mechanism that claims (epsilon, δ) is none, at the confidence."""
+        """Return True if the finding refutes a claim of (epsilon, δ), at the confidence."""
         return self.epsilon > epsilon
 
     def __str__(self) -> str:
         return (
-            f"ε ≥ {self.epsilon:.3f} at δ = {self.delta:g} with confidence {self.confidence:g} ({self.event}: {self.hits[0]} "
+            f"ε ≥ {self.epsilon:.3f} at δ = {self.delta:g} with confidence {self.confidence:g} ({self.event}: "
+            f"{self.hits[0]} "
             f"and {self.hits[1]} of {self.judged} runs; no more than {self.reachable:.2f} could have been found)"
         )
 
@@ -87,11 +92,42 @@ def distinguish(
     workers: int = 1,
     progress: bool = False,
 ) -> Finding:
-    """How well ``runs`` outputs on each of two neighbours tell them apart.
+    """Measure how well a mechanism's outputs tell two neighbours apart.
 
-    ``kind``: what an output is. A number is its own statistic; for a category, a vector or a sequence (a transcript) one is
-    learned. ``statistic``: one's own instead, best when it grows with the likelihood ratio.
-    ``workers``: so many processes, for a ``PerProcess`` mechanism.
+    Parameters
+    ----------
+    mechanism : callable or PerProcess
+        A function from data to an output.
+    data, neighbour : any
+        The two neighbours.
+    runs : int
+        The number of runs on each neighbour.
+    delta : float
+        The δ of the claim.
+    confidence : float
+        The probability with which the bound holds.
+    kind : str
+        The kind of output. A "number" is its own statistic. For a "category", a "vector" or a "sequence" (a transcript)
+        a statistic is learned.
+    statistic : callable, optional
+        A statistic to use instead. The best ones grow with the likelihood ratio.
+    workers : int
+        The number of processes, for a ``PerProcess`` mechanism.
+    progress : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Finding
+
+    Raises
+    ------
+    InvalidInput
+        If the kind is unknown, the runs are too few, or several processes would share one mechanism.
+
+    Example
+    -------
+    >>> print(audit.distinguish(mechanism, data, neighbour, runs=20_000))
     """
     if kind != "number" and kind not in LEARNERS:
         raise InvalidInput(f"kind must be number or {', '.join(LEARNERS)}. Found {kind!r}. Say what an output is.")
@@ -121,7 +157,7 @@ def judged(
     runs: int | None = None,
     what: str = "score",
 ) -> Finding:
-    """The first so many scores choose an event, and the others judge it."""
+    """Let the first ``choosing`` scores choose an event, and the others judge it."""
     left = min(first.size, second.size) - choosing
     event = bounds.best_tail(first[:choosing], second[:choosing], left, delta=delta, confidence=confidence)
     hits = event.hits(first[choosing:]), event.hits(second[choosing:])
@@ -135,6 +171,7 @@ def judged(
 def _promise(
     scorer: Scorer, first: Outputs, second: Outputs, start: int, end: int, delta: float, confidence: float
 ) -> float:
+    """Return the bound that a scorer promises on the runs that choose the event."""
     one, two = scorer(first[start:end]), scorer(second[start:end])
     return bounds.best_tail(one, two, len(first) - end, delta=delta, confidence=confidence).promise
 
@@ -145,7 +182,7 @@ def _promise(
 def outputs_of(
     mechanism: Mechanism | PerProcess, tables: tuple[Any, Any], runs: int, *, workers: int = 1, progress: bool = False
 ) -> tuple[list[Any], list[Any]]:
-    """``runs`` outputs on each of two tables, in an order that does not depend on the number of processes."""
+    """Return ``runs`` outputs on each of two tables, in an order that does not depend on the number of processes."""
     sizes = [runs // BLOCKS + (block < runs % BLOCKS) for block in range(BLOCKS)]
     if isinstance(mechanism, PerProcess):
         work = _Work(mechanism.make, tables, sizes)
@@ -153,7 +190,8 @@ def outputs_of(
         work = _Work(lambda number: mechanism, tables, sizes)
     else:
         raise InvalidInput(
-            f"A mechanism for {workers} processes must be a PerProcess. Found a function, whose noise they would share. "
+            f"A mechanism for {workers} processes must be a PerProcess. Found a function, whose noise they would "
+            "share. "
             "Give PerProcess(lambda number: mechanism), which makes its own noise."
         )
     outputs: tuple[list[Any], list[Any]] = [], []
@@ -167,17 +205,20 @@ def outputs_of(
 
 @dataclass(frozen=True)
 class _Work:
+    """The runs to make: how to make the mechanism, the tables, and the sizes of the blocks."""
+
     make: Callable[[int], Mechanism]
     tables: tuple[Any, Any]
     sizes: list[int]
 
     def block(self, number: int) -> tuple[list[Any], list[Any]]:
+        """Make the runs of one block."""
         run = self.make(number)
         one, two = ([run(table) for _ in range(self.sizes[number])] for table in self.tables)
         return one, two
 
 
-_work: _Work | None = None  # of this process' parent, where it is a fork: a function need not be pickled
+_work: _Work | None = None  # set before forking, so that child processes inherit functions that cannot be pickled
 
 
 def _block(number: int) -> tuple[list[Any], list[Any]]:
@@ -186,6 +227,7 @@ def _block(number: int) -> tuple[list[Any], list[Any]]:
 
 
 def _blocks(work: _Work, workers: int) -> Iterator[tuple[list[Any], list[Any]]]:
+    """Yield the outputs of all blocks, in order, made in this process or in a pool of forks."""
     global _work
     if workers == 1 or "fork" not in multiprocessing.get_all_start_methods():
         yield from map(work.block, range(BLOCKS))
@@ -199,7 +241,7 @@ def _blocks(work: _Work, workers: int) -> Iterator[tuple[list[Any], list[Any]]]:
 
 
 def runs_for(epsilon: float, *, confidence: float = 0.999, delta: float = 0.0) -> int:
-    """The fewest judged runs with which a bound of ε could be found at all."""
+    """Return the fewest judged runs with which a bound of ε could be found at all."""
     judged_runs = 1
     while bounds.reachable_epsilon(judged_runs, confidence=confidence, delta=delta) <= epsilon:
         judged_runs = math.ceil(judged_runs * 1.01)

@@ -1,11 +1,12 @@
-"""Whole sessions on worst neighbours, with a distinguisher that spends all there is.
+"""Whole sessions on worst neighbours, with a distinguisher that spends the whole budget.
 
-Neighbours. One row of few changes the only attribute, so that whatever is measured moves by its sensitivity.
+Neighbours. One row among few changes the only attribute, so that whatever is measured moves by its sensitivity.
 
-Distinguisher. It knows both tables and reads the whole ledger. After the questions of its case it asks for the tightest bar that is
-still affordable, until nothing is left: what is not spent tells nothing.
+Distinguisher. It knows both tables and reads the whole ledger. After the questions of its case it asks for the tightest
+bar that is still affordable, until nothing is left, because budget that is not spent reveals nothing.
 
-Statistic. The log-likelihood ratio of all noisy numbers, which their laws give; choices and the guard's bits are left out.
+Statistic. The log-likelihood ratio of all noisy numbers, from their known laws. Choices and the guard's bits are left
+out.
 """
 
 from __future__ import annotations
@@ -41,10 +42,10 @@ from hedgerow.session import Session
 
 Pair = tuple[Histogram, Histogram]
 Ask = Callable[[Session, float], float]
-"""What is asked of a session; the last question for a bar of at least so much, and for which it was answered."""
+"""A function that asks a session questions, the last with a bar of at least the given size. It returns the bar used."""
 
 TIGHTEST, LOOSEST = 1e-5, 1.0
-COARSE = 1.2  # by how much a bar is widened while its price says that it is refused
+COARSE = 1.2  # factor by which a bar is widened while its price exceeds the budget
 
 ONE = Universe.from_sizes({"x": 2})
 REPLACED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([999, 1]))
@@ -52,11 +53,13 @@ REMOVED: Pair = Histogram(ONE, np.array([1000, 0])), Histogram(ONE, np.array([99
 
 
 def log_ratio(entries: Iterable[Entry], pair: Pair) -> float:
-    """How much likelier all noisy numbers are on the first table than on the second."""
+    """Return the log-likelihood ratio of all noisy numbers, the first table against the second."""
     ratio = 0.0
     for entry in entries:
         drawn = (part for event in entry.events for part in event.draws)
-        for event, released in zip(drawn, entry.released, strict=False):  # a guard's bits are not kept
+        for event, released in zip(
+            drawn, entry.released, strict=False
+        ):  # not strict, because a guard's bits are not kept
             if isinstance(event, Laplace | Gaussian):
                 z = np.asarray(released, dtype=float)
                 first, second = (_measured(entry, event, z.shape, table) for table in pair)
@@ -71,8 +74,8 @@ def _ratio(event: Laplace | Gaussian, z: Array, first: Array, second: Array) -> 
 
 
 def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], data: Histogram) -> Array:
-    """What the noise was added to: of the opening, which says less, known by its shape."""
-    if entry.why == WHY:  # of several blocks, of which the others are known
+    """Return the value to which the noise was added. Entries of the opening say less and are known by their shape."""
+    if entry.why == WHY:  # a sum over several blocks, of which the others are known
         query, others = entry.about["query"], MORE[: int(entry.about["last"])]
         return np.array(sum(query.dot(each.marginal(query.attributes)) for each in (data, *others)))
     if entry.why == NUMBER:
@@ -90,7 +93,10 @@ def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], d
 
 
 def spending(question: Query) -> Ask:
-    """Ask for a bar that the budget cannot pay, and for wider ones until it can; which it was. A refusal costs nothing."""
+    """Return a function that asks for a bar the budget cannot pay, and for wider ones until it can.
+
+    A refusal costs nothing.
+    """
 
     def ask(session: Session, within: float) -> float:
         while within < LOOSEST and not _may_be_paid(session, question, COARSE * within):
@@ -106,7 +112,7 @@ def spending(question: Query) -> Ask:
 
 
 def _may_be_paid(session: Session, question: Query, within: float) -> bool:
-    """By its price, which is public; to ask may cost more."""
+    """Return True if the price, which is public, fits the budget. Asking may cost more."""
     try:
         return session.price(question, within=min(within, LOOSEST)) <= session.remaining
     except BudgetExceeded:
@@ -116,7 +122,10 @@ def _may_be_paid(session: Session, question: Query, within: float) -> bool:
 def opened(
     budget: Budget, pair: Pair, ask: Ask = lambda session, within: within, **options: Any
 ) -> Callable[[Histogram, Noise], float]:
-    """A session and its questions. Prices are public, so that one session beforehand says where to begin."""
+    """Return a run that opens a session and asks its questions.
+
+    Prices are public, so one rehearsal session beforehand finds the first bar to ask for.
+    """
 
     @functools.cache
     def bar() -> float:
@@ -128,27 +137,29 @@ def opened(
     def run(data: Histogram, noise: Noise) -> float:
         session = open_session(data, universe=data.universe, budget=budget, **options)
         ask(session, bar())
-        first = next(iter(session.blocks.values()))  # the others' rows are known
+        first = next(iter(session.blocks.values()))  # the rows of the other blocks are known
         return log_ratio(first.ledger.entries(), pair)
 
     return run
 
 
 def released(budget: Budget, pair: Pair, seed: int | None = None) -> Callable[[Histogram, Noise], float]:
+    """Return a run that makes an offline release and scores it."""
+
     def run(data: Histogram, noise: Noise) -> float:
         return log_ratio(release(data, universe=data.universe, budget=budget, seed=seed).log, pair)
 
     return run
 
 
-# Blocks: three that are known come after, and all sums with the first are counted over time
+# Blocks: three known blocks follow the first, and all sums that include the first are counted over time
 
 MORE = tuple(Histogram(ONE, np.array([300 + i, 200])) for i in range(3))
 GROWING: dict[str, Any] = {"reserve": 0.9, "guard": 0.0}
 
 
 def ask_over_time(session: Session, within: float) -> float:
-    """Adaptively: the next block's budget follows from what was said."""
+    """Ask for counts over time adaptively: the next block's budget depends on the previous answer."""
     series = count(x=0).over_time(span=4, share=0.89)
     for more in MORE:
         said = session.ask(series)
@@ -161,7 +172,10 @@ def ask_over_time(session: Session, within: float) -> float:
 
 
 def over_time(budget: Budget, pair: Pair) -> Callable[[Histogram, Noise], float]:
-    """The tree alone, for all there is, as blocks come: nobody else's account is the first block's."""
+    """Return a run of the counting tree alone, with the whole budget, as blocks arrive.
+
+    No other question is charged.
+    """
     series, known = count(x=0).over_time(span=4, share=1.0), Linear.product(ONE, {"x": np.array([True, False])})
 
     def run(data: Histogram, noise: Noise) -> float:
@@ -173,7 +187,7 @@ def over_time(budget: Budget, pair: Pair) -> Callable[[Histogram, Noise], float]
     return run
 
 
-# A guard: the workload names one attribute, and the guard finds what the hypothesis does not know of two
+# A guard: the workload names one attribute, and the guard finds what the hypothesis does not know about two
 
 TWO = Universe.from_sizes({"x": 2, "z": 3})
 GUARDED: Pair = (
@@ -184,12 +198,13 @@ GUARD: dict[str, Any] = {"workload": [count(x=0)], "guard": 0.2, "reserve": 0.5,
 
 
 def ask_the_guard(session: Session, within: float) -> float:
+    """Ask the guard about both attributes, then spend the rest."""
     for z in range(3):
         session.ask(count(x=0, z=z))
     return spending(count(x=0))(session, within)
 
 
-# A convex question: each attribute alone says that θ = −R is best, both together that R is
+# A convex question: from each attribute alone θ = −R seems best, from both together θ = R
 
 PLANE = Universe.from_sizes({"y": 2, "a": 3})
 CORRELATED: Pair = (
@@ -197,21 +212,24 @@ CORRELATED: Pair = (
     Histogram(PLANE, np.array([[400, 0, 201], [0, 0, 399]])),
 )
 WIDTH, RADIUS = 0.25, 0.25
-SCALE = 2 * WIDTH * RADIUS  # by how much a row's losses at the two ends differ
+SCALE = 2 * WIDTH * RADIUS  # difference of a row's losses at the two ends
 QUESTION = minimize(losses.Huber(target="y", features=("a",), width=WIDTH, intercept=False), over=L2Ball(RADIUS))
 KNOWN: dict[str, Any] = {"workload": [count(y=0), count(a=0)], "guard": 0.0, "reserve": 0.9}
 
 
 def _correlation(data: Histogram) -> float:
-    """Σ y·a over the rows."""
+    """Return Σ y·a over the rows."""
     return float(np.array([-1, 1]) @ data.marginal(("y", "a")) @ np.array([-1, 0, 1]))
 
 
-# Canaries: pairs of cells of one attribute, one row each, which of the two by a coin
+# Canaries: pairs of cells of one attribute, with one row per pair in the cell that a coin decides
 
 
 def canary_scores(budget: Budget) -> Callable[[NDArray[np.bool_]], ArrayLike]:
-    """One session, whose reserve buys the table of all cells; the log-likelihood ratio of each pair of its numbers."""
+    """Return a run of one session whose reserve buys the table of all cells.
+
+    Its scores are the log-likelihood ratios of each pair of numbers in that table.
+    """
 
     def scores(coins: NDArray[np.bool_]) -> ArrayLike:
         crowd = Universe.from_sizes({"cell": 2 * coins.size})

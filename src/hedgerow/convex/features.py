@@ -1,11 +1,12 @@
-"""Features of a record: each attribute is a table over its values, so no design matrix is ever built.
+"""Feature vectors of records: each attribute has a small table over its values, so no design matrix is ever built.
 
-With x(record) the feature vector, a linear predictor ⟨x, θ⟩ over the cells of a marginal is a broadcast sum of one small
-table per attribute, Xᵀr is a set of marginal sums of the residual r, and XᵀWX a set of two-way marginal sums of W.
+Let x be the feature vector of a record. Over the cells of a marginal, a linear predictor ⟨x, θ⟩ is a broadcast sum of
+one small table per attribute. Xᵀr is a set of marginal sums of the residual r, and XᵀWX a set of two-way marginal sums
+of the weights W.
 
-Numbers (Range, Integers) are standardised by their **public** bounds to [−1, 1], a flag is 0 or 1, categories have one
-column per value, the extra cell of an attribute declared with ``other=True`` included. The extra cell of a number has
-no value and stands at 0, the middle. An interaction has the products of its attributes' columns.
+Numbers (Range, Integers) are standardized by their **public** bounds to [−1, 1]. A flag is 0 or 1. Categories have one
+column per value, including the extra cell of an attribute declared with ``other=True``. The extra cell of a number has
+no value and is placed at 0, the middle. An interaction has the products of its attributes' columns.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from hedgerow.questions.universe import Universe
 
 
 def standardisation(attribute: Attribute) -> tuple[float, float]:
-    """(centre, half width) of a number's public bounds: (value − centre)/half width lies in [−1, 1]."""
+    """Return (center, half width) of a number's public bounds: (value − center)/half width lies in [−1, 1]."""
     assert attribute.values is not None
     known = attribute.values[~np.isnan(attribute.values)]
     ends = [*attribute.edges] if isinstance(attribute, Range) else []
@@ -37,16 +38,17 @@ def standardisation(attribute: Attribute) -> tuple[float, float]:
 
 
 def standardised(attribute: Attribute) -> Array:
-    """The values of a number, scaled by its public bounds; 0 where there is none."""
+    """Return the values of a numeric attribute scaled by its public bounds, with 0 for a cell that has no value."""
     assert attribute.values is not None
     centre, half = standardisation(attribute)
     return np.nan_to_num((attribute.values - centre) / half, nan=0.0)
 
 
 class Features:
-    """The feature vector of a record of the universe. Columns: one block per name, then interactions, then the intercept.
+    """The feature vector of a record of the universe.
 
-    ``onehot`` names numeric attributes to give one column per value instead (integer-coded categories).
+    The columns are one block per name, then the interactions, then the intercept. ``onehot`` lists numeric attributes
+    that get one column per value instead of one column, such as integer-coded categories.
     """
 
     def __init__(
@@ -63,11 +65,13 @@ class Features:
         for pair in crossed:
             if len(pair) < 2:
                 raise InvalidInput(
-                    f"An interaction must be of at least two attributes. Found {pair!r}. Name two, as in ('age', 'sex')."
+                    f"An interaction must be of at least two attributes. Found {pair!r}. Name two, as in ('age', "
+                    "'sex')."
                 )
         if not chosen and not crossed and not intercept:
             raise InvalidInput(
-                "Features must name at least one attribute. Found none and no intercept. Name some, or keep the intercept."
+                "Features must name at least one attribute. Found none and no intercept. Name some, or keep the "
+                "intercept."
             )
         self.universe, self.intercept = universe, bool(intercept)
         self.attributes = universe.order([*chosen, *(name for pair in crossed for name in pair)])
@@ -87,7 +91,7 @@ class Features:
 
     @cached_property
     def _columns(self) -> dict[str, Array]:
-        """The table of every attribute, made when it is first needed: by then its size was judged."""
+        """The table of every attribute. Tables are built on first use, after their size was checked."""
         return {
             name: np.eye(width) if name in self._spelled else standardised(self.universe[name])[:, None]
             for name, width in self.widths.items()
@@ -95,6 +99,7 @@ class Features:
 
     @property
     def feature_names(self) -> tuple[str, ...]:
+        """One name per column: the attribute, "attribute=label", products joined by "×", and "intercept"."""
         names: list[str] = []
         for block in self._blocks:
             parts = [""]
@@ -105,12 +110,16 @@ class Features:
         return tuple(names)
 
     def _labels(self, name: str) -> list[str]:
+        """Return the names of the columns of one attribute."""
         attribute, width = self.universe[name], self.widths[name]
         return [name] if width == 1 else [f"{name}={label}" for label in attribute.labels]
 
     @property
     def row_norm_bound(self) -> float:
-        """max ‖x‖₂ over the records, exactly: the square is increasing in each attribute's own squared norm."""
+        """max ‖x‖₂ over the records, exactly.
+
+        The square increases with the squared norm of each attribute's own columns.
+        """
         longest = {name: float((table**2).sum(axis=1).max()) for name, table in self._columns.items()}
         return math.sqrt(sum(math.prod(longest[name] for name in block) for block in self._blocks))
 
@@ -121,12 +130,15 @@ class Features:
         return max(math.prod(largest[name] for name in block) for block in self._blocks)
 
     def predictor(self, theta: Array) -> Array:
-        """⟨x, θ⟩ for every cell of ``attributes``: shape ``shape``, with K further outputs if θ is p × K."""
+        """Return ⟨x, θ⟩ for every cell of ``attributes``, in shape ``shape``.
+
+        If θ is p × K, K outputs follow on the last axis.
+        """
         outputs = theta.shape[1:]
         total: Array = np.zeros((1,) * len(self.shape) + outputs)
         for block, part in zip(self._blocks, self._slices, strict=True):
             table = theta[part].reshape([self.widths[name] for name in block] + list(outputs))
-            for name in block:  # contract the first remaining column axis; its cell axis goes last
+            for name in block:  # contract the first remaining axis of columns; its axis of cells becomes the last
                 table = np.tensordot(table, self._columns[name], axes=(0, 1))
             if block and outputs:
                 table = np.moveaxis(table, 0, -1)
@@ -134,7 +146,10 @@ class Features:
         return np.broadcast_to(total, self.shape + outputs)
 
     def gradient(self, residual: Array) -> Array:
-        """Σ over cells of residual·x: the residual has one entry per cell of ``attributes`` (and K outputs last)."""
+        """Return Σ over cells of residual·x.
+
+        The residual has one entry per cell of ``attributes`` (and K outputs last).
+        """
         outputs = residual.shape[len(self.shape) :]
         result, summed = np.empty((self.dimension, *outputs)), self._sums(residual)
         for block, part in zip(self._blocks, self._slices, strict=True):
@@ -147,7 +162,7 @@ class Features:
         return result
 
     def gram(self, weights: Array) -> Array:
-        """Σ over cells of weight·x xᵀ, p × p, from marginal sums of the weights."""
+        """Return Σ over cells of weight·x xᵀ, a p × p matrix, from marginal sums of the weights."""
         result, summed = np.empty((self.dimension, self.dimension)), self._sums(weights)
         for i, (first, rows) in enumerate(zip(self._blocks, self._slices, strict=True)):
             for second, columns in zip(self._blocks[i:], self._slices[i:], strict=True):
@@ -163,7 +178,10 @@ class Features:
         return result
 
     def rows(self, cells: Mapping[str, NDArray[np.integer[Any]]]) -> Array:
-        """The feature vectors of coded records (a cell number per attribute): for predictions on an analyst's own rows."""
+        """Return the feature vectors of coded records, given a cell number per attribute.
+
+        Estimators use it to predict on an analyst's own rows.
+        """
         count = len(next(iter(cells.values()))) if cells else 1
         parts: list[Array] = []
         for block in self._blocks:
@@ -175,23 +193,27 @@ class Features:
         return np.hstack(parts)
 
     def design(self) -> Array:
-        """The design matrix over all cells of ``attributes``, one row per cell: for tests on small universes."""
+        """Return the design matrix over all cells of ``attributes``, one row per cell. For tests on small universes."""
         grid = np.indices(self.shape).reshape(len(self.shape), -1)
         return self.rows({name: grid[i] for i, name in enumerate(self.attributes)})
 
     def _spread(self, block: tuple[str, ...]) -> tuple[int, ...]:
+        """Return the shape of a block's table, broadcastable over all attributes."""
         return tuple(n if name in block else 1 for name, n in zip(self.attributes, self.shape, strict=True))
 
     def _sums(self, table: Array) -> Callable[[tuple[str, ...]], Array]:
-        """The marginal sums of a table, one- and two-way ones by dropping one axis after another: each large sum once."""
+        """Return a function that gives the marginal sums of a table.
+
+        One- and two-way sums drop one axis after another and are cached, so each large sum is computed once.
+        """
         d = len(self.attributes)
 
         @cache
-        def suffix(i: int) -> Array:  # over attributes i, i+1, …
+        def suffix(i: int) -> Array:  # the table summed down to attributes i, i+1, …
             return table if i == 0 else suffix(i - 1).sum(axis=0)
 
         @cache
-        def chain(i: int, j: int) -> Array:  # over attributes i, j, j+1, …
+        def chain(i: int, j: int) -> Array:  # the table summed down to attributes i, j, j+1, …
             return suffix(i) if j == i + 1 else chain(i, j - 1).sum(axis=1)
 
         def summed(names: tuple[str, ...]) -> Array:
@@ -209,5 +231,5 @@ class Features:
 
 
 def _is_number(attribute: Attribute) -> bool:
-    """Whether an attribute is one feature; any other has one for each value."""
+    """True for an attribute that is one column. Any other attribute has one column per value."""
     return isinstance(attribute, Range | Integers | Flag)

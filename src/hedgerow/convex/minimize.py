@@ -1,12 +1,13 @@
-"""Convex minimization queries as questions: "which θ of the set has the least average loss?"
+"""Convex minimization questions: find the θ in a set that has the least average loss.
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §2 (convex minimization queries).
 
 Symbols: ℓ_x(θ) the loss of record x, Θ the set, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩| its scale, err(D, θ) = ℓ_D(θ) − min over Θ
-of ℓ_D: by how much θ is worse on the data than the best of the set.
+of ℓ_D the excess risk: how much worse θ is on the data than the best point of the set.
 
-A question is a value: bound to a universe, two are equal exactly when they have the same loss, features and set, however
-``where`` or the features were written. Every refusal here depends on the universe, the loss and the set alone.
+A question is a value. Two questions bound to a universe are equal exactly when they have the same loss, features and
+set, no matter how ``where`` or the features were written. Every refusal in this module depends only on the universe,
+the loss and the set.
 """
 
 from __future__ import annotations
@@ -31,27 +32,35 @@ from hedgerow.questions.counts import QUESTIONS, Query, Resolution
 from hedgerow.questions.universe import Universe
 
 LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
-TOLERANCE, COARSE = 1e-6, 1e-4  # of θ̂, per unit of mass; the coarse one for kinks on many cells, slow to certify
+# The gap that is accepted for the minimum on the hypothesis, per unit of mass. COARSE is for losses with kinks on more
+# than FEW_CELLS cells, where a smaller gap takes long to certify.
+TOLERANCE, COARSE = 1e-6, 1e-4
 FEW_CELLS = 2_000
-SMALLEST_SET, LARGEST_SET = 1e-100, 1e100  # squares of lengths, and their products with slopes, stay within float64
-ABOUT = {field.name for field in dataclasses.fields(Loss)}  # what a loss is asked about; the rest are its own constants
+# The least and the largest ℓ1 radius of a set: squares of lengths, and their products with slopes, stay within float64.
+SMALLEST_SET, LARGEST_SET = 1e-100, 1e100
+# The fields that say which attributes a loss is about. The other fields of a loss are its own constants.
+ABOUT = {field.name for field in dataclasses.fields(Loss)}
 
 
 class Believes(Protocol):
     """A public distribution, such as a hypothesis."""
 
-    def marginal(self, attributes: Names, /) -> Array: ...
+    def marginal(self, attributes: Names, /) -> Array:
+        """Return the distribution's marginal on the attributes."""
+        ...
 
 
 class Minimises(Protocol):
-    """Whoever answers convex questions: θ, with a bound on its excess risk."""
+    """An engine that answers convex questions with a θ and a bound on its excess risk."""
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate: ...
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Answer the question, with an excess risk of at most ``within`` if it is given."""
+        ...
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BoundMinimize:
-    """argmin over ``over`` of Σ D(x)·ℓ_x(θ), on the cells of the risk's attributes."""
+    """A question bound to a universe: argmin over ``over`` of Σ D(x)·ℓ_x(θ), on the cells of the risk's attributes."""
 
     risk: Risk
     over: ConvexSet
@@ -60,7 +69,7 @@ class BoundMinimize:
 
     @cached_property
     def labels(self) -> Labels:
-        """What each entry of θ belongs to; nothing is known of a user's own loss."""
+        """The names of θ's axes and entries. Empty for a user-defined loss, whose entries have no known names."""
         if not isinstance(self.risk, GlmRisk):
             return ()
         named = (("feature", self.risk.features.feature_names),)
@@ -68,40 +77,49 @@ class BoundMinimize:
 
     @property
     def attributes(self) -> Names:
+        """The attributes that the loss depends on."""
         return self.risk.attributes
 
     @property
     def tables(self) -> tuple[Names, ...]:
+        """The attribute sets whose marginals answer the question: one set."""
         return (self.attributes,)
 
     def ask(self, respondent: Minimises, within: float | None) -> Estimate:
+        """Put the question to an engine."""
         return respondent.minimise(self, within)
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The shape of the marginal on the attributes."""
         return self.risk.shape
 
     def fitted(self, hypothesis: Believes) -> tuple[Minimum, Array]:
-        """θ̂ and the hypothesis' marginal it was found on. Public."""
+        """Minimize the loss on a hypothesis. Return the minimum θ̂ and the marginal on which it was found.
+
+        Both are public.
+        """
         try:
             marginal = hypothesis.marginal(self.attributes)
         except TooLarge:
             raise TooLarge(
-                f"The marginal on the attributes of a convex question must fit in memory. Found {math.prod(self.shape)} cells on "
-                f"{', '.join(self.attributes)}. Use fewer features, declare coarser bins, or fit it once with hedgerow.erm."
+                "The marginal on the attributes of a convex question must fit in memory. Found "
+                f"{math.prod(self.shape)} cells on {', '.join(self.attributes)}. Use fewer features, declare coarser "
+                "bins, or fit it once with hedgerow.erm."
             ) from None
         tolerance = TOLERANCE if self.risk.is_smooth or marginal.size <= FEW_CELLS else COARSE
         return minimised(self.risk, marginal, self.over, tolerance), marginal
 
     @cached_property
     def scale(self) -> float | None:
-        """S; None over an unbounded set, where nothing bounds it."""
+        """The scale S, or None over an unbounded set, where nothing bounds it."""
         return self.risk.scale(self.over) if self.over.is_bounded or not self.risk.is_glm else None
 
     def is_vouched(self, losses: Collection[Custom]) -> bool:
-        """Whether its functions are the package's own, or of a user's loss that is among those the owner vouches for.
+        """True if its functions are the package's own, or those of a user-defined loss that the owner trusts.
 
-        The very loss: whether two are equal is up to their functions, which may say so of themselves.
+        The loss must be the same object as a trusted one. Equality would not do, because the user's functions could
+        claim to be equal to others.
         """
         return isinstance(self.risk, GlmRisk) or (
             isinstance(self.risk, CustomRisk) and any(self.risk.loss is loss for loss in losses)
@@ -109,25 +127,29 @@ class BoundMinimize:
 
     @cached_property
     def key(self) -> Hashable:
+        """A hashable value that is equal for questions with the same meaning."""
         return ("minimize", _meaning(self.risk), self.over)
 
 
 class Minimize(Query):
-    """See ``minimize``."""
+    """A minimization question that is not yet bound to a universe. Made by ``minimize``."""
 
     def __init__(self, loss: Loss | Custom, over: ConvexSet) -> None:
         self.loss, self.over = loss, over
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> BoundMinimize:
-        """Of the coded table at either resolution: a loss is of representative values."""
+        """Bind the question to a universe.
+
+        A loss is a function of representative values, so the question is about the coded table at either resolution.
+        """
         _require_own(self.loss, self.over)
         risk = self.loss.on(universe)
         self.over.require(risk.dimension)
         radius = self.over.radius_l1(risk.dimension) if self.over.is_bounded else 0.0
         if not (radius == 0 or SMALLEST_SET <= radius <= LARGEST_SET):
             raise InvalidInput(
-                f"The set of a question must reach between {SMALLEST_SET:g} and {LARGEST_SET:g} from the origin, or be it. "
-                f"Found {self.over!r}. Change its size, or the units of the features."
+                f"The set of a question must reach between {SMALLEST_SET:g} and {LARGEST_SET:g} from the origin, or "
+                f"be the origin. Found {self.over!r}. Change its size, or the units of the features."
             )
         if isinstance(self.loss, Custom):
             self.loss.check(universe, self.over)
@@ -150,16 +172,36 @@ QUESTIONS.add(Minimize)
 
 
 def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
-    """The parameters of least average loss among those of the set: regressions, classifiers, quantiles.
+    """Ask for the parameters of least average loss in a set: regressions, classifiers, quantiles.
 
-    Without a set the minimum is over all parameters, for losses with bounded slopes such as ``Logistic`` and ``Huber``.
+    Parameters
+    ----------
+    loss : Loss or Custom
+        One of ``hedgerow.losses``, with its target and features.
+    over : ConvexSet, optional
+        The set of allowed parameters. Without a set the minimum is over all parameters; this works for losses with
+        bounded slopes, such as ``Logistic`` and ``Huber``.
+
+    Returns
+    -------
+    Query
+        A question whose answer is the vector θ.
+
+    Raises
+    ------
+    InvalidInput
+        If the loss or the set is not one of the package's own classes.
+
+    Example
+    -------
+    >>> query = hr.minimize(hr.losses.Logistic(target="smoker", features=["age"]), over=hr.L2Ball(5.0))
     """
     _require_own(loss, over)
     return Minimize(loss, Unconstrained() if over is None else over)
 
 
 def _require_own(loss: object, over: object) -> None:
-    """The package's own classes only: the methods of another would be called with private values."""
+    """Refuse classes from outside the package, because their methods would be called with private values."""
     if type(loss) not in LOSSES:
         raise InvalidInput(
             f"loss must be one of hedgerow.losses. Found a {type(loss).__name__}. "
@@ -170,9 +212,10 @@ def _require_own(loss: object, over: object) -> None:
 
 
 def _meaning(risk: Risk) -> Hashable:
-    """What the loss is as a function of a record and θ."""
+    """Return a hashable value that identifies the loss as a function of a record and θ."""
     if not isinstance(risk, GlmRisk):
-        return risk.loss  # type: ignore[attr-defined, no-any-return]  # a user's functions are equal when they are the same
+        # functions are compared by identity
+        return risk.loss  # type: ignore[attr-defined, no-any-return]
     loss, universe = risk.loss, risk.universe
     own = tuple(getattr(loss, f.name) for f in dataclasses.fields(loss) if f.name not in ABOUT | {"classes"})
     crossed = tuple(universe.order(pair) for pair in loss.interactions)

@@ -1,7 +1,7 @@
-"""Losses, constraint sets and minimisation questions to and from JSON: see ``questions/wire``.
+"""JSON forms of losses, constraint sets and minimization questions. See ``questions/wire``.
 
-A loss or a set is written by the fields of its class, under the name of its class. A loss of one's own (``Custom``) is made of
-functions, which have no JSON form: to read them back would be to run whatever a record says.
+A loss or a set is written as the fields of its class, under the name of its class. A user-defined loss (``Custom``) is
+made of functions, which have no JSON form: reading functions back would run whatever code a record contains.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ for loss in sorted(LOSSES - {Custom}, key=lambda loss: loss.__name__):
 
 register_refusal(
     Custom,
-    "A loss must be one of hedgerow.losses other than Custom to be stored or sent. Found Custom, and functions have no JSON "
-    "form. Ask it of a session in the process that defines it.",
+    "A loss must be one of hedgerow.losses other than Custom to be stored or sent. Found Custom, and functions have "
+    "no JSON form. Ask it of a session in the process that defines it.",
 )
 
 

@@ -1,14 +1,15 @@
-"""Private empirical risk minimisation: one model from arrays, by one call.
+"""Private empirical risk minimization: fit one model to arrays with one call.
 
     result = hr.erm.auto(X, y, loss=hr.losses.Logistic(), over=hr.L2Ball(10.0), budget=hr.Budget(1.0, 1e-6))
 
-gives a ``Result``: θ, the events that were billed, their cost, and the bound of the theorem. ``auto`` picks the solver; each
-solver can be called by its name, with the same parameters and a few of its own. A ``Budget`` pays for one call; an
-``Accountant`` or a session pays for several, each with its ``spend``. The estimators have scikit-learn's interface, and
-load it when first named. ``hard_instance`` makes tables on which no private lasso does well.
+returns a ``Result``: θ, the events that were billed, their cost, and the bound of the theorem. ``auto`` picks the
+solver. Each solver can also be called by its name, with the same parameters and a few of its own. A ``Budget`` pays for
+one call. An ``Accountant`` or a session pays for several calls, each with its ``spend``. The estimators have
+scikit-learn's interface, and import it on first use. ``hard_instance`` generates tables on which no private lasso does
+well.
 
-Inside: ``rows`` reads and clips, ``problem`` has the public facts and exact sums, ``solver`` is the front door through which
-all of ``solvers`` go, ``rates`` has the bounds of the paper's table.
+Inside: ``rows`` reads and clips the rows, ``problem`` holds the public facts and computes exact sums, ``solver`` runs
+every solver in ``solvers``, and ``rates`` has the bounds of the paper's table.
 """
 
 from __future__ import annotations

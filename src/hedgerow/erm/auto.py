@@ -1,16 +1,17 @@
-"""Which solver: the best in practice where that is known, else the one whose theorem promises the least risk.
+"""Choice of a solver: the best one in practice if that is known, else the one whose theorem promises the least risk.
 
-All from public quantities. For up to 500 features, a smooth loss or the hinge, and nothing but an ℓ2 bound on θ,
-`whitened_descent` is the choice: its noise follows the data, which no worst-case bound can tell, and docs/benchmarks-erm.md
-shows what that brings. Everywhere else, and everywhere with ``profile="theory"``, the bounds decide.
+The choice uses public quantities only. ``whitened_descent`` is chosen for up to 500 features, a smooth loss or the
+hinge, and no constraint on θ other than an ℓ2 bound. Its noise follows the data, which no worst-case bound can capture;
+docs/benchmarks-erm.md shows the gain. In all other cases, and always with ``profile="theory"``, the bounds decide.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
-Constraint Set Geometry*, Table 1: mirror descent follows the Gaussian width, Frank–Wolfe the logarithm of the vertices.
+Constraint Set Geometry*, Table 1: mirror descent follows the Gaussian width, Frank–Wolfe the logarithm of the number of
+vertices.
 
-Every solver here has a bound, with constants, on the expected excess of the average loss: mirror descent that of many
-steps, Frank–Wolfe that of its own schedule, output perturbation, with a ridge, that of its noise. Where nothing bounds θ only the
-dimension-free regularised output perturbation can run. Mirror descent stands for objective perturbation and noisy SGD too,
-whose bounds are never smaller by more than a constant.
+Every solver compared here has a bound, with constants, on the expected excess of the average loss: mirror descent that
+of many steps, Frank–Wolfe that of its own schedule, and output perturbation of a loss with a ridge that of its noise.
+If nothing bounds θ, only the dimension-free regularised output perturbation can run. Mirror descent also stands for
+objective perturbation and noisy SGD, whose bounds are smaller by at most a constant factor.
 """
 
 from __future__ import annotations
@@ -35,20 +36,26 @@ from hedgerow.privacy.budget import Budget
 
 Profile = Literal["practical", "theory"]
 
+# the solvers that are compared by their risk bounds
 WITH_A_BOUND: tuple[Solver, ...] = (FrankWolfe(), MirrorDescent(), OutputPerturbation(), FrankWolfeGeneral())
 
 
 @dataclass(frozen=True)
 class Auto:
-    """Run the best solver for the problem. The choice sees n, p, the bounds and the budget, and no row.
+    """Minimize the average loss with the best solver for the problem.
 
-    ``profile="theory"``: only solvers whose result comes with a bound on its risk.
+    The choice depends on n, p, the bounds and the budget, and on no row.
+
+    Parameters
+    ----------
+    - profile: "practical" (the default), or "theory" for solvers whose result comes with a bound on its risk.
     """
 
     profile: Profile = "practical"
     name: ClassVar[str] = "auto"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Any]:
+        """Return the plan of the chosen solver."""
         if self.profile not in get_args(Profile):
             raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {self.profile!r}. Leave it out.")
         if self.profile == "practical" and whitens(problem.loss, problem.over, problem.budget, problem.p):
@@ -59,7 +66,10 @@ class Auto:
 
 
 def whitens(loss: Loss, over: ConvexSet, budget: Budget, features: int) -> bool:
-    """Whether whitened descent is the choice in practice: what is wrong with the rest of the input, the solver itself will say."""
+    """Return True if whitened descent is the choice in practice.
+
+    The solver itself refuses any other fault of the input.
+    """
     return (
         isinstance(over, L2Ball | Unconstrained)
         and loss.labels in ("real", "binary")
@@ -70,13 +80,15 @@ def whitens(loss: Loss, over: ConvexSet, budget: Budget, features: int) -> bool:
 
 
 class Promise(NamedTuple):
+    """A plan, with the risk by which it is compared."""
+
     plan: Plan[Any]
     risk: float
 
 
 def promises(problem: Problem, amount: Amount) -> list[Promise]:
-    """The plans of the solvers that can run, each with the risk it is compared by."""
-    problem.slope_bound  # noqa: B018  refused for all of them, if at all
+    """Return the plans of the solvers that can run, each with the risk by which it is compared."""
+    problem.slope_bound  # noqa: B018  raises if the slope is unbounded, which rules out every solver
     found = []
     for solver in WITH_A_BOUND:
         with contextlib.suppress(InvalidInput):
@@ -84,15 +96,20 @@ def promises(problem: Problem, amount: Amount) -> list[Promise]:
             found.append(Promise(plan, _compared(plan, problem, amount)))
     if not found:
         raise InvalidInput(
-            f"With delta = 0 the set must have vertices and the loss must be smooth. Found {type(problem.over).__name__} "
-            f"and {type(problem.loss).__name__}. Give a delta above 0, or an L1Ball and a smooth loss."
+            "With delta = 0 the set must have vertices and the loss must be smooth. Found "
+            f"{type(problem.over).__name__} and {type(problem.loss).__name__}. Give a delta above 0, or an L1Ball and "
+            "a smooth loss."
         )
     return found
 
 
 def _compared(plan: Plan[Any], problem: Problem, amount: Amount) -> float:
-    """The bound of the plan; but mirror descent's at its best, of which it gives away up to a tenth to take fewer steps."""
-    assert plan.risk_bound is not None  # as these solvers have
+    """Return the risk by which a plan is compared.
+
+    It is the plan's own bound. For mirror descent it is the best bound; the plan itself accepts one that is up to a
+    tenth larger, to take fewer steps.
+    """
+    assert plan.risk_bound is not None  # every solver that is compared has a bound
     return least_risk(problem, amount) if isinstance(plan.solver, MirrorDescent) else plan.risk_bound
 
 

@@ -1,25 +1,26 @@
-"""Private linear models with scikit-learn's interface: ``fit`` pays, ``predict`` is free.
+"""Private linear models with scikit-learn's interface: ``fit`` spends the budget, ``predict`` is free.
 
-Every estimator takes a ``budget`` for one fit, and the public bounds to which rows and targets are clipped. ``radius`` bounds
-the norm of the coefficients; left out, it is what the solver needs: nothing where whitened descent runs, else 2.5·√p (1 for
-the lasso). scikit-learn is an optional dependency: ``pip install hedgerow[estimators]``.
+Every estimator takes a ``budget`` for one fit, and the public bounds to which rows and targets are clipped. ``radius``
+bounds the norm of the coefficients. By default it is what the solver needs: no bound for whitened descent, otherwise
+2.5·√p (1 for the lasso). scikit-learn is an optional dependency: ``pip install hedgerow[estimators]``.
 
-What is public: the number of rows (when neighbours replace one), the number of features, and the set of class labels. State
-them in ``classes``: read off y they are not private, which a warning says. ``random_state`` makes the noise repeatable, and
-so not private.
+The number of rows (if neighbours replace a row), the number of features and the set of class labels are public. State
+the labels in ``classes``. If they are read from y, the fit is not private, and a warning says so. ``random_state``
+makes the noise repeatable, and so not private.
 
-What rows hold is never refused: every value is read by the rules of ``values``, so NaN, infinity and text have their place. A
-label is the stated class of the same number, or with the same text where it is no number; any other label is of the first class in
-``classes_``. Two classes may not be one number, as "1" and "01" are: one missing or one textual label makes pandas and numpy turn a
-whole column of numbers to floats or to text, and the class of a row must not depend on the type that other rows gave its column.
+Values in rows are never refused: every value is read by the rules of ``values``, so NaN, infinity and text each have a
+meaning. A label belongs to the stated class that is the same number or, if it is no number, the same text. Any other
+label belongs to the first class in ``classes_``. Two classes must not be the same number, such as "1" and "01". The
+reason: one missing or textual label makes pandas and numpy convert a whole column of numbers to floats or text, and the
+class of a row must not depend on the type that other rows gave its column.
 
-An intercept is one more feature, constant at ``row_bound`` (so that its coefficient has the scale of the others), and it is
-bounded with them. Several classes are fitted one against the rest, each with an equal share of the budget.
+An intercept is one more feature, constant at ``row_bound``, so that its coefficient has the scale of the others. It is
+bounded together with them. Several classes are fitted one against the rest, each with an equal share of the budget.
 
-Every fit pays ``budget``. Two fits on the same people, as in a search or a cross-validation, spend it twice, so give them an
-account: ``LogisticRegression(budget=Budget(0.1, 1e-6), ledger=Accountant(Budget(1.0, 1e-6)))``. Each fit is charged there, whichever
-clone it is of, for a clone has the same account; when it is empty, ``fit`` raises BudgetExceeded before it looks at a row. In a
-search use ``error_score="raise"``, and no processes: an account stays in its own.
+Every fit spends ``budget``. Two fits on the same people, as in a search or a cross-validation, spend it twice. Give
+such fits an account: ``LogisticRegression(budget=Budget(0.1, 1e-6), ledger=Accountant(Budget(1.0, 1e-6)))``. Clones
+share the account, so every fit is charged there. When it is empty, ``fit`` raises BudgetExceeded before it looks at a
+row. In a search use ``error_score="raise"``, and no extra processes: an account stays in its own process.
 """
 
 from __future__ import annotations
@@ -56,17 +57,18 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E40
 
 
 class _Unaccounted:
-    """How many fits of this process had no account: a public fact, said once."""
+    """A count of the fits in this process that had no account. It is public, and leads to one warning."""
 
     def __init__(self) -> None:
         self.fits = 0
 
     def fitted(self) -> None:
+        """Count one more fit, and warn at the second."""
         self.fits += 1
         if self.fits == 2:
             warnings.warn(
-                "Fits on the same people must share one account. Found a second fit without one, which spends its budget "
-                "again. Pass ledger=Accountant(total) to them, unless their people differ.",
+                "Fits on the same people must share one account. Found a second fit without one, which spends its "
+                "budget again. Pass ledger=Accountant(total) to each of them, unless the fits are on different people.",
                 UnaccountedWarning,
                 stacklevel=5,
             )
@@ -76,7 +78,7 @@ _unaccounted = _Unaccounted()
 
 
 class _Linear(BaseEstimator):  # type: ignore[misc]
-    """⟨x, coef⟩ + intercept, fitted by a private solver."""
+    """A linear model ⟨x, coef⟩ + intercept, fitted by a private solver."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -85,17 +87,20 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _read(self, X: Any, y: Any) -> tuple[Any, NDArray[Any], int]:
-        """Finite features, labels as they are, and the public number of rows. Looks at shapes and names, not at values."""
+        """Return finite features, raw labels and the public number of rows.
+
+        It looks at shapes and names, not at values.
+        """
         self._require_payer()
         features = values.matrix(X)
         validate_data(self, X, y, skip_check_array=True)
         labels = values.column(_flat(y))
         if labels.size != features.shape[0]:
-            raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
+            raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
         return features, labels, public_rows(labels.size, self.rows, self.budget)
 
     def _require_payer(self) -> None:
-        """A budget, and an account that has as much; or a warning at the second fit that nobody adds them up."""
+        """Check that there is a budget, and an account that can pay it. Warn at the second fit without an account."""
         if not isinstance(self.budget, Budget):
             raise InvalidInput(f"budget must be a Budget. Found a {type(self.budget).__name__}. Use Budget(1.0, 1e-6).")
         if self.ledger is None:
@@ -103,13 +108,15 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             return
         if not isinstance(self.ledger, Ledger):
             raise InvalidInput(
-                f"ledger must be an Accountant. Found a {type(self.ledger).__name__}. Use Accountant(Budget(1.0, 1e-6))."
+                f"ledger must be an Accountant. Found a {type(self.ledger).__name__}. Use Accountant(Budget(1.0, "
+                "1e-6))."
             )
-        theirs = self.ledger.budget
+        theirs = self.ledger.budget  # public
         told = [(each.pure, each.neighbours, each.rows_per_unit) for each in (theirs, self.budget)]
         if told[0] != told[1]:
             raise InvalidInput(
-                "budget must have the neighbours and rows_per_unit of the ledger's, and a delta of 0 where it has. Found others. Match them."
+                "budget must have the neighbours and rows_per_unit of the ledger's, and a delta of 0 where it has. "
+                "Found others. Match them."
             )
         if self.budget.total > self.ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(
@@ -118,7 +125,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
             )
 
     def _payment(self, parts: int = 1) -> dict[str, Any]:
-        """What the solver is told of who pays, and how much, for each of so many parts of a fit."""
+        """Return the solver's payment arguments, for each of the given number of parts of a fit."""
         if self.ledger is not None:
             return {"budget": self.ledger, "spend": self.budget.total / parts}
         if parts == 1:
@@ -126,6 +133,7 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         return {"budget": Accountant(self.budget), "spend": self.budget.total / parts}
 
     def _solve(self, X: Any, y: Array, loss: Loss, **choices: Any) -> Result:
+        """Fit a loss to features and labels with the solver that ``auto`` chooses."""
         X = self._with_intercept(X)
         seed = None if self.random_state is None else int(self.random_state)
         bound = self.row_bound * (math.sqrt(2) if self.fit_intercept else 1.0)
@@ -138,15 +146,18 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
 
     def _with_intercept(self, X: Any) -> Any:
+        """Add the constant column of the intercept, if one is wanted."""
         if not self.fit_intercept:
             return X
         column = np.full((X.shape[0], 1), float(self.row_bound))
         return sp.csr_array(sp.hstack([X, column])) if sp.issparse(X) else np.hstack([X, column])
 
     def _split(self, theta: Array) -> tuple[Array, float]:
+        """Split θ into coefficients and intercept."""
         return (theta[:-1], float(theta[-1]) * self.row_bound) if self.fit_intercept else (theta, 0.0)
 
     def _scores(self, X: Any) -> Array:
+        """Return ⟨x, coef⟩ + intercept for every row."""
         check_is_fitted(self)
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64, ensure_all_finite=False, reset=False)
         X = values.matrix(X)
@@ -155,6 +166,8 @@ class _Linear(BaseEstimator):  # type: ignore[misc]
 
 
 class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
+    """A linear classifier: one model for two classes, one model per class for more."""
+
     def __init__(
         self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, fit_intercept: bool = True,
         classes: Any = None, rows: int | None = None, random_state: int | None = None, ledger: Ledger | None = None,
@@ -170,13 +183,32 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = True  # on scikit-learn's tiny tables the noise is all there is
+        tags.classifier_tags.poor_score = True  # noise dominates on scikit-learn's tiny test tables
         return tags
 
     def _loss(self) -> Loss:
+        """Return the loss to fit."""
         raise NotImplementedError
 
     def fit(self, X: Any, y: Any) -> Self:
+        """Fit the classifier and spend the budget.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per person. Rows are clipped to ``row_bound``.
+        y : array
+            One label per row.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExceeded
+            If the account cannot pay for the fit.
+        """
         X, y, _ = self._read(X, y)
         if self.classes is None:
             warnings.warn(
@@ -199,23 +231,49 @@ class _Classifier(ClassifierMixin, _Linear):  # type: ignore[misc]
         return self
 
     def decision_function(self, X: Any) -> Array:
-        """The score of the second class, or of every class where there are more than two."""
+        """Return the score of the second class, or the score of every class if there are more than two."""
         scores = self._scores(X)
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     def predict(self, X: Any) -> NDArray[Any]:
+        """Return the predicted class of every row."""
         scores = self.decision_function(X)
         best = (scores > 0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[best])
 
 
 class LogisticRegression(_Classifier):
-    """Logistic regression; ‖coef‖₂·row_bound ≤ radius."""
+    """Private logistic regression with ‖coef‖₂·row_bound ≤ radius.
+
+    Parameters
+    ----------
+    budget : Budget
+        The price of one fit.
+    radius : float, optional
+        The bound on the coefficients. By default whatever the solver needs.
+    row_bound : float
+        Rows are clipped to this ℓ2 norm.
+    fit_intercept : bool
+        Fit a constant term, too.
+    classes : list
+        The class labels. They must be stated: labels read from y are not private.
+    rows : int, optional
+        A public guess of the number of rows. Required if neighbours add or remove a row.
+    random_state : int, optional
+        A seed. It makes the noise repeatable, and so not private.
+    ledger : Accountant, optional
+        The account that pays for several fits on the same people.
+
+    Example
+    -------
+    >>> model = hr.erm.LogisticRegression(hr.Budget(1.0, 1e-6), classes=[0, 1]).fit(X, y)
+    """
 
     def _loss(self) -> Loss:
         return Logistic()
 
     def predict_proba(self, X: Any) -> Array:
+        """Return the probability of every class for every row."""
         each = expit(self.decision_function(X))
         if each.ndim == 1:
             return np.column_stack([1 - each, each])
@@ -223,14 +281,20 @@ class LogisticRegression(_Classifier):
 
 
 class LinearSVC(_Classifier):
-    """The support vector machine (hinge loss); ‖coef‖₂·row_bound ≤ radius."""
+    """Private support vector machine (hinge loss) with ‖coef‖₂·row_bound ≤ radius.
+
+    Parameters: see ``LogisticRegression``.
+    """
 
     def _loss(self) -> Loss:
         return Hinge()
 
 
 class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
-    """Targets are clipped to [−label_bound, label_bound], and scaled by it, so that ``radius`` has no units of y."""
+    """A linear regression.
+
+    Targets are clipped to [−label_bound, label_bound] and scaled by it, so ``radius`` has no units of y.
+    """
 
     def __init__(
         self, budget: Budget, *, radius: float | None = None, row_bound: float = 1.0, label_bound: float = 1.0,
@@ -252,9 +316,28 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return tags
 
     def _loss(self, n: int) -> Loss:
+        """Return the loss to fit, for n rows."""
         return Squared()
 
     def fit(self, X: Any, y: Any) -> Self:
+        """Fit the regression and spend the budget.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix
+            One row per person. Rows are clipped to ``row_bound``.
+        y : array
+            One target per row. Targets are clipped to ``label_bound``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        BudgetExceeded
+            If the account cannot pay for the fit.
+        """
         X, y, n = self._read(X, y)
         bound = positive("label_bound", self.label_bound)
         found = self._found(X, np.clip(values.labels(y), -bound, bound) / bound, n)
@@ -264,18 +347,38 @@ class _Regressor(RegressorMixin, _Linear):  # type: ignore[misc]
         return self
 
     def _found(self, X: Any, y: Array, n: int) -> Result:
+        """Run the solver on clipped and scaled targets."""
         return self._solve(X, y, self._loss(n), **self._payment(), label_bound=1.0)
 
     def predict(self, X: Any) -> Array:
+        """Return the predicted target of every row."""
         return self._scores(X)
 
 
 class LinearRegression(_Regressor):
-    """Least squares with ‖coef‖₂·row_bound ≤ radius·label_bound."""
+    """Private least squares with ‖coef‖₂·row_bound ≤ radius·label_bound.
+
+    Parameters
+    ----------
+    label_bound : float
+        Targets are clipped to [−label_bound, label_bound].
+
+    Other parameters: see ``LogisticRegression``.
+    """
 
 
 class Ridge(_Regressor):
-    """Least squares with the penalty alpha·‖coef‖² on the sum of squares, as in scikit-learn, within the radius."""
+    """Private least squares with the penalty alpha·‖coef‖² on the sum of squares, as in scikit-learn.
+
+    The coefficients stay within the radius.
+
+    Parameters
+    ----------
+    alpha : float
+        The weight of the penalty.
+
+    Other parameters: see ``LinearRegression``.
+    """
 
     def __init__(
         self, budget: Budget, *, alpha: float = 1.0, radius: float | None = None, row_bound: float = 1.0,
@@ -293,7 +396,15 @@ class Ridge(_Regressor):
 
 
 class HuberRegressor(_Regressor):
-    """Regression robust to outliers: residuals beyond ``width`` (in units of label_bound) count linearly."""
+    """Private regression that is robust to outliers: large residuals count linearly.
+
+    Parameters
+    ----------
+    width : float
+        The residual at which the loss turns linear, in units of label_bound.
+
+    Other parameters: see ``LinearRegression``.
+    """
 
     def __init__(
         self, budget: Budget, *, width: float = 0.5, radius: float | None = None, row_bound: float = 1.0,
@@ -311,9 +422,15 @@ class HuberRegressor(_Regressor):
 
 
 class Lasso(_Regressor):
-    """Least squares with ‖coef‖₁·row_bound ≤ radius·label_bound; ``row_bound`` bounds every entry, not the row's norm."""
+    """Private least squares with ‖coef‖₁·row_bound ≤ radius·label_bound.
+
+    ``row_bound`` bounds every entry of a row, not the norm of the row.
+
+    Parameters: see ``LinearRegression``.
+    """
 
     def _found(self, X: Any, y: Array, n: int) -> Result:
+        """Run the private lasso on clipped and scaled targets."""
         seed = None if self.random_state is None else int(self.random_state)
         radius = 1.0 if self.radius is None else self.radius
         return lasso(
@@ -323,7 +440,7 @@ class Lasso(_Regressor):
 
 
 def _flat(y: Any) -> Any:
-    """One column as a row of labels, with scikit-learn's warning: a shape is public."""
+    """Return a single column of labels as a vector, with scikit-learn's warning. The shape is public."""
     if len(getattr(y, "shape", ())) == 2 and y.shape[1] == 1:
         warnings.warn("A column-vector y was passed when a 1d array was expected.", DataConversionWarning, stacklevel=4)
         return (y if isinstance(y, np.ndarray) else np.asarray(y))[:, 0]
@@ -331,7 +448,7 @@ def _flat(y: Any) -> Any:
 
 
 def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """The number of every label's class: that of the same number, else of the same text, else 0."""
+    """Return the class number of every label: that of the same number, else of the same text, else 0."""
     known = list(enumerate(classes.tolist()))
     spelt = {text: code for code, label in known if (text := _text(label)) is not None}
     numbered: dict[float, int] = {}
@@ -340,8 +457,8 @@ def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
             continue
         if number in numbered:
             raise InvalidInput(
-                f"classes must differ as numbers where they are numbers. Found {known[numbered[number]][1]!r} and {label!r}. "
-                "Join them, or give them names that are no numbers."
+                f"classes must differ as numbers where they are numbers. Found {known[numbered[number]][1]!r} and "
+                f"{label!r}. Join them, or give them names that are no numbers."
             )
         numbered[number] = code
 
@@ -357,7 +474,7 @@ def _codes(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _text(label: Any) -> str | None:
-    """What numpy would make of a label in a column of text; None where it would not be one."""
+    """Return the text that numpy would make of a label in a column of text, or None if it would make none."""
     if isinstance(label, bytes):
         return label.decode("latin-1")
     return str(label) if isinstance(label, str | int | float) else None

@@ -1,11 +1,11 @@
-"""Sums of products of whole numbers, exact for any number of rows.
+"""Exact sums of products of whole numbers, for any number of rows.
 
-Paper: Mironov "On significance of the least significant bits for differential privacy" (why sums are exact).
+Paper: Mironov "On significance of the least significant bits for differential privacy" (the reason for exact sums).
 
 Symbols: |x| ≤ 2^a the entries of X, |v| ≤ 2^b those of V, both whole; n rows; a float64 holds whole numbers up to 2^53.
 
-A product with n·2^(a+b) ≤ 2^53 is exact in float64, in any order. Where there are more rows V is taken apart into digits of
-so few bits that each digit's product is exact, and the products are put together again as whole numbers with carries.
+A product with n·2^(a+b) ≤ 2^53 is exact in float64, in any order of summation. For more rows, V is split into digits of
+so few bits that the product of each digit is exact. The products are then combined as whole numbers with carries.
 """
 
 from __future__ import annotations
@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Matrix
 
 EXACT = 53  # bits of a float64: whole numbers below 2^53 are exact
-ROUNDED = (
-    32 * 2.0**-53
-)  # relative error of a sum beyond 2^53: its digits, of which there are fewer, are put together one by one
-BLOCK = 1 << 12  # rows that are summed at a time where not all are in one place
+# Relative error of a sum beyond 2^53. Its digits, fewer than 32, are combined one by one, each with one rounding.
+ROUNDED = 32 * 2.0**-53
+BLOCK = 1 << 12  # rows that are summed at a time if the rows are in several places
 
 
 def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
-    """Xᵀ·V as a float64: exact where it is below 2^53, else with a relative error of at most `ROUNDED`."""
+    """Return Xᵀ·V as float64: exact below 2^53, otherwise with a relative error of at most ``ROUNDED``."""
     n = int(X.shape[0])
     room = EXACT - bits_of_X - max(n - 1, 0).bit_length()
     if n == 0 or room >= bits_of_V:
@@ -51,26 +50,31 @@ def exact_sum(X: Matrix, V: Matrix, bits_of_X: int, bits_of_V: int) -> Array:
 
 @dataclasses.dataclass
 class Digits:
-    """Sums of products of whole numbers from rows in several places: each place adds its own, and the digits are added up there.
+    """Exact sums over rows in several places.
 
-    The width of a digit is that of blocks of `BLOCK` rows, however many rows there are in all, so that digits of different places fit
-    together. They are kept below 2^width but for the last, which has no row's product to hold and so fits an int64.
+    Each place adds its own rows, and the digits of all places are then added.
+
+    The width of a digit is that of blocks of ``BLOCK`` rows, whatever the total number of rows, so that the digits of
+    different places match. All digits are kept below 2^width, except the last. No row's product reaches the last digit
+    directly, so it fits an int64.
     """
 
     bits_of_X: int
     bits_of_V: int
-    values: NDArray[np.int64] | None = None  # a digit in each line, the lowest first
+    values: NDArray[np.int64] | None = None  # one digit per line, the lowest first
 
     @property
     def width(self) -> int:
+        """The bits of a digit."""
         return max(EXACT - self.bits_of_X - BLOCK.bit_length() + 1, 1)
 
     @property
     def lines(self) -> int:
+        """The number of digits."""
         return self.bits_of_V // self.width + 2
 
     def add(self, X: Matrix, V: Matrix) -> None:
-        """The products of so many rows more."""
+        """Add the products of more rows."""
         for start in range(0, int(X.shape[0]), BLOCK):
             part, rest = X[start : start + BLOCK], V[start : start + BLOCK]
             sums: list[NDArray[np.int64]] = []
@@ -84,7 +88,7 @@ class Digits:
             self.values = np.array(sums)
 
     def total(self, rows: int) -> Array:
-        """What `exact_sum` gives for all of these rows together."""
+        """Return what ``exact_sum`` gives for all of these rows together."""
         assert self.values is not None
         wholes = [
             sum(int(digit) << (d * self.width) for d, digit in enumerate(each))
@@ -102,14 +106,14 @@ class Digits:
 
 
 def _carry(sums: list[NDArray[np.int64]], width: int) -> None:
-    """So that all but the last are digits from 0 to 2^width − 1."""
+    """Carry in place, so that every digit but the last is from 0 to 2^width − 1."""
     for d in range(len(sums) - 1):
         carry = sums[d] >> width
         sums[d], sums[d + 1] = sums[d] - (carry << width), sums[d + 1] + carry
 
 
 def _split(V: Matrix, base: float) -> tuple[Matrix, Matrix]:
-    """V = base·rest + digit, both of V's sign."""
+    """Split V = base·rest + digit, with the sign of V in both."""
     if sp.issparse(V):
         rest, digit = V.copy(), V.copy()
         rest.data, digit.data = _split(V.data, base)
@@ -123,16 +127,20 @@ def _dense(product: Any) -> Array:
 
 
 def row_products(X: Matrix, vector: Array) -> Array:
-    """⟨x, vector⟩ for every row x, each from that row alone, to the last bit.
+    """Return ⟨x, vector⟩ for every row x, each computed from that row alone, to the last bit.
 
-    A matrix product would compute rows in blocks, and the last bit of one would depend on how many rows come before it: a
-    neighbour's row could then move other rows across a kink of the loss. So would rows not stored one after the other.
+    A matrix product would compute rows in blocks, so the last bit of one row would depend on the number of rows before
+    it. A neighbour's row could then move other rows across a kink of the loss. The same holds for rows that are not
+    contiguous.
     """
     return np.asarray(np.vecdot(np.ascontiguousarray(X), vector) if isinstance(X, np.ndarray) else X @ vector)
 
 
 def exact_row_products(X: Matrix, vector: Array, bits_of_X: int) -> Array:
-    """⟨x, vector⟩ for every row x of whole numbers, with a relative error of 2^-52: the vector, too, in exact digits."""
+    """Return ⟨x, vector⟩ for every row x of whole numbers, with a relative error of 2^-52.
+
+    The vector is split into digits whose products are exact.
+    """
     width = max(EXACT - bits_of_X - int(X.shape[1]).bit_length(), 1)
     step, rest = 2.0 ** np.frexp(np.abs(vector).max())[1], vector
     total, lost = np.zeros(X.shape[0]), np.zeros(X.shape[0])
@@ -142,5 +150,5 @@ def exact_row_products(X: Matrix, vector: Array, bits_of_X: int) -> Array:
         rest = rest - digit * step
         term = np.asarray(X @ digit) * step
         before, total = total, total + term
-        lost += (before - (total - (total - before))) + (term - (total - before))  # what the addition rounded off
+        lost += (before - (total - (total - before))) + (term - (total - before))  # the rounding error of the addition
     return total + lost

@@ -1,17 +1,19 @@
-"""The tables on which no private lasso does well, SCALED DOWN: fingerprinting codewords over orthogonal rows.
+"""Tables on which no private lasso does well, SCALED DOWN: fingerprinting codewords over orthogonal rows.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
-Constraint Set Geometry*, Theorem 5.8 and Lemma 5.10; the code is Tardos', padded as in Dwork, Talwar, Thakurta & Zhang
+Constraint Set Geometry*, Theorem 5.8 and Lemma 5.10. The code is Tardos', padded as in Dwork, Talwar, Thakurta & Zhang
 "Analyze Gauss".
 
-Symbols: w + 1 codewords x_j ∈ {±1}^p of which table D_i leaves out the i-th; τ the share of code columns, the others
-being padding on which all codewords agree; Y a k × p matrix of orthogonal ±1 columns, k ≈ τwp. With labels 1 on the
-codewords and 0 on the rows of Y the sum of squares is Σ(⟨x_j, θ⟩ − 1)² + k‖θ‖₂², so that over the ℓ1 ball a good θ must
-spread over the columns and carry the sign of each consensus column: a codeword's trace.
+Symbols: w + 1 codewords x_j ∈ {±1}^p, of which table D_i leaves out the i-th; τ the share of code columns, the others
+being padding on which all codewords agree; Y a k × p matrix of orthogonal ±1 columns, k ≈ τwp.
 
-Differs: the theorem takes τ = 0.001, w = m/log m and p = 1000m² for a large m, so p ~ 10¹⁰ before it says anything.
-Here τ is larger and p is what fits in memory, and k is the power of two that carries a Hadamard matrix. The table keeps
-its shape, and the sign argument holds; the constants of the theorem do not. It is a generator for experiments, not a
+With labels 1 on the codewords and 0 on the rows of Y, the sum of squares is Σ(⟨x_j, θ⟩ − 1)² + k‖θ‖₂². Over the ℓ1
+ball, a good θ must therefore spread over the columns and carry the sign of each consensus column, which is a trace of
+the codewords.
+
+Differs: the theorem takes τ = 0.001, w = m/log m and p = 1000m² for a large m, so it says nothing before p ~ 10¹⁰. Here
+τ is larger, p is what fits in memory, and k is the power of two that has a Hadamard matrix. The table keeps its shape
+and the sign argument holds, but the constants of the theorem do not. It is a generator for experiments, not a
 certificate.
 """
 
@@ -31,33 +33,59 @@ LABEL = "scaled-down hard instance of Theorem 5.8"
 
 @dataclass(frozen=True)
 class HardInstance:
-    """D_i: rows with |x|∞ = 1 and labels 0 or 1. Public: made up, not drawn from anyone's data."""
+    """The table D_i: rows with |x|∞ = 1 and labels 0 or 1.
+
+    It is public, because it is made up and drawn from nobody's data.
+    """
 
     X: NDArray[np.float64]
     y: NDArray[np.float64]
-    signs: NDArray[np.float64]  # of the consensus columns, 0 elsewhere
-    left_out: NDArray[np.float64]  # the codeword that is not in the table
+    signs: NDArray[np.float64]  # signs of the consensus columns, 0 elsewhere
+    left_out: NDArray[np.float64]  # the codeword that the table leaves out
     code_share: float
     label: str = LABEL
 
     def agreement(self, theta: NDArray[np.float64]) -> float:
-        """The share of all columns that are consensus columns whose sign θ carries: at least ¾ for a good θ."""
+        """Return the share of all columns that are consensus columns whose sign θ carries. A good θ has at least ¾."""
         return float(np.mean((self.signs != 0) & (np.sign(theta) == self.signs)))
 
     def reference(self) -> NDArray[np.float64]:
-        """θ* = signs/p, whose sum of squares is at most w(2τ)² + k/p."""
+        """Return θ* = signs/p, whose sum of squares is at most w(2τ)² + k/p."""
         return self.signs / self.signs.size
 
 
 def hard_instance(
     codewords: int, features: int, *, generator: np.random.Generator, code_share: float = 0.1, left_out: int = 0
 ) -> HardInstance:
-    """D_i for ``codewords`` = w + 1 and p = ``features``; ``left_out`` is i. Scaled down: see the module."""
+    """Generate the table D_i, scaled down (see the module's docstring).
+
+    Parameters
+    ----------
+    codewords : int
+        w + 1, at least 2.
+    features : int
+        p, at least 2.
+    generator : numpy Generator
+        The source of randomness. The table is public, so the noise need not be secure.
+    code_share : float
+        τ, the share of code columns.
+    left_out : int
+        i, the number of the codeword that the table leaves out.
+
+    Returns
+    -------
+    HardInstance
+
+    Raises
+    ------
+    InvalidInput
+        If a parameter is out of range.
+    """
     w, p = codewords - 1, features
     if w < 1 or p < 2 or not 0 < code_share < 1 or not 0 <= left_out <= w:
         raise InvalidInput(
-            "There must be 2 codewords or more, 2 features or more, a code share between 0 and 1 and a left-out codeword "
-            f"among them. Found {codewords}, {features}, {code_share} and {left_out}. Correct them."
+            "There must be 2 codewords or more, 2 features or more, a code share between 0 and 1 and a left-out "
+            f"codeword among them. Found {codewords}, {features}, {code_share} and {left_out}. Correct them."
         )
     k = 2 ** math.ceil(math.log2(max(code_share * w * p, p)))  # orthogonal columns need k ≥ p
     words = _padded_tardos(w + 1, p, code_share, generator)
@@ -74,7 +102,10 @@ def hard_instance(
 
 
 def _padded_tardos(words: int, p: int, share: float, generator: np.random.Generator) -> NDArray[np.float64]:
-    """Code columns with a bias from the arcsine law away from its ends, and padding columns all +1 or all −1; shuffled."""
+    """Return shuffled codewords: code columns and padding columns.
+
+    Code columns have a bias from the arcsine law, away from its ends. Padding columns are all +1 or all −1.
+    """
     code = max(1, round(share * p))
     cut = math.asin(math.sqrt(1 / (300 * words)))  # Tardos' t = 1/(300 w)
     bias = np.sin(generator.uniform(cut, math.pi / 2 - cut, code)) ** 2

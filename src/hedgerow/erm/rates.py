@@ -1,14 +1,14 @@
-"""Table 1 of the geometry paper: how the risk of private empirical risk minimisation scales, row by row.
+"""Table 1 of the geometry paper: the growth of the risk of private empirical risk minimization, row by row.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, Table 1 with Theorems 3.2, 4.1, 5.5, 5.8, A.1 and B.2. [BST14] is Bassily, Smith & Thakurta,
 [CMS11] Chaudhuri, Monteleoni & Sarwate.
 
-Symbols: n rows, p features, k vertices of C, L the Lipschitz constant (ℓ2, or ℓ1 in the last rows), R the radius of C in
-the same norm, λ the smoothness, Γ the curvature constant, Δ the strong convexity, G_C the Gaussian width.
+Symbols: n rows, p features, k vertices of C, L the Lipschitz constant (ℓ2, or ℓ1 in the last rows), R the radius of C
+in the same norm, λ the smoothness, Γ the curvature constant, Δ the strong convexity, G_C the Gaussian width.
 
-These are orders of growth: constants are dropped, as the paper drops them, and δ enters as √ln(1/δ) where a theorem has
-it. Use them to compare and to plot slopes. The bound with constants of one run is in the result of its solver.
+These are orders of growth. Constants are dropped, as in the paper, and δ enters as √ln(1/δ) if the theorem has it. Use
+them to compare methods and to plot slopes. The bound of one run, with constants, is in the result of its solver.
 
 Differs: the printed rows set L = R = 1 and hide δ; here they scale as the theorems do. Lower bounds take ε as in the
 text, a constant of about 0.1.
@@ -27,7 +27,7 @@ from hedgerow.errors import InvalidInput
 
 @dataclass(frozen=True)
 class Setting:
-    """What the bounds of the table depend on: public quantities only."""
+    """The public quantities on which the bounds of the table depend."""
 
     rows: int
     features: int
@@ -37,9 +37,9 @@ class Setting:
     lipschitz: float = 1.0
     radius: float = 1.0
     smoothness: float = 1.0
-    curvature: float | None = None  # λ·R² unless given
+    curvature: float | None = None  # Γ; by default λ·R²
     strong_convexity: float | None = None
-    width: float | None = None  # of the unit ball scaled to R unless given
+    width: float | None = None  # G_C; by default R·√p, or R·√ln k for few vertices
 
     def __post_init__(self) -> None:
         for name in ("rows", "features", "epsilon", "lipschitz", "radius", "smoothness"):
@@ -56,6 +56,7 @@ class Setting:
 
     @property
     def _tail(self) -> float:
+        """√ln(1/δ)."""
         return math.sqrt(math.log(1 / self.delta))
 
     @property
@@ -69,21 +70,25 @@ class Setting:
 
     @property
     def _curvature(self) -> float:
+        """Γ."""
         return self.smoothness * self.radius**2 if self.curvature is None else self.curvature
 
 
 def noisy_gradient_descent(s: Setting) -> float:
-    """[BST14]: L·R·√p/(εn)."""
+    """Return the upper bound of [BST14]: L·R·√p/(εn)."""
     return s.lipschitz * s.radius * math.sqrt(s.features) * s._tail / (s.epsilon * s.rows)
 
 
 def lipschitz_lower(s: Setting) -> float:
-    """[BST14]: no private algorithm does better than min(1, √p/n)·L·R on the ℓ2 ball."""
+    """Return the lower bound of [BST14]: no private algorithm does better than min(1, √p/n)·L·R on the ℓ2 ball."""
     return s.lipschitz * s.radius * min(1.0, math.sqrt(s.features) / s.rows)
 
 
 def mirror_descent(s: Setting) -> float:
-    """Theorem 3.2: L·min(√p, log k)·R/(εn); with a width, L·G_C·√(range of Ψ) in place of √log k·√log k."""
+    """Return the upper bound of Theorem 3.2: L·min(√p, log k)·R/(εn).
+
+    If a width is given, L·G_C·√(range of Ψ) replaces √log k·√log k.
+    """
     vertices = math.log(s.vertices) if s.vertices < math.inf else math.inf
     if s.width is not None:
         return s.lipschitz * s.width * s._tail / (s.epsilon * s.rows)
@@ -91,7 +96,7 @@ def mirror_descent(s: Setting) -> float:
 
 
 def strongly_convex(s: Setting) -> float:
-    """Theorem A.1: L²·(G_C² + R²)/(Δ(εn)²), Δ the strong convexity in the norm of C."""
+    """Return the upper bound of Theorem A.1: L²·(G_C² + R²)/(Δ(εn)²), Δ the strong convexity in the norm of C."""
     if s.strong_convexity is None:
         raise InvalidInput("strong_convexity must be given for this bound. Found None. State it, or use another row.")
     spread = (s._spread**2 + 1) * s.radius**2
@@ -99,46 +104,46 @@ def strongly_convex(s: Setting) -> float:
 
 
 def objective_perturbation_earlier(s: Setting) -> float:
-    """[CMS11]: (L·R·√p + λR²)/(εn)."""
+    """Return the upper bound of [CMS11]: (L·R·√p + λR²)/(εn)."""
     noise = s.lipschitz * s.radius * math.sqrt(s.features) * s._tail
     return (noise + s.smoothness * s.radius**2) / (s.epsilon * s.rows)
 
 
 def objective_perturbation(s: Setting) -> float:
-    """Theorem 4.1: (L·G_C + λR²)/(εn)."""
+    """Return the upper bound of Theorem 4.1: (L·G_C + λR²)/(εn)."""
     noise = s.lipschitz * s._spread * s.radius * s._tail
     return (noise + s.smoothness * s.radius**2) / (s.epsilon * s.rows)
 
 
 def frank_wolfe_smooth(s: Setting) -> float:
-    """Theorem B.2: Γ^(1/3)·(L·G_C)^(2/3)/(εn)^(2/3), Γ ≤ λR²."""
+    """Return the upper bound of Theorem B.2: Γ^(1/3)·(L·G_C)^(2/3)/(εn)^(2/3), Γ ≤ λR²."""
     scale = s.lipschitz * s._spread * s.radius * s._tail
     return float(s._curvature ** (1 / 3) * (scale / (s.epsilon * s.rows)) ** (2 / 3))
 
 
 def frank_wolfe(s: Setting) -> float:
-    """Theorem 5.5: Γ^(1/3)·(L₁‖C‖₁)^(2/3)·log(nk)·√ln(1/δ)/(εn)^(2/3)."""
+    """Return the upper bound of Theorem 5.5: Γ^(1/3)·(L₁‖C‖₁)^(2/3)·log(nk)·√ln(1/δ)/(εn)^(2/3)."""
     scale = s.lipschitz * s.radius / (s.epsilon * s.rows)
     return float(s._curvature ** (1 / 3) * scale ** (2 / 3) * math.log(s.rows * _vertices(s)) * s._tail)
 
 
 def lasso(s: Setting) -> float:
-    """Corollary 5.7: log(np/δ)/(εn)^(2/3), for |x|∞, |y| ≤ 1 and the unit ℓ1 ball."""
+    """Return the upper bound of Corollary 5.7: log(np/δ)/(εn)^(2/3), for |x|∞, |y| ≤ 1 and the unit ℓ1 ball."""
     return float(math.log(s.rows * s.features / s.delta) / (s.epsilon * s.rows) ** (2 / 3))
 
 
 def lasso_lower(s: Setting) -> float:
-    """Theorem 5.8: 1/(n log n)^(2/3), for ε ≤ 0.1, δ = o(1/n²) and p growing like (n log n)^(2/3)."""
+    """Return the lower bound of Theorem 5.8: 1/(n log n)^(2/3), for ε ≤ 0.1, δ = o(1/n²) and p ~ (n log n)^(2/3)."""
     return float((s.rows * math.log(max(s.rows, 3))) ** (-2 / 3))
 
 
 def _vertices(s: Setting) -> float:
-    return s.vertices if s.vertices < math.inf else 2.0 * s.features  # the ℓ1 ball's
+    return s.vertices if s.vertices < math.inf else 2.0 * s.features  # by default those of the ℓ1 ball
 
 
 @dataclass(frozen=True)
 class Row:
-    """One cell of the table."""
+    """One cell of the table: an assumption, a method, and its bound."""
 
     assumption: Literal["lipschitz", "smooth", "strongly convex", "l1-lipschitz", "lasso"]
     method: str

@@ -1,10 +1,11 @@
-"""Where rows come from: the only code here that reads them, clips them and cuts them to whole units.
+"""Sources of rows: the only code of this package that reads rows, clips them and truncates them to whole units.
 
-Rows are read by fixed rules (`values`) and clipped to the stated bound, never trusted: a row outside it is scaled (ℓ2) or cut
-(ℓ∞) to it. Features are then truncated to whole multiples of a public unit, so that sums over rows are exact (`exact_sums`).
-All of it happens row by row: what one row holds decides nothing about another.
+Rows are read by fixed rules (``values``) and clipped to the stated bound, never trusted. A row outside the bound is
+scaled to it (ℓ2), or its entries are cut to it (ℓ∞). Features are then truncated to whole multiples of a public unit,
+so that sums over rows are exact (``exact_sums``). All of this happens row by row: the values of one row have no
+influence on another.
 
-`Arrays` has them in memory; `spark_rows` on a cluster.
+``Arrays`` has the rows in memory, ``spark_rows`` on a cluster.
 """
 
 from __future__ import annotations
@@ -23,38 +24,38 @@ Norm = Literal["l2", "linf"]
 
 
 class RowSource(Protocol):
-    """Rows with one label each. What it refuses is a shape, which is public; never what a row holds."""
+    """Rows with one label each. A source refuses shapes, which are public, and never the values of a row."""
 
     @property
     def count(self) -> int:
-        """How many rows there are. Private where neighbours add or remove one."""
+        """The number of rows. Private if neighbours add or remove a row."""
 
     @property
     def features(self) -> int:
-        """How many columns there are. Public."""
+        """The number of columns. Public."""
 
     @property
     def is_dense(self) -> bool:
-        """Whether each feature of each row has a number in memory here. Public."""
+        """True if each feature of each row is a number in this process' memory. Public."""
 
     def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
-        """Rows of norm at most `bound`, in whole units. Private."""
+        """Return rows of norm at most ``bound``, in whole units. Private."""
 
     def labels(self) -> Array:
-        """A finite number for each row. Private."""
+        """Return a finite number for each row. Private."""
 
 
 @final
 class Arrays:
-    """Rows of an array, a frame or a sparse matrix."""
+    """The rows of an array, a frame or a sparse matrix."""
 
     def __init__(self, X: Any, y: Any) -> None:
         self._X, self._y = values.matrix(X), values.labels(y)
         if self._y.size != self._X.shape[0]:
-            raise InvalidInput("y must have one label for each row of X. Found another number of them. Match them.")
+            raise InvalidInput("y must have one label for each row of X. Found a different number. Match the lengths.")
 
     def of_units(self, unit: Whose, most: int) -> Arrays:
-        """At most so many rows of each person."""
+        """Keep at most ``most`` rows of each person."""
         stay = kept(self._X, self._y, unit, most)
         bounded = Arrays.__new__(Arrays)
         bounded._X, bounded._y = self._X[stay], self._y[stay]
@@ -62,35 +63,40 @@ class Arrays:
 
     @property
     def count(self) -> int:
+        """The number of rows."""
         return int(self._X.shape[0])
 
     @property
     def features(self) -> int:
+        """The number of columns."""
         return int(self._X.shape[1])
 
     @property
     def is_dense(self) -> bool:
+        """True unless the matrix is sparse."""
         return not sp.issparse(self._X)
 
     def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
+        """Return rows of norm at most ``bound``, in whole units."""
         return in_whole_units(self._X, bound, norm, unit)
 
     def labels(self) -> Array:
+        """Return the label of each row."""
         return self._y
 
 
 def in_whole_units(X: Matrix, bound: float, norm: Norm, unit: float) -> Matrix:
-    """Rows of norm at most `bound`, in whole units: each by itself."""
+    """Return rows of norm at most ``bound``, in whole units, each computed by itself."""
     return _truncated(_clipped(X, bound, norm), unit)
 
 
 def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:
-    """Rows scaled to ℓ2 norm at most `bound`, or entries cut to it."""
+    """Scale rows to ℓ2 norm at most ``bound``, or cut their entries to it."""
     if norm == "linf":
         if sp.issparse(X):
             return sp.csr_array((np.clip(X.data, -bound, bound), X.indices, X.indptr), shape=X.shape)
         return np.clip(X, -bound, bound)
-    # hypot-like scaling, so that huge finite entries cannot overflow to an infinite norm
+    # divide by the largest entry first, so that the norm of huge finite entries cannot overflow
     if sp.issparse(X):
         row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         top = abs(X).max(axis=1).toarray().ravel()
@@ -105,15 +111,18 @@ def _clipped(X: Matrix, bound: float, norm: Norm) -> Matrix:
 
 
 def _scales(lengths: Array, top: Array, bound: float) -> Array:
-    """By what to multiply a row divided by its top entry so that it is the row itself, or the row at the bound."""
+    """Return the factors by which to multiply rows that were divided by their top entries.
+
+    The result is the row itself, or the row scaled to the bound if it is longer.
+    """
     cut = bound / np.where(lengths > 0, lengths, 1.0) * (1 - 1e-15)
     return np.minimum(top, cut)
 
 
 def _truncated(X: Matrix, unit: float) -> Matrix:
-    """Features in units, cut toward zero so that no norm grows."""
+    """Return features in units, truncated toward zero so that no norm grows."""
     if sp.issparse(X):
         whole = sp.csr_array((np.trunc(X.data / unit), X.indices, X.indptr), shape=X.shape, copy=True)
-        whole.eliminate_zeros()  # in place: the indices may be the caller's own
+        whole.eliminate_zeros()  # works in place, hence the copy: the indices may be the caller's own
         return whole
     return np.trunc(X / unit)

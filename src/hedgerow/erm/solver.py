@@ -1,14 +1,14 @@
-"""The front door: what a solver is, what it plans, and the one way to run it.
+"""The entry point of all solvers: the interface of a solver, its plan, and the one way to run it.
 
-A solver is a small frozen value whose fields are its own options. It *plans* from public facts alone, with an `Amount` that
-buys noise and pays for nothing: all events of the call, the bound of its theorem, and what it needs to know again when it
-runs. Then all events are charged together, and it *runs*: it draws against the receipt, each event once and in order, so that
-nothing can be drawn that was not planned and paid for.
+A solver is a small frozen value whose fields are its options. It first *plans* from public facts alone, with an
+``Amount``, which prices noise but cannot pay for it. The plan lists all events of the call, the bound of the theorem,
+and the details that the run will need. Then all events are charged together, and the solver *runs*: it draws against
+the receipt, each event once and in order, so that nothing can be drawn that was not planned and paid for.
 
     problem → plan → charge → run → Result
 
-`solve` spells the parameters of every solver, their defaults and what they mean; `public` makes of a solver class the
-function that users call. A new solver is one class in `solvers/`, entered in `solvers.SOLVERS`.
+``solve`` defines the parameters of every solver, with their defaults and meanings. ``public`` turns a solver class into
+the function that users call. A new solver is one class in ``solvers/``, listed in ``solvers.SOLVERS``.
 """
 
 from __future__ import annotations
@@ -45,11 +45,24 @@ Details = TypeVar("Details", covariant=True)
 
 @dataclasses.dataclass(frozen=True)
 class Result:
-    """What a solver releases, and what it paid.
+    """The outcome of a solver: the released θ and its cost.
 
-    `cost` is the ε at the budget's δ where a Budget paid for this call alone, and the currency that was charged (ρ, or ε
-    if δ = 0) where a ledger paid. `risk_bound` bounds the expected excess of the average loss over the best in the
-    set, from public quantities; None where no theorem applies.
+    Attributes
+    ----------
+    theta : array
+        The fitted parameters.
+    events : tuple of Event
+        The events that were billed.
+    cost : float
+        If a Budget paid for this call alone, the ε at the budget's δ. If a ledger paid, the charge in its currency (ρ,
+        or ε if δ = 0).
+    risk_bound : float or None
+        A bound on the expected excess of the average loss over the best in the set, from public quantities. None if no
+        theorem applies.
+    iterations : int
+        The number of steps.
+    solver : str
+        The name of the solver.
     """
 
     theta: Array
@@ -62,7 +75,10 @@ class Result:
 
 @dataclasses.dataclass(frozen=True)
 class Plan(Generic[Details]):
-    """All that a call will draw, in order, and the bound it promises: public, and fixed before any is drawn."""
+    """All events that a call will draw, in order, and the bound it promises.
+
+    Public, and fixed before anything is drawn.
+    """
 
     solver: Solver
     events: tuple[Event, ...]
@@ -73,39 +89,43 @@ class Plan(Generic[Details]):
 
 @dataclasses.dataclass(frozen=True)
 class Draw:
-    """Noise against the receipt of a plan's events; and a bar that shows how far it got, if that is wanted."""
+    """Noise drawn against the receipt of a plan's events, and an optional progress bar."""
 
     noise: Noise
     receipt: Receipt
     progress: bool = False
 
     def add(self, value: Array) -> Array:
+        """Return the value with the noise of the next event."""
         return self.noise.add(value, self.receipt)
 
     def choose(self, scores: Array) -> int:
+        """Return the number of the score that the next event picks."""
         return self.noise.choose(scores, self.receipt)
 
     def sample(self, rows: int) -> Integers:
+        """Return the rows of a random sample, by the next event."""
         return self.noise.sample(rows, self.receipt)
 
     def bar(self, title: str, steps: int) -> contextlib.AbstractContextManager[Callable[[int], None]]:
+        """Return a context manager that shows the progress of the given number of steps."""
         return _progress.bar(title, steps, self.progress)
 
 
 class Planner(Protocol):
-    """What the door takes: a solver, or a choice among some (`auto`)."""
+    """Anything that ``solve`` accepts: a solver, or a choice among solvers (``auto``)."""
 
     name: ClassVar[str]
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Any]:
-        """From public facts alone, for all of the amount; refused where the solver cannot run."""
+        """Return a plan that spends the whole amount, from public facts alone. Refuse if the solver cannot run."""
 
 
 class Solver(Planner, Protocol):
-    """One way to minimise. Frozen: its fields are its options."""
+    """One method of minimization. It is frozen, and its fields are its options."""
 
     def run(self, problem: Problem, plan: Plan[Any], draw: Draw) -> Array:
-        """θ, a function of what is drawn: every event of the plan, in order. Refuses nothing any more."""
+        """Return θ, a function of the events of the plan, drawn in order. At this stage nothing is refused."""
 
 
 @one_thread
@@ -130,24 +150,26 @@ def solve(
     limit: int | str | None = None,
     progress: bool = False,
 ) -> Result:
-    """Minimise the average loss over rows, privately.
+    """Minimize the average loss over rows, privately.
 
-    - X: an array, a frame or a sparse matrix. Its shape is public; what rows hold is never refused. Rows of a Spark frame stay on its cluster.
-    - y: one label for each row; of a Spark frame, the name of the column.
-    - loss: one of `hedgerow.losses`.
-    - over: the set in which θ is sought, such as L2Ball(1.0); None for no constraint.
-    - budget: a Budget, all of which pays for this call; or an Accountant or a session of the same people, to pay from.
-    - row_bound: rows are clipped to this norm, never trusted.
-    - norm: which norm that is, "l2" or "linf".
-    - label_bound: targets of a regression are clipped to [−label_bound, label_bound]; 1 unless given.
-    - rows: a public guess of the number of rows, needed where neighbours add or remove one.
-    - unit: whose each row is, where a person may have several (of a Spark frame, the name of the column); the promise is then a person's.
-    - rows_per_unit: how many rows of each person are kept.
-    - spend: how much of an Accountant's or a session's currency to use; all that is left unless given.
+    Each parameter has exactly one line below, because ``public`` copies these lines into the docstrings of the solvers.
+
+    - X: an array, a frame or a sparse matrix. Its shape is public; values are never refused. A Spark frame works, too.
+    - y: one label per row. For a Spark frame, the name of the label column.
+    - loss: one of ``hedgerow.losses``.
+    - over: the set of allowed θ, such as L2Ball(1.0), or None for no constraint.
+    - budget: a Budget that pays for this call alone, or an Accountant or session of the same people.
+    - row_bound: rows are clipped to this norm.
+    - norm: the norm that row_bound bounds, "l2" or "linf".
+    - label_bound: targets of a regression are clipped to [−label_bound, label_bound]. 1 by default.
+    - rows: a public guess of the number of rows. Required if neighbours add or remove a row.
+    - unit: the person of each row (or that column's name), if persons have several rows. Privacy is then per person.
+    - rows_per_unit: the number of rows of each person that are kept.
+    - spend: the amount of the Accountant's or session's currency to use. By default all that is left.
     - seed: makes the noise repeatable, and so not private.
-    - noise: where to draw from, in place of a seed.
-    - limit: how much memory the fit may take, in bytes or as in "2GB"; by default half of the machine's.
-    - progress: show a bar.
+    - noise: a source of noise, instead of a seed.
+    - limit: the memory that the fit may take, in bytes or as text such as "2GB". By default half of the machine's.
+    - progress: show a progress bar.
     """
     if seed is not None and noise is not None:
         raise InvalidInput("seed and noise must not both be given. Found both. Drop one of them.")
@@ -157,7 +179,9 @@ def solve(
     if unit is not None:
         budget, most = payer_of_units(budget, rows_per_unit)
     elif rows_per_unit is not None:
-        raise InvalidInput("rows_per_unit must come with unit. Found it alone. Say whose each row is.")
+        raise InvalidInput(
+            "rows_per_unit must come with unit. Found rows_per_unit alone. Give unit=…, the person of each row."
+        )
     allowance = Allowance.of(budget, spend)
     source = noise if noise is not None else Noise() if seed is None else Seeded(seed)
     facts: dict[str, Any] = {
@@ -175,7 +199,7 @@ def solve(
 def carried_out(
     planner: Planner, problem: Problem, allowance: Allowance, noise: Noise, progress: bool = False
 ) -> Result:
-    """Plan, pay for all of it, draw, and record what came out."""
+    """Plan a call, charge all of its events, draw them, and record the result."""
     plan = planner.plan(problem, allowance.quote())
     solver = plan.solver
     receipt = allowance.charge(*plan.events, why=f"erm: {solver.name}", keep=False)
@@ -185,10 +209,10 @@ def carried_out(
 
 
 def public(planner: type[Any], *, fixed: tuple[str, ...] = (), **defaults: Any) -> Callable[..., Result]:
-    """The function that users call, of a `Planner` class: the parameters of `solve`, and the solver's own fields.
+    """Return the function that users call for a ``Planner`` class.
 
-    ``fixed``: parameters that are not asked for, as the solver has an attribute of that name. ``defaults``: where they are
-    not those of `solve`.
+    It has the parameters of ``solve`` and the solver's own fields. ``fixed`` lists parameters that it does not have,
+    because the solver has an attribute of that name. ``defaults`` replaces defaults of ``solve``.
     """
     own = [field.name for field in dataclasses.fields(planner)]
     signature = _signature(planner, fixed, defaults)
@@ -208,6 +232,7 @@ def public(planner: type[Any], *, fixed: tuple[str, ...] = (), **defaults: Any) 
 
 
 def _signature(planner: type[Any], fixed: tuple[str, ...], defaults: dict[str, Any]) -> inspect.Signature:
+    """Return the signature of a solver's function: the shared parameters, with its own options before ``spend``."""
     shared = inspect.signature(solve)
     parameters = [
         parameter.replace(default=defaults.get(name, parameter.default))
@@ -216,12 +241,13 @@ def _signature(planner: type[Any], fixed: tuple[str, ...], defaults: dict[str, A
     ]
     options = inspect.signature(planner).parameters.values()
     keyword = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
-    before = [parameter.name for parameter in parameters].index("spend")  # the options stand beside the problem
+    # options describe the problem, so they come before the parameters of payment
+    before = [parameter.name for parameter in parameters].index("spend")
     return shared.replace(parameters=[*parameters[:before], *keyword, *parameters[before:]])
 
 
 def _described(planner: type[Any], signature: inspect.Signature) -> str:
-    """What the solver says of itself, then a line for every shared parameter that it has."""
+    """Return the docstring of a solver's function: the solver's own, then one line for each shared parameter."""
     lines = (inspect.getdoc(solve) or "").splitlines()
     shared = [line for line in lines if line.startswith("- ") and line[2:].split(":")[0] in signature.parameters]
     return "\n".join([inspect.getdoc(planner) or "", "", *shared])

@@ -1,12 +1,14 @@
-"""Rows on a Spark cluster: every pass over them is an aggregation there, and this process holds public state and sums alone.
+"""Rows on a Spark cluster: every pass over them is an aggregation there. This process holds only public state and sums.
 
-The workers read each value by the rule of `values`, and write features and labels, once, to storage that all of them reach: a source that
-changes meanwhile changes nothing. A pass sends them a public rule; each clips and cuts its rows as `rows` does, runs the very code that runs on
-rows in memory, and gives the digits of its sums (`exact_sums`), which Spark adds up as whole numbers. So sums are those of the same rows in
-memory, to the last bit, in whatever parts and however often a worker died and was replaced.
+The workers read each value by the rules of ``values`` and write features and labels once to storage that all workers
+reach, so later changes of the source have no effect. A pass sends a public rule to the workers. Each worker clips and
+truncates its rows as ``rows`` does, runs the same code that runs on rows in memory, and returns the digits of its sums
+(``exact_sums``), which Spark adds as whole numbers. So the sums equal those of the same rows in memory to the last bit,
+however the rows are partitioned and however often a worker dies and is replaced.
 
-Each row must be computed alike whichever worker has it, or what one row holds could, by moving others to another worker, move their last
-bits. So all workers must have the same arithmetic (the same versions, and processors that round alike on a trial), which is looked at first and at every pass.
+Each row must give the same result on every worker. Otherwise the values of one row could move other rows to another
+worker and so change their last bits. So all workers must have the same arithmetic: the same versions, and processors
+that round alike on a trial computation. This is checked at the start and in every pass.
 """
 
 from __future__ import annotations
@@ -32,21 +34,21 @@ from hedgerow.erm.units import kept, persons
 from hedgerow.errors import InvalidInput
 
 Rule = Callable[[Problem], tuple[Matrix, Matrix]]
-ROW = "x binary, y double"
+ROW = "x binary, y double"  # Spark's schema of a row: its features as bytes, its label
 
 
 class SparkRows:
-    """The rows of a frame of Spark: a label in one column, perhaps whose they are in another, features in all the others."""
+    """The rows of a Spark frame. One column is the label, one may name the person, and all others are features."""
 
     def __init__(self, frame: Any, label: Any, unit: Any = None, most: int = 0) -> None:
-        """``most``: how many rows of each person are kept, where ``unit`` names the column that tells persons."""
+        """Copy the rows to shared storage. At most ``most`` rows of each person are kept if ``unit`` names a column."""
         names = [field.name for field in frame.schema.fields]
         last = [_place(names, "y", label), *([] if unit is None else [_place(names, "unit", unit)])]
         first = [i for i in range(len(names)) if i not in last]
         if not first:
             raise InvalidInput("X must be a table of rows and columns. Found no columns but that of y. Add features.")
         self.features = len(first)
-        self._held: list[Any] = []  # what is kept in the workers' memory as well
+        self._held: list[Any] = []  # frames that the workers keep in memory
         self._spark = frame.sparkSession
         self._folder = new_folder(self, self._spark)
         rows = selected(frame, [*first, *last]).mapInArrow(
@@ -59,41 +61,46 @@ class SparkRows:
         if len(found) > 1:
             raise InvalidInput(
                 "All workers must have the same versions of NumPy and SciPy, and processors that round alike. Found "
-                f"{len(found)} kinds of them. Make them alike, or bring the rows here: frame.toPandas()."
+                f"{len(found)} kinds of them. Make them alike, or load the rows into memory with frame.toPandas()."
             )
         self.count, self.arithmetic = next(iter(found.values()), 0), next(iter(found), "")
 
     is_dense = False
 
     def _counted(self) -> dict[str, int]:
-        """How many rows each kind of worker has seen: of no row, of none."""
+        """Return the number of rows that each kind of worker has read. Empty if there are no rows."""
         counted = self._copy().mapInArrow(_numbered, "arithmetic string, rows bigint")
         return {kind: int(rows) for kind, rows in counted.groupBy("arithmetic").sum("rows").collect()}
 
     def _copy(self) -> Any:
+        """Return the stored copy as a frame."""
         return self._spark.read.schema(ROW).parquet(self._folder)
 
     def clipped(self, bound: float, norm: Norm, unit: float) -> Matrix:
-        """None of them is here."""
+        """Return no rows: all of them are on the cluster."""
         return np.zeros((0, self.features))
 
     def labels(self) -> Array:
+        """Return no labels: all of them are on the cluster."""
         return np.zeros(0)
 
     def problem(self, posed: Problem) -> Problem:
-        """The problem whose public facts these are, with the rows, clipped and in whole units, where they are."""
+        """Return the problem with these public facts, whose rows stay on the cluster, clipped and in whole units."""
         clip = functools.partial(_clipped, problem=posed, arithmetic=self.arithmetic)
         clipped = self.kept_there(self._copy().mapInArrow(clip, ROW))
         fields = {field.name: getattr(posed, field.name) for field in dataclasses.fields(Problem)}
         return OnCluster(**fields, rows=clipped, source=self)
 
     def kept_there(self, frame: Any) -> Any:
-        """As long as this is not closed: in the workers' memory, and on their disks what that does not hold."""
+        """Keep a frame in the workers' memory, with their disks as overflow, until ``close``."""
         self._held.append(frame.persist())
         return self._held[-1]
 
     def close(self) -> None:
-        """Frees what workers hold, and empties the copy. What a dead session cannot free any more is gone with it, or stays."""
+        """Free the workers' memory and empty the stored copy.
+
+        If the Spark session is dead, its memory is already gone, and the copy may stay.
+        """
 
         def empty() -> None:
             for frame in self._held:
@@ -102,38 +109,42 @@ class SparkRows:
 
         try:
             empty()
-        except Exception:  # the call itself has told what failed
+        except Exception:  # the call itself has already reported the failure
             return
 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class OnCluster(Problem):
-    """A problem whose rows are a frame on the cluster, and of which `X` and `y` have none."""
+    """A problem whose rows are a frame on the cluster. Its ``X`` and ``y`` are empty."""
 
     rows: Any = None
     source: Any = None
-    features: NDArray[np.intp] | None = None  # of those of the rows
+    features: NDArray[np.intp] | None = None  # the columns in use, or None for all
 
     @property
     def is_here(self) -> bool:
+        """False."""
         return False
 
     @property
     def held_rows(self) -> int:
+        """The number of rows on the cluster. Private if n is."""
         return int(self.source.count)
 
     def with_features(self, kept: NDArray[np.intp]) -> Self:
+        """Return the same rows with these features only."""
         rest = np.arange(self.p) if self.features is None else self.features
         return dataclasses.replace(self, X=self.X[:, kept], p=int(kept.size), features=rest[kept])
 
     def of_each_row(self, rule: Callable[[Problem], Array]) -> Any:
-        """A frame of the rows with their weights."""
+        """Return a frame of the rows with their weights."""
         weigh = functools.partial(_weighed, rows_of=self._rows_of, rule=rule, arithmetic=self.source.arithmetic)
         return self.source.kept_there(self.rows.mapInArrow(weigh, f"{ROW}, weight double"))
 
     def gradient(
         self, theta: Array, keep: NDArray[np.int64] | None = None, weights: Any = 1.0, cut: bool = True
     ) -> Array:
+        """Return the sum of gradients over all rows on the cluster. Private."""
         assert keep is None  # `require_here` has refused what needs it
         total = self._summed(
             weights if hasattr(weights, "mapInArrow") else self.rows, functools.partial(_slopes, theta=theta),
@@ -142,9 +153,11 @@ class OnCluster(Problem):
         return self.held_sum(total, self.held_rows, cut)
 
     def sums(self, rule: Rule, bits: int, more_bits: int) -> Array:
+        """Return the sums of the rule over all rows on the cluster. Private."""
         return self._summed(self.rows, lambda problem, weights: rule(problem), bits, more_bits)
 
     def _summed(self, rows: Any, rule: Any, bits: int, more_bits: int, weighted: bool = False) -> Array:
+        """Let the workers apply the rule to their rows, and add up the digits of their sums."""
         left, right = rule(self._here, np.ones(0))
         shape = exact_sum(left, right, bits, more_bits).shape
         digits = Digits(bits, more_bits)
@@ -167,27 +180,31 @@ class OnCluster(Problem):
 
     @property
     def _here(self) -> Problem:
-        """The public facts, with no row."""
+        """The public facts, without any row."""
         return Problem(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Problem)})
 
     @property
     def _rows_of(self) -> Callable[[Any], Problem]:
+        """A function from a batch of rows to a problem that holds them."""
         return functools.partial(_problem_of, public=self._here, features=self.features)
 
 
 def _place(names: list[str], what: str, name: Any) -> int:
+    """Return the position of the named column. Refuse a name that the frame does not have exactly once."""
     if not isinstance(name, str) or names.count(name) != 1:
         raise InvalidInput(
-            f"{what} must be the name of one column where X is a frame of Spark. Found "
-            f"{repr(name) if isinstance(name, str) else 'a ' + type(name).__name__}. Give a name that the frame has once."
+            f"{what} must be the name of one column if X is a Spark frame. Found "
+            f"{repr(name) if isinstance(name, str) else 'a ' + type(name).__name__}. Give a name that the frame has "
+            "once."
         )
     return names.index(name)
 
 
-# What follows runs on the workers.
+# The functions below run on the workers.
 
 
 def _read(batches: Iterable[Any], features: int) -> Iterator[Any]:
+    """Yield features, labels and persons of each batch, read by the rules of ``values``."""
     import pyarrow as pa
 
     for batch in batches:
@@ -204,13 +221,17 @@ def _read(batches: Iterable[Any], features: int) -> Iterator[Any]:
 
 
 def _is_text(column: Any) -> bool:
+    """Return True for a column of text."""
     import pyarrow as pa
 
     return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
 
 
 def _texts(column: Any) -> list[str | None]:
-    """Texts of Spark may hold any bytes: what is no UTF-8 is read all the same, or one row could fail the call."""
+    """Return the texts of a column.
+
+    Spark's texts may hold any bytes, and one that is not UTF-8 must not fail the call.
+    """
     import pyarrow as pa
 
     held = column.cast(pa.large_binary()).to_pylist()
@@ -218,7 +239,7 @@ def _texts(column: Any) -> list[str | None]:
 
 
 def _packed(X: Matrix) -> Any:
-    """A row's numbers as its bytes."""
+    """Return each row's numbers as bytes."""
     import pyarrow as pa
 
     rows = np.ascontiguousarray(X, np.float64)
@@ -227,6 +248,7 @@ def _packed(X: Matrix) -> Any:
 
 
 def _unpacked(column: Any, features: int) -> Matrix:
+    """Return rows of numbers from their bytes."""
     import pyarrow as pa
 
     whole = column.cast(pa.large_binary())
@@ -236,7 +258,7 @@ def _unpacked(column: Any, features: int) -> Matrix:
 
 
 def _kept(rows: Any, most: int) -> Any:
-    """Of one person."""
+    """Keep at most ``most`` of the rows of one person."""
     rows = rows.combine_chunks()
     person = rows.column("person").to_pylist()
     y = rows.column("y").to_numpy()
@@ -246,6 +268,7 @@ def _kept(rows: Any, most: int) -> Any:
 
 
 def _numbered(batches: Iterable[Any]) -> Iterator[Any]:
+    """Yield the number of rows in a partition, with the arithmetic of its worker."""
     import pyarrow as pa
 
     yield pa.record_batch({"arithmetic": [arithmetic()], "rows": [sum(batch.num_rows for batch in batches)]})
@@ -253,7 +276,7 @@ def _numbered(batches: Iterable[Any]) -> Iterator[Any]:
 
 @functools.cache
 def arithmetic() -> str:
-    """How this process computes: versions, and what it makes of a few thousand numbers."""
+    """Return a description of how this process computes: versions, and a hash of a few thousand results."""
     import scipy
 
     x = np.sin(np.arange(1, 4097.0))
@@ -265,10 +288,11 @@ def arithmetic() -> str:
 
 @np.errstate(all="ignore")
 def _clipped(batches: Iterable[Any], problem: Problem, arithmetic: str) -> Iterator[Any]:
+    """Yield each batch clipped and in whole units."""
     import pyarrow as pa
 
     for batch in batches:
-        _require_arithmetic(arithmetic)  # here too: what is kept may be summed by another worker
+        _require_arithmetic(arithmetic)  # check here too, because another worker may sum the kept rows
         X = _unpacked(batch.column(0), problem.p)
         rows = in_whole_units(X, problem.row_bound, problem.norm, problem.unit)
         labels = problem.labelled(batch.column(1).to_numpy())
@@ -276,7 +300,7 @@ def _clipped(batches: Iterable[Any], problem: Problem, arithmetic: str) -> Itera
 
 
 def _problem_of(batch: Any, public: Problem, features: NDArray[np.intp] | None) -> Problem:
-    """The rows of a batch, as a problem."""
+    """Return the rows of a batch as a problem."""
     if features is None:
         X = _unpacked(batch.column(0), public.p)
     else:
@@ -288,6 +312,7 @@ def _problem_of(batch: Any, public: Problem, features: NDArray[np.intp] | None) 
 def _weighed(
     batches: Iterable[Any], rows_of: Callable[[Any], Problem], rule: Callable[[Problem], Array], arithmetic: str
 ) -> Iterator[Any]:
+    """Yield each batch with the weights that the rule gives its rows."""
     import pyarrow as pa
 
     with one_thread:
@@ -299,6 +324,7 @@ def _weighed(
 
 @np.errstate(all="ignore")
 def _slopes(problem: Problem, weights: Array, theta: Array) -> tuple[Matrix, Matrix]:
+    """Return features and slopes at θ, in whole units."""
     slopes = problem.loss.derivative(row_products(problem.X, theta * problem.unit), problem.y) * weights
     return problem.X, problem.slopes_in_units(slopes)
 
@@ -311,7 +337,7 @@ def _digits(
     weighted: bool,
     arithmetic: str,
 ) -> Iterator[Any]:
-    """The digits of a partition's sums, each with its place."""
+    """Yield the digits of a partition's sums, each with its place."""
     import pyarrow as pa
 
     with one_thread:
@@ -327,5 +353,6 @@ def _digits(
 
 
 def _require_arithmetic(expected: str) -> None:
+    """Raise on a worker whose arithmetic differs from that of the first pass."""
     if arithmetic() != expected:
         raise RuntimeError("a worker of another kind has joined")

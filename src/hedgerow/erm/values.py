@@ -1,16 +1,17 @@
-"""How a table is read: every value has a place by a fixed rule, so that no row is refused, warned about or heard of.
+"""Reading of tables: every value is read by a fixed rule, so no row is refused, warned about or revealed by an error.
 
-What one row holds must not decide whether a call succeeds, nor how another row is read. One text among numbers makes numpy
-turn a whole array to text, one complex number makes it complex, and a gap makes integers floats or objects. So types of values
-are never refused. Each value becomes a number by itself:
+The values of one row must not decide if a call succeeds, nor how another row is read. One text among numbers makes
+numpy convert a whole array to text, one complex number makes it complex, and a gap turns integers to floats or objects.
+So types of values are never refused. Each value becomes a number by itself:
 
- - a number is itself, a complex one its real part, True and False are 1 and 0;
- - text is the number, or the truth value, that it spells;
- - all else is missing, as are NaN, None, masked and null entries, dates, and text that spells no number. Missing is 0;
- - what is too large for a float, or infinite, is the largest float of its sign, to be clipped like any long row.
+- a number is itself, a complex number its real part, True and False are 1 and 0;
+- text is the number, or the truth value, that it spells;
+- everything else is missing: NaN, None, masked and null entries, dates, and text that spells no number. Missing is 0;
+- a value that is infinite or too large for a float is the largest float of its sign, to be clipped like any long row.
 
-What is refused is a shape: it is public, for X must be an array, a frame or a sparse matrix. The number of columns of a list
-of lists is not: any of its rows decides it. A list of labels has only a length, which is as public as that of X.
+Only shapes are refused. Shapes are public, because X must be an array, a frame or a sparse matrix. A list of lists is
+not accepted: any one of its rows would decide the number of columns. A list of labels has only a length, which is as
+public as that of X.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Matrix
 from hedgerow.errors import InvalidInput
 
-_LARGEST = float(np.finfo(np.float64).max)
-_TRUTH = {"true": 1.0, "false": 0.0}
+_LARGEST = float(np.finfo(np.float64).max)  # stands for infinity
+_TRUTH = {"true": 1.0, "false": 0.0}  # texts that spell truth values
 
 
 @np.errstate(all="ignore")
 def matrix(X: Any) -> Matrix:
-    """X as finite numbers, rows one after the other in memory; a copy where anything changes."""
+    """Return X as finite numbers with contiguous rows. It is a copy if anything changes."""
     if sp.issparse(X):
         features: Any = _whole_entries(X)
     elif (columns := _columns(X)) is not None:
@@ -44,7 +45,7 @@ def matrix(X: Any) -> Matrix:
     else:
         raise InvalidInput(
             f"X must be an array, a frame or a sparse matrix, whose shape is public. Found a {type(X).__name__}. "
-            "Make it one: numpy.array(X)."
+            "Convert it with numpy.array(X)."
         )
     if features.ndim != 2 or features.shape[1] == 0:
         raise InvalidInput(f"X must be a table of rows and columns. Found {_shape(features)}. Reshape it.")
@@ -53,13 +54,13 @@ def matrix(X: Any) -> Matrix:
 
 @np.errstate(all="ignore")
 def labels(y: Any) -> Array:
-    """y as finite numbers, one a row."""
+    """Return y as finite numbers, one per row."""
     return _finite(as_numbers(column(y)))
 
 
 def column(y: Any) -> NDArray[Any]:
-    """y as an array of one dimension, its values as they are."""
-    if isinstance(y, list | tuple):  # value by value: numpy would find one type, or shape, for all
+    """Return y as a one-dimensional array of unchanged values."""
+    if isinstance(y, list | tuple):  # value by value, because numpy would choose one type, or shape, for all
         values = np.empty(len(y), dtype=object)
         for i, value in enumerate(y):
             values[i] = value
@@ -72,7 +73,7 @@ def column(y: Any) -> NDArray[Any]:
 
 @np.errstate(all="ignore")
 def as_numbers(values: Any) -> Array:
-    """Every value as a number, by the rule above; NaN where it is missing."""
+    """Return every value as a number by the rules of this module, NaN if it is missing."""
     if isinstance(values, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(values), np.nan, as_numbers(values.data))
     array = np.asarray(values)
@@ -87,7 +88,7 @@ def as_numbers(values: Any) -> Array:
 
 
 def as_number(value: Any) -> float:
-    """One value as a number; NaN where it is missing."""
+    """Return one value as a number, NaN if it is missing."""
     if isinstance(value, bytes):
         value = value.decode("latin-1")
     if isinstance(value, str):
@@ -100,11 +101,12 @@ def as_number(value: Any) -> float:
         return float(value)
     except OverflowError:  # a whole number or fraction beyond float64
         return np.inf if value > 0 else -np.inf  # type: ignore[operator]
-    except Exception:  # whatever a number of someone's own making does
+    except Exception:  # a user-defined number may raise anything
         return np.nan
 
 
 def _spelt(text: str) -> float:
+    """Return the number or truth value that a text spells, NaN if it spells none."""
     with contextlib.suppress(ValueError):
         return float(text)
     with contextlib.suppress(ValueError):
@@ -113,7 +115,10 @@ def _spelt(text: str) -> float:
 
 
 def _columns(X: Any) -> list[Any] | None:
-    """Those of a frame, of pandas, polars or pyarrow: put into one array first, one column's type would decide on the others'."""
+    """Return the columns of a pandas, polars or pyarrow frame, or None for anything else.
+
+    They are read one by one. In one array, the type of one column would decide how the others are read.
+    """
     if hasattr(X, "iloc") and len(X.shape) == 2:
         return [X.iloc[:, j] for j in range(X.shape[1])]
     listed = getattr(X, "get_columns", getattr(X, "itercolumns", None))
@@ -121,30 +126,35 @@ def _columns(X: Any) -> list[Any] | None:
 
 
 def _one_a_row(column: Array) -> Array:
-    """A column of structures or lists of one length has them along further dimensions: no numbers, so all missing."""
+    """Return a column with one number per row.
+
+    A column of structures or lists has further dimensions. It holds no numbers, so all its values are missing.
+    """
     return column if column.ndim == 1 else np.full(column.shape[0], np.nan)
 
 
 def _shape(array: Any) -> str:
-    """Without the number of rows, which may be private."""
+    """Describe a shape without the number of rows, which may be private."""
     return "no columns" if array.ndim == 2 else f"{array.ndim} dimensions"
 
 
 def _finite(values: Array) -> Array:
+    """Replace NaN by 0 and infinities by the largest floats."""
     return values if np.isfinite(values).all() else np.nan_to_num(values, nan=0.0, posinf=_LARGEST, neginf=-_LARGEST)
 
 
 def _whole_entries(X: Any) -> Any:
-    """CSR with every entry stored once: one stored in parts would be clipped part by part, and add up.
+    """Return a CSR matrix with every entry stored once.
 
-    Parts are added in the order in which they are stored, whatever other rows hold; scipy's order is not so sure.
+    An entry stored in parts would be clipped part by part, and the parts would add up to more. Parts are added in the
+    order in which they are stored, independently of other rows; scipy does not guarantee such an order.
     """
     stored = X if X.format in ("csr", "csc") else X.tocoo()
     if stored.format == "csc":
         stored = stored.tocsr()
     if stored.format == "csr":
         fresh = sp.csr_array((_finite(as_numbers(stored.data)), stored.indices, stored.indptr), shape=stored.shape)
-        if fresh.has_canonical_format:  # looked up afresh, for a flag may be out of date
+        if fresh.has_canonical_format:  # computed for the new array, because a stored flag may be out of date
             return fresh
         stored = fresh.tocoo()
     rows, columns = stored.coords

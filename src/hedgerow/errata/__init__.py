@@ -1,9 +1,10 @@
-"""The errors of the five documents this package was built from, each with a number that shows it.
+"""The errors in the five documents that this package implements, each with a number that shows it.
 
-``ERRATA`` has them all; a demonstration fails on the printed formula and passes on ours. ``hedgerow errata`` runs them and
-writes docs/errata.md. One file a document; ``exact`` has the privacy losses they are measured by, ``page`` the page.
+``ERRATA`` lists them all. A demonstration fails on the printed formula and passes on ours. ``hedgerow errata`` runs
+them and writes docs/errata.md. There is one file per document; ``exact`` computes privacy losses for the
+demonstrations, and ``page`` writes the page.
 
-Beside the package: this sees everything, and only the command line sees this.
+This folder may import everything else, and only the command line imports it.
 """
 
 from __future__ import annotations

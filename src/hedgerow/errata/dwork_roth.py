@@ -1,4 +1,4 @@
-"""[DR] Chapter 4 of the book."""
+"""Errata of [DR], chapter 4 of the book."""
 
 from __future__ import annotations
 
@@ -19,17 +19,19 @@ from hedgerow.textbook import bounds, pmw
     place="Theorem 4.14 and its proof",
     printed="α ≥ 32 log|X|(log|Q| + log(32 log|X|/(α²β)))/(εα²‖x‖₁) … with this value we get T = 2α",
     wrong=(
-        "The proof's 9c with c = 4 log|X|/α² is 36 (which the book has two displays later). With 32 the threshold of Algorithm "
-        "6 is 2¼α, noise is within 1⅛α, and answers from the hypothesis are within 3⅜α, not 3α. Here |X| = 2¹⁰, |Q| = 10⁶, β = .05, α = .1, ε = 1."
+        "The proof's 9c with c = 4 log|X|/α² is 36 (which the book has two displays later). With 32 the threshold of "
+        "Algorithm 6 is 2¼α, the noise is within 1⅛α, and answers from the hypothesis are within 3⅜α, not 3α. Here "
+        "|X| = 2¹⁰, |Q| = 10⁶, β = .05, α = .1, ε = 1."
     ),
     instead="36",
     module="hedgerow.textbook.bounds",
 )
 def constant() -> tuple[Finding, Finding]:
+    """Compute the threshold of Algorithm 6 at the rows of the theorem."""
     alpha, beta, epsilon, cells, queries = 0.1, 0.05, 1.0, 2**10, 10**6
     c = 4 * math.log(cells) / alpha**2
 
-    def threshold(rows: float) -> float:  # of Algorithm 6, in α
+    def threshold(rows: float) -> float:  # the threshold of Algorithm 6, in units of α
         return 18 * c * (math.log(2 * queries) + math.log(4 * c / beta)) / (epsilon * rows) / alpha
 
     union = math.log(queries) + math.log(32 * math.log(cells) / (alpha**2 * beta))
@@ -45,15 +47,16 @@ def constant() -> tuple[Finding, Finding]:
     place="Theorem 4.13",
     printed="The Online Multiplicative Weights Mechanism (via NumericSparse) is (ε, 0)-differentially private",
     wrong=(
-        "Only for δ = 0. For δ > 0 NumericSparse answers with Laplace noise of scale √(32c ln(2/δ))/ε₂ rows, ε₂ = 2ε/(√512 + 1), and "
-        "c such answers lose c·ε₂/√(32c ln(2/δ)) at δ = 0, which grows like √c. Here |X| = 2²⁰, α = .01, δ = 10⁻⁶, ε = 1. (That "
-        "scale is from the book's chapter 3, which is not among our documents and was not at hand; it agrees with the 2 + 32√2 = "
-        "2(1 + √512) of Algorithm 6.)"
+        "This holds only for δ = 0. For δ > 0 NumericSparse answers with Laplace noise of scale √(32c ln(2/δ))/ε₂ "
+        "rows, ε₂ = 2ε/(√512 + 1), and c such answers lose c·ε₂/√(32c ln(2/δ)) at δ = 0, which grows like √c. Here "
+        "|X| = 2²⁰, α = .01, δ = 10⁻⁶, ε = 1. (This scale is from the book's chapter 3, which is not among the five "
+        "documents and was not checked; it agrees with the 2 + 32√2 = 2(1 + √512) of Algorithm 6.)"
     ),
     instead="(ε, δ), as the ledger counts it",
     module="hedgerow.textbook.pmw",
 )
 def pure_privacy() -> tuple[Finding, Finding]:
+    """Compute the ε of the book's answers at δ = 0, and of ours at δ."""
     epsilon, delta, alpha, cells = 1.0, 1e-6, 0.01, 2**20
     c = 4 * math.log(cells) / alpha**2
     answers = 2 * epsilon / (math.sqrt(512) + 1)
@@ -74,13 +77,15 @@ def pure_privacy() -> tuple[Finding, Finding]:
     place="Proof of Theorem 4.14, item 1",
     printed="at most one of E₂ᵢ₋₁, E₂ᵢ will have value ⊥",
     wrong=(
-        "At least one. Where the hypothesis is right both one-sided tests answer ⊥, as Algorithm 6 itself provides; what the "
-        "accuracy of the sparse vector rules out is that both are above. Noise within α, T = 2α."
+        "It must read at least one. If the hypothesis is right, both one-sided tests answer ⊥, as Algorithm 6 itself "
+        "provides. The accuracy of the sparse vector only rules out that both are above. Here the noise is within α, "
+        "and T = 2α."
     ),
     instead="at most one is above (hedgerow.textbook.pmw has one test on the absolute gap)",
     module=A_PROOF,
 )
 def both_below() -> tuple[Finding, Finding]:
+    """Count the answers ⊥ and ⊤ of the two tests of a query."""
     alpha = 0.1
     gaps, noises = np.linspace(-1, 1, 201), np.array([-alpha, 0.0, alpha]) * (1 - 1e-9)
 
@@ -100,11 +105,12 @@ def both_below() -> tuple[Finding, Finding]:
     document=DWORK_ROTH,
     place="Proof of Proposition 4.11",
     printed="Σ aᵢ log(aᵢ/bᵢ) ≥ (Σ aᵢ)·(Σ aᵢ)/(Σ bᵢ)",
-    wrong="The logarithm on the right. With a = b the left is 0 and the right is 1.",
+    wrong="The logarithm on the right is missing. With a = b the left side is 0 and the right side is 1.",
     instead="(Σ aᵢ)·log(Σ aᵢ/Σ bᵢ), so the potential Ψ = KL(D ‖ D̂) is never negative",
     module=A_PROOF,
 )
 def log_sum() -> tuple[Finding, Finding]:
+    """Compute the least difference of both sides of the inequality."""
     a = np.array([0.5, 0.5])
 
     def left(b: Array) -> float:
@@ -121,7 +127,8 @@ NOTED = (
     Noted(
         DWORK_ROTH,
         "Lemma 4.3",
-        "“any collection of linear queries” needs |Q| > 2, as the proof says; and log|Q|/α² must be rounded up to whole rows.",
+        "“any collection of linear queries” needs |Q| > 2, as the proof says, and log|Q|/α² must be rounded up to "
+        "whole rows.",
     ),
     Noted(
         DWORK_ROTH,
@@ -131,7 +138,7 @@ NOTED = (
     Noted(
         DWORK_ROTH,
         "Proof of Lemma 4.12",
-        "The sixth line follows by ≥, the “first inequality” of the text, and is printed with =.",
+        "The sixth line follows by ≥, the “first inequality” of the text, but is printed with =.",
     ),
     Noted(DWORK_ROTH, "Algorithm 6, δ > 0", "k is not defined; Theorem 4.15 has |Q| there, and there are 2|Q| tests."),
 )

@@ -1,4 +1,4 @@
-"""What an erratum is: a place in a document, what is printed there, and a number that tells it from what we do."""
+"""The form of an erratum: a place in a document, the printed formula, and a number that tells it from ours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ A_PROOF = "a step of a proof, for which there is no code"
 
 @dataclass(frozen=True)
 class Finding:
-    """A number, and the limit that the claim sets it."""
+    """A number, and the limit that the claim sets for it."""
 
     what: str
     number: float
@@ -35,7 +35,7 @@ class Finding:
 
     @property
     def holds(self) -> bool:
-        """But for rounding."""
+        """True if the number respects the limit, up to rounding."""
         slack = 1e-9 * abs(self.limit) or 1e-12
         return self.number <= self.limit + slack if self.rule == "at most" else self.number >= self.limit - slack
 
@@ -45,7 +45,7 @@ class Finding:
 
 
 def shown(number: float) -> str:
-    """Four digits, which are the same on every machine."""
+    """Return a number with four digits, which are the same on every machine."""
     return "∞" if number == math.inf else f"{number:.4g}"
 
 
@@ -54,7 +54,7 @@ Demonstration = Callable[[], tuple[Finding, Finding]]
 
 @dataclass(frozen=True)
 class Erratum:
-    """One error of a document, with the demonstration that fails on what is printed and passes on what we do."""
+    """One error of a document, with a demonstration that fails on the printed formula and passes on ours."""
 
     name: str
     document: str
@@ -67,12 +67,13 @@ class Erratum:
 
     @property
     def in_the_package(self) -> bool:
+        """True if a module of the package has the correction."""
         return self.module not in (NOT_YET, A_PROOF)
 
 
 @dataclass(frozen=True)
 class Noted:
-    """An error that has no number to show it by: a slip of the pen, or one we could not show."""
+    """An error without a demonstration: a slip of the pen, or an error that could not be shown by a number."""
 
     document: str
     place: str
@@ -85,7 +86,7 @@ REGISTER: list[Erratum] = []
 def erratum(
     name: str, *, document: str, place: str, printed: str, wrong: str, instead: str, module: str
 ) -> Callable[[Demonstration], Demonstration]:
-    """Registers the function below it as the demonstration of an erratum."""
+    """Register the decorated function as the demonstration of an erratum."""
 
     def registered(demonstrate: Demonstration) -> Demonstration:
         REGISTER.append(Erratum(name, document, place, printed, wrong, instead, module, demonstrate))

@@ -1,4 +1,4 @@
-"""Running the demonstrations, and the page that tells what came out."""
+"""Running the demonstrations, and writing the page that reports them."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from hedgerow.errors import NotPrivateWarning
 INTRODUCTION = """\
 # Errata
 
-The errors we met in the five documents that this package was built from. Each has a number that tells the printed formula
-from ours: the demonstration fails on the first and passes on the second. They are exact computations, or runs of the
-package on made-up tables, and the same every time.
+This page lists the errors found in the five documents that this package implements. Each error has a number that
+tells the printed formula from ours: the demonstration fails on the former and passes on the latter. The
+demonstrations are exact computations, or runs of the package on made-up tables, and give the same result every time.
 
-    hedgerow errata            # all of them, in seconds
-    hedgerow errata NAME       # one, with what it is about
-    hedgerow errata --write    # this page
+    hedgerow errata            # run all, in seconds
+    hedgerow errata NAME       # run one, with an explanation
+    hedgerow errata --write    # write this page
 
-“Fails” and “holds” are about the claim as stated for the numbers shown. What is noted at the end of a document has no number:
-slips of the pen, missing assumptions, and what we could not show. The documents are cited by their own numbering, from the
-copies we read; a later version may have mended some of this.
+“Fails” and “holds” refer to the claim as stated, for the numbers shown. The notes at the end of a document have no
+number: they are slips of the pen, missing assumptions, and errors that could not be demonstrated. The documents are
+cited by their own numbering, from the copies at hand. A later version may have corrected some of these errors.
 """
 
 
 @dataclass(frozen=True)
 class Ran:
-    """An erratum and what its demonstration found."""
+    """An erratum with the two findings of its demonstration."""
 
     erratum: Erratum
     printed: Finding
@@ -38,16 +38,19 @@ class Ran:
 
     @property
     def behaves(self) -> bool:
+        """True if the printed formula fails and ours holds."""
         return self.ours.holds and not self.printed.holds
 
 
 def run(erratum: Erratum) -> Ran:
+    """Run one demonstration."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NotPrivateWarning)  # every table here is made up
         return Ran(erratum, *erratum.demonstrate())
 
 
 def run_all(errata: Iterable[Erratum], progress: Callable[[int], None] = lambda done: None) -> list[Ran]:
+    """Run all demonstrations."""
     ran = []
     for erratum in errata:
         ran.append(run(erratum))
@@ -56,7 +59,7 @@ def run_all(errata: Iterable[Erratum], progress: Callable[[int], None] = lambda 
 
 
 def written(ran: list[Ran], noted: Iterable[Noted]) -> str:
-    """The page, from what was run in the order of the documents."""
+    """Return the page, for demonstrations in the order of their documents."""
     notes = list(noted)
     parts = [INTRODUCTION, _summary(ran)]
     for document, group in itertools.groupby(ran, key=lambda one: one.erratum.document):
@@ -69,12 +72,13 @@ def written(ran: list[Ran], noted: Iterable[Noted]) -> str:
 
 
 def _summary(ran: list[Ran]) -> str:
+    """Return the table of all errata."""
     lines = ["| | place | printed | ours |", "|---|---|---|---|"]
     for one in ran:
         e = one.erratum
         lines.append(f"| [{e.name}](#{e.name}) | {e.place} | {one.printed} | {one.ours} |")
     apart = {where: sum(one.erratum.module == where for one in ran) for where in (NOT_YET, A_PROOF)}
-    counts = " and ".join(f"{count} about what is {where}" for where, count in apart.items())
+    counts = " and ".join(f"{count} marked “{where}”" for where, count in apart.items())
     lines += [
         "",
         f"{len(ran)} errata, of which {counts}: these carry the corrected formula in the demonstration itself.",
@@ -83,6 +87,7 @@ def _summary(ran: list[Ran]) -> str:
 
 
 def _entry(one: Ran) -> str:
+    """Return the section of one erratum."""
     e = one.erratum
     where = f"`{e.module}`" if e.in_the_package else e.module
     return (
@@ -96,5 +101,5 @@ def _entry(one: Ran) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without what Markdown would take for emphasis or a link."""
+    """Escape the characters that Markdown would take for emphasis or a link."""
     return re.sub(r"([*_\[\]])", r"\\\1", text)

@@ -1,4 +1,4 @@
-"""What `hedgerow errata` shows."""
+"""The output of ``hedgerow errata``."""
 
 from __future__ import annotations
 
@@ -16,15 +16,20 @@ from hedgerow.errata.page import Ran, run, run_all, written
 
 
 def report(name: str | None = None, page: Path | None = None, *, as_json: bool = False) -> int:
-    """Show one erratum or all, and write the page of all where one is given. The status: 1 if any does not behave, 2 if refused."""
+    """Show one erratum or all, and write the page of all if one is given.
+
+    Return the exit status: 1 if a demonstration does not behave, 2 if the arguments are refused.
+    """
     console, complaints = Console(quiet=as_json), Console(stderr=True)
     if name is not None and page is not None:
         complaints.print(
-            "A page must be of all errata. Found one name. Leave out the name, or --write.", highlight=False
+            "A page must contain all errata. Found one name. Leave out the name, or --write.", highlight=False
         )
         return 2
     if page is not None and not page.parent.is_dir():
-        complaints.print(f"The page must go into a folder. Found none at {page.parent}. Give --page.", highlight=False)
+        complaints.print(
+            f"The page must go into an existing folder. Found none at {page.parent}. Give --page.", highlight=False
+        )
         return 2
     if name is None:
         with _progress.bar("errata", len(ERRATA), complaints.is_terminal) as tick:
@@ -47,6 +52,7 @@ def report(name: str | None = None, page: Path | None = None, *, as_json: bool =
 
 
 def _record(one: Ran) -> dict[str, object]:
+    """Return an erratum and its findings as JSON values."""
     e = one.erratum
     return {
         "name": e.name, "document": e.document, "place": e.place, "wrong": e.wrong, "instead": e.instead,
@@ -55,6 +61,7 @@ def _record(one: Ran) -> dict[str, object]:
 
 
 def _status(ran: Sequence[Ran], console: Console) -> int:
+    """Print the summary and return the exit status."""
     astray = [one.erratum.name for one in ran if not one.behaves]
     if astray:
         console.print(f"{len(astray)} do not behave: {', '.join(astray)}", highlight=False)
@@ -64,7 +71,7 @@ def _status(ran: Sequence[Ran], console: Console) -> int:
 
 
 def _tables(ran: Sequence[Ran]) -> Iterator[Table]:
-    """One a document. Names are never cut, as they are what one asks for."""
+    """Yield one table per document. Names are never cut, because the command takes them as arguments."""
     for document, group in itertools.groupby(ran, key=lambda one: one.erratum.document):
         table = Table(title=document, title_justify="left", expand=True)
         table.add_column("erratum", no_wrap=True)
@@ -76,6 +83,7 @@ def _tables(ran: Sequence[Ran]) -> Iterator[Table]:
 
 
 def _explain(one: Ran, console: Console) -> None:
+    """Print an erratum with its findings."""
     e = one.erratum
     for title, text in (
         (e.document, e.place),

@@ -1,4 +1,4 @@
-"""[W] Lecture 12."""
+"""Errata of [W], lecture 12."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from hedgerow.textbook import multiplicative_weights as experts
     place="Lemma 12.1 (and 12.2)",
     printed="at most log N mistakes",
     wrong=(
-        "The logarithm is to base 2 here, and natural from Theorem 12.3 on, where γ = √(log N/T) comes out of ln; the lecture "
-        "writes log for both. Eight experts, half of those left wrong every day, and the majority with them."
+        "The logarithm is to base 2 here, and natural from Theorem 12.3 on, where γ = √(log N/T) results from ln. The "
+        "lecture writes log for both. Here there are eight experts; every day half of the remaining ones are wrong, "
+        "and the majority with them."
     ),
     instead="log₂ N in Lemmas 12.1 and 12.2, ln N from Theorem 12.3 on",
     module="hedgerow.textbook.multiplicative_weights",
 )
 def halving_logarithm() -> tuple[Finding, Finding]:
+    """Count the mistakes of the halving algorithm among 8 experts."""
     number = np.arange(8)
-    advice = np.array(
-        [(number >> bit) & 1 == 0 for bit in range(3)]
-    )  # a tie, which the algorithm breaks towards "down"
+    # every day is a tie, which the algorithm breaks towards "down"
+    advice = np.array([(number >> bit) & 1 == 0 for bit in range(3)])
     mistakes = experts.halving(advice, np.ones(3, dtype=bool)).mistakes
     what = "mistakes of Algorithm 1 among 8 experts, one of them perfect"
     return Finding(what, mistakes, math.log(8)), Finding(what, mistakes, experts.halving_mistakes(8))
@@ -41,14 +42,16 @@ def halving_logarithm() -> tuple[Finding, Finding]:
     place="Theorems 12.3 and 12.4",
     printed="For an arbitrary sequence of losses, E[L_A] − L_i ≤ 2√(T log N), with γ = √(log N / T)",
     wrong=(
-        "The proof uses ln(1 − x) ≥ −x − x² on |x| ≤ ½, so it needs γ ≤ ½, that is T ≥ 4 ln N. In fewer than ln N rounds γ is "
-        "above 1, weights turn negative, and the 'distribution' need not be bounded. N = 100, T = 2: losses of 1 for 66 "
-        "experts and 0 for the others, then 1 where more than the average is played and −1 where less."
+        "The proof uses ln(1 − x) ≥ −x − x² on |x| ≤ ½, so it needs γ ≤ ½, which means T ≥ 4 ln N. In fewer than ln N "
+        "rounds γ is above 1, weights become negative, and the 'distribution' need not be bounded. Here N = 100 and "
+        "T = 2. In the first round the losses are 1 for 66 experts and 0 for the others; in the second they are 1 for "
+        "experts above the average weight and −1 for those below."
     ),
     instead="T ≥ 4 ln N is required; shorter games are refused",
     module="hedgerow.textbook.multiplicative_weights",
 )
 def regret_of_few_rounds() -> tuple[Finding, Finding]:
+    """Compute the regret of too few rounds, and of the fewest rounds allowed."""
     N, T = 100, 2
     first = np.where(np.arange(N) < 66, 1.0, 0.0)
 
@@ -83,23 +86,26 @@ def regret_of_few_rounds() -> tuple[Finding, Finding]:
     "wang-restricted-choice",
     document=WANG,
     place="Algorithm 6, line 3",
-    printed="Use the exponential mechanism to choose a query fᵗ among the k queries with |⟨fᵗ, pᵗ⟩ − ⟨fᵗ, h_D⟩| > α using ε₀-DP",
-    wrong=(
-        "Which queries have an error above α is private. If one row decides whether a query is among them, what is chosen tells "
-        "neighbours apart for certain. Ten rows on {0, 1}, p = (½, ½), queries 'is 0' and 'is 1 with weight .9', α = .19, 8 zeros "
-        "against 7; ε₀ = 1."
+    printed=(
+        "Use the exponential mechanism to choose a query fᵗ among the k queries with |⟨fᵗ, pᵗ⟩ − ⟨fᵗ, h_D⟩| > α "
+        "using ε₀-DP"
     ),
-    instead="the exponential mechanism over all k queries, which favours those with large errors",
+    wrong=(
+        "The set of queries with an error above α is private. If one row decides that a query is in the set, the "
+        "choice tells neighbours apart with certainty. Here there are ten rows on {0, 1}, p = (½, ½), the queries 'is "
+        "0' and 'is 1 with weight .9', α = .19, 8 zeros against 7, and ε₀ = 1."
+    ),
+    instead="the exponential mechanism over all k queries, which favors those with large errors",
     module="hedgerow.textbook.mwem",
 )
 def restricted_choice() -> tuple[Finding, Finding]:
+    """Compute the privacy loss of a choice among some queries, and among all."""
     n, alpha, epsilon = 10, 0.19, 1.0
     queries, p = np.array([[1.0, 0.0], [0.0, 0.9]]), np.array([0.5, 0.5])
 
     def chosen(zeros: int, restricted: bool) -> Array:
-        scores = n * np.abs(
-            queries @ (p - np.array([zeros, n - zeros]) / n)
-        )  # in rows: one row moves them by 1 at most
+        # in rows, so that one row moves a score by at most 1
+        scores = n * np.abs(queries @ (p - np.array([zeros, n - zeros]) / n))
         weights = np.exp(scores / Exponential(1.0, epsilon).scale)
         if restricted:
             weights = np.where(scores > alpha * n, weights, 0.0)
@@ -122,7 +128,11 @@ NOTED = (
     ),
     Noted(WANG, "(12.3)", "1 − ℓᵗ·pᵗ lacks γ, which (12.4) has."),
     Noted(WANG, "(12.6)", "The middle sum (ℓᵢᵗ)² lacks γ², which the last term has."),
-    Noted(WANG, "(12.7)", "γ²T² should be γ²T; (12.8) follows from that and not from what is printed."),
+    Noted(
+        WANG,
+        "(12.7)",
+        "γ²T² should be γ²T; (12.8) follows from that and not from the printed formula.",
+    ),
     Noted(
         WANG,
         "§12.2.2, accuracy",

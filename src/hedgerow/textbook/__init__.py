@@ -1,5 +1,8 @@
-"""One paper's mechanism a file, corrected where the paper is wrong, with the guarantee it states.
+"""One paper's mechanism per file, corrected where the paper is wrong, with the guarantee it states.
 
-Learning: ``multiplicative_weights``. Counts: ``sparse_vector``, ``pmw`` (online), ``mwem`` (offline), ``small_db``. Convex questions:
-``convex_pmw``, ``convex_offline`` and their ``oracles``. What the theorems promise: ``bounds``; how they are tested: ``games``.
+- Learning: ``multiplicative_weights``.
+- Counts: ``sparse_vector``, ``pmw`` (online), ``mwem`` (offline), ``small_db``.
+- Counts from samples of the rows: ``subsampled``, ``scq``, ``descent_by_queries``.
+- Convex questions: ``convex_pmw``, ``convex_offline`` and their ``oracles``.
+- Guarantees of the theorems: ``bounds``. Simulations that test them: ``games``, ``monitors``.
 """

@@ -1,7 +1,7 @@
-"""What the theorems promise, both ways: the rows that suffice for an error, and the error reachable with the rows.
+"""The guarantees of the theorems, both ways: the rows that suffice for an error, and the error reachable with the rows.
 
-Papers: Dwork & Roth, *The Algorithmic Foundations of Differential Privacy*, ch. 4 (Theorems 4.5, 4.9, 4.10, 4.14,
-4.15, Proposition 4.4); Wang, lecture 12 (Theorem 12.6); Ullman, *Private multiplicative weights beyond linear queries*
+Papers: Dwork & Roth, *The Algorithmic Foundations of Differential Privacy*, ch. 4 (Theorems 4.5, 4.9, 4.10, 4.14, 4.15,
+Proposition 4.4); Wang, lecture 12 (Theorem 12.6); Ullman, *Private multiplicative weights beyond linear queries*
 (Theorem 3.1). All for replace-one neighbours, where n is public.
 
 Symbols: n rows, |X| cells of the universe, k queries, (ε, δ) privacy, β the probability of failure. α is the theorem's
@@ -9,8 +9,8 @@ own parameter: online PMW and MWEM answer every query within **3α**, SmallDB wi
 
 Differs: Theorem 4.14 prints 32 where its proof gives 9·4 = 36. Theorem 4.9 hides its constants; here they come from
 Rademacher averages and the Sauer–Shelah lemma (docs/proofs/small_db.md). Theorem 12.6 hides its constants; here they
-come from zCDP composition (docs/proofs/mwem.md). What the mechanisms of this package need is calibrated by the ledger
-and is less: ``pmw.rows_needed`` and ``mwem.rows_needed`` stay below these.
+come from zCDP composition (docs/proofs/mwem.md). The mechanisms of this package are calibrated by the ledger and need
+fewer rows: ``pmw.rows_needed`` and ``mwem.rows_needed`` stay below these bounds.
 """
 
 from __future__ import annotations
@@ -20,14 +20,17 @@ from collections.abc import Callable
 
 from hedgerow.errors import InvalidInput
 from hedgerow.textbook.multiplicative_weights import (
-    update_bound as update_bound,  # Theorem 4.10 lives with the update rule
+    update_bound as update_bound,  # Theorem 4.10 is defined beside the update rule
 )
 
 SQRT2 = math.sqrt(2)
 
 
 def smallest_alpha(rows_needed: Callable[[float], float], rows: float) -> float:
-    """The least α in (0, 1) with rows_needed(α) ≤ rows, for a decreasing function; infinity where there is none."""
+    """Return the least α in (0, 1) with rows_needed(α) ≤ rows, or infinity if there is none.
+
+    ``rows_needed`` must be a decreasing function.
+    """
     low, high = 1e-9, 1 - 1e-9
     if not rows_needed(high) <= rows:
         return math.inf
@@ -46,7 +49,7 @@ def smallest_alpha(rows_needed: Callable[[float], float], rows: float) -> float:
 
 
 def pmw_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: int, cells: int) -> float:
-    """Theorem 4.14 (δ = 0, corrected: 36) and 4.15 (δ > 0): rows for k adaptive queries, each within 3α.
+    """Return the rows for k adaptive queries, each within 3α: Theorem 4.14 (δ = 0, corrected to 36) and 4.15 (δ > 0).
 
     n ≥ 36·ln|X|·(ln k + ln(32 ln|X|/(α²β)))/(ε α³), or (2 + 32√2)·√(ln|X| ln(2/δ))·(the same)/(ε α²).
     """
@@ -59,7 +62,7 @@ def pmw_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: i
 
 
 def pmw_alpha(rows: float, beta: float, epsilon: float, delta: float, queries: int, cells: int) -> float:
-    """The smallest α of Theorems 4.14 and 4.15 at n rows; answers are within 3α."""
+    """Return the smallest α of Theorems 4.14 and 4.15 at n rows. Answers are within 3α."""
     return smallest_alpha(lambda a: pmw_rows(a, beta, epsilon, delta, queries, cells), rows)
 
 
@@ -67,10 +70,12 @@ def pmw_alpha(rows: float, beta: float, epsilon: float, delta: float, queries: i
 
 
 def mwem_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: int, cells: int) -> float:
-    """Theorem 12.6 with constants: rows for k known queries, each within 3α. T = ⌊4 ln|X|/α²⌋ + 1 rounds.
+    """Return the rows for k known queries, each within 3α: Theorem 12.6 with constants, T = ⌊4 ln|X|/α²⌋ + 1 rounds.
 
-    δ > 0: n ≥ 2√(T(ln(1/δ) + ε))·(ln(2kT/β) + √(2 ln(4T/β)))/(ε α), that is Õ(ln k·√(ln|X| ln 1/δ)/(ε α²)).
-    δ = 0: n ≥ 2T·(2 ln(2kT/β) + ln(2T/β))/(ε α). Two more rows are for rounding.
+    - δ > 0: n ≥ 2√(T(ln(1/δ) + ε))·(ln(2kT/β) + √(2 ln(4T/β)))/(ε α), that is Õ(ln k·√(ln|X| ln 1/δ)/(ε α²)).
+    - δ = 0: n ≥ 2T·(2 ln(2kT/β) + ln(2T/β))/(ε α).
+
+    Rounding adds 2/α rows.
     """
     _require(alpha=alpha, beta=beta, epsilon=epsilon, delta=delta, queries=queries, cells=cells)
     rounds = update_bound(alpha, cells, "paper") + 1
@@ -84,7 +89,7 @@ def mwem_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: 
 
 
 def mwem_alpha(rows: float, beta: float, epsilon: float, delta: float, queries: int, cells: int) -> float:
-    """The smallest α of Theorem 12.6 at n rows; answers are within 3α."""
+    """Return the smallest α of Theorem 12.6 at n rows. Answers are within 3α."""
     return smallest_alpha(lambda a: mwem_rows(a, beta, epsilon, delta, queries, cells), rows)
 
 
@@ -92,15 +97,15 @@ def mwem_alpha(rows: float, beta: float, epsilon: float, delta: float, queries: 
 
 
 def small_db_size(alpha: float, queries: int) -> int:
-    """m = ⌈ln|Q|/α²⌉: some database of m rows answers every query within α (Lemma 4.3, which needs |Q| > 2)."""
+    """Return m = ⌈ln|Q|/α²⌉. Some database of m rows answers every query within α (Lemma 4.3, which needs |Q| > 2)."""
     _require(alpha=alpha, queries=queries)
     return math.ceil(math.log(max(queries, 3)) / alpha**2)
 
 
 def small_db_size_vc(alpha: float, vc_dimension: int) -> int:
-    """The size that suffices for 0/1 queries of VC dimension d (Theorem 4.8 with constants), whatever their number.
+    """Return the size that suffices for any number of 0/1 queries of VC dimension d (Theorem 4.8 with constants).
 
-    The least m ≥ d with 2√(2 ln(2(em/d)^d)/m) ≤ α: symmetrisation, Massart's lemma and Sauer–Shelah.
+    It is the least m ≥ d with 2√(2 ln(2(em/d)^d)/m) ≤ α, by symmetrization, Massart's lemma and Sauer–Shelah.
     """
     _require(alpha=alpha, vc_dimension=vc_dimension)
     d = vc_dimension
@@ -118,16 +123,17 @@ def small_db_size_vc(alpha: float, vc_dimension: int) -> int:
 
 
 def small_db_error(rows: float, size: int, beta: float, epsilon: float, cells: int, sampling_error: float) -> float:
-    """Proposition 4.4: with probability 1 − β, sampling_error + 2(ln|R| + ln(1/β))/(εn), R the databases of m rows.
+    """Return the error of SmallDB with probability 1 − β (Proposition 4.4): sampling_error + 2(ln|R| + ln(1/β))/(εn).
 
-    ``sampling_error`` is the α for which m was chosen. |R| = C(|X| + m − 1, m) is exact where the book uses |X|^m.
+    R is the set of databases of m rows. ``sampling_error`` is the α for which m was chosen. |R| = C(|X| + m − 1, m) is
+    exact; the book uses |X|^m.
     """
     _require(beta=beta, epsilon=epsilon, cells=cells, size=size)
     return sampling_error + 2 * (ln_databases(cells, size) + math.log(1 / beta)) / (epsilon * rows)
 
 
 def ln_databases(cells: int, size: int) -> float:
-    """ln C(|X| + m − 1, m), the number of databases of m rows, never above m ln|X|."""
+    """Return ln C(|X| + m − 1, m), the logarithm of the number of databases of m rows. It is never above m ln|X|."""
     if cells + size < 10_000:
         return math.log(math.comb(cells + size - 1, size))
     exact = math.lgamma(cells + size) - math.lgamma(size + 1) - math.lgamma(cells) if cells < 2**40 else math.inf
@@ -137,9 +143,10 @@ def ln_databases(cells: int, size: int) -> float:
 def small_db_rows(
     alpha: float, beta: float, epsilon: float, queries: int, cells: int, vc_dimension: int | None = None
 ) -> float:
-    """Theorem 4.5, and 4.9 when a VC dimension is given: rows for SmallDB(α/2) to answer all queries within α.
+    """Return the rows for SmallDB(α/2) to answer all queries within α: Theorem 4.5, or 4.9 if a VC dimension is given.
 
-    n ≥ (16 ln|X| ln|Q| + 4 ln(1/β))/(ε α³) as printed, or what Proposition 4.4 needs with m rounded up if that is more.
+    n ≥ (16 ln|X| ln|Q| + 4 ln(1/β))/(ε α³) as printed, or the rows that Proposition 4.4 needs with m rounded up if that
+    is more.
     """
     _require(alpha=alpha, beta=beta, epsilon=epsilon, queries=queries, cells=cells)
     size = small_db_size(alpha / 2, queries) if vc_dimension is None else small_db_size_vc(alpha / 2, vc_dimension)
@@ -154,7 +161,7 @@ def small_db_rows(
 def small_db_alpha(
     rows: float, beta: float, epsilon: float, queries: int, cells: int, vc_dimension: int | None = None
 ) -> float:
-    """The smallest α of Theorem 4.5 (or 4.9) at n rows."""
+    """Return the smallest α of Theorem 4.5 (or 4.9) at n rows."""
     return smallest_alpha(lambda a: small_db_rows(a, beta, epsilon, queries, cells, vc_dimension), rows)
 
 
@@ -164,9 +171,10 @@ def small_db_alpha(
 def threshold_game_rows(
     alpha: float, beta: float, epsilon: float, delta: float, queries: int, tops: int, scale: float = 1.0
 ) -> float:
-    """Ullman Theorem 3.1: rows for k adaptive (3S/n)-sensitive threshold queries of which T may be answered ⊤.
+    """Return the rows for k adaptive threshold queries of which T may be answered ⊤ (Ullman Theorem 3.1).
 
-    n ≥ 256·S·√(T ln(2/δ))·ln(4k/β)/(ε α): then q ≥ α is answered ⊤ and q ≤ α/2 is answered ⊥, all of them.
+    The queries are (3S/n)-sensitive. With n ≥ 256·S·√(T ln(2/δ))·ln(4k/β)/(ε α), every q ≥ α is answered ⊤ and every
+    q ≤ α/2 is answered ⊥.
     """
     _require(beta=beta, epsilon=epsilon, delta=delta, queries=queries, tops=tops)
     if not (alpha > 0 and delta > 0 and scale > 0):
@@ -179,11 +187,12 @@ def threshold_game_rows(
 def threshold_game_alpha(
     rows: float, beta: float, epsilon: float, delta: float, queries: int, tops: int, scale: float = 1.0
 ) -> float:
-    """The α of Ullman Theorem 3.1 at n rows."""
+    """Return the α of Ullman Theorem 3.1 at n rows."""
     return threshold_game_rows(1.0, beta, epsilon, delta, queries, tops, scale) / rows
 
 
 def _require(**given: float) -> None:
+    """Refuse parameters outside the range of their name."""
     for name, value in given.items():
         if name in ("alpha", "beta"):
             good, rule = 0 < value < 1, "between 0 and 1"

@@ -1,11 +1,11 @@
-"""Offline convex minimization: all losses are known, and the one on which the hypothesis does worst is learned each round.
+"""Offline convex minimization: all losses are known, and each round learns the loss on which the hypothesis does worst.
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §1.2. Symbols: see ``convex_pmw``. Proof:
 docs/proofs/convex_pmw.md.
 
-Differs: the paper names the exponential mechanism and leaves the end open. Here the error of the chosen loss is measured,
-and the loop ends at ⅝α: the choice is right to within α/4 and the measurement to within α/8, so then every loss is within
-α, and until then every update has err ≥ α/2.
+Differs: the paper names the exponential mechanism and does not say when to stop. Here the error of the chosen loss is
+measured, and the loop ends at ⅝α. The choice is right to within α/4 and the measurement to within α/8. So at the end
+every loss is within α, and before it every update has err ≥ α/2.
 """
 
 from __future__ import annotations
@@ -50,7 +50,10 @@ from hedgerow.textbook.oracles import Oracle
 @final
 @dataclass(frozen=True)
 class OfflineConfig:
-    """A round: a choice right to within α/4, its error measured to within α/8, and A′ where that is above ⅝α."""
+    """The events of a round.
+
+    They are a choice right to within α/4, a measurement of its error to within α/8, and A′ if that is above ⅝α.
+    """
 
     online: ConvexPMWConfig
     choice: Exponential
@@ -69,7 +72,10 @@ def configure(
     alpha: float,
     step: Step = "hoeffding",
 ) -> OfflineConfig:
-    """Calibrate to the whole budget; β is split over choices, measurements and oracle."""
+    """Calibrate to the whole budget. β is split over choices, measurements and oracle.
+
+    Parameters: see ``convex_pmw.configure``.
+    """
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
     S = float(scale_S)
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
@@ -81,7 +87,7 @@ def configure(
         if left > 0:
             plan = oracle.plan(budget, left, rows, beta / (3 * T), ORACLE * alpha)
             if plan is not None and plan.error + plan.deficit <= ORACLE * alpha:
-                guard = AboveThreshold(Δ, 1.0, 1.0)  # never drawn from
+                guard = AboveThreshold(Δ, 1.0, 1.0)  # a placeholder: the offline mechanism has no guard
                 online = ConvexPMWConfig(rows, cells, queries, alpha, beta, step, S, T, guard, oracle, plan)
                 return OfflineConfig(online, choice, Gaussian(Δ, σ, online.grid))
     raise InvalidInput(
@@ -92,7 +98,7 @@ def configure(
 @final
 @dataclass(frozen=True)
 class OfflineRelease:
-    """A public hypothesis whose minimisers answer all the losses, and whether the stop was met."""
+    """A public hypothesis, its minimizer for every loss, and a flag that tells if the loop stopped by itself."""
 
     hypothesis: Hypothesis
     answers: tuple[Array, ...]
@@ -109,7 +115,7 @@ def release(
     noise: Noise,
     hypothesis: Hypothesis | None = None,
 ) -> OfflineRelease:
-    """What an early stop leaves of the budget stays in the ledger."""
+    """Run the mechanism. An early stop leaves the rest of the budget in the ledger."""
     with ledger.exclusively():
         return _released(config, losses, data, ledger, noise, hypothesis)
 
@@ -122,6 +128,7 @@ def _released(
     noise: Noise,
     hypothesis: Hypothesis | None,
 ) -> OfflineRelease:
+    """Run the mechanism under the ledger's lock."""
     if not losses:
         raise InvalidInput("The workload must have at least one loss. Found none. List the losses to learn.")
     online = config.online

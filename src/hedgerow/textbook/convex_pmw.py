@@ -4,17 +4,17 @@ Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3,
 offline variant is in ``convex_offline``. Proof: docs/proofs/convex_pmw.md.
 
 Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, ℓ_x(θ) convex over Θ, S ≥ |⟨θ − θ′, ∇ℓ_x(θ)⟩|,
-θ̂ = argmin ℓ_D̂, err = ℓ_D(θ̂) − min ℓ_D, A′ the single-query oracle with error α₀, u(x) = ℓ′_x(θ̂; θ − θ̂), η the step,
-T updates at most, γ = α/4 the progress ⟨u, D̂ − D⟩ of an update, τ what the computed n·err may be off by numerically.
+θ̂ = argmin ℓ_D̂, err = ℓ_D(θ̂) − min ℓ_D, A′ the single-query oracle with error α₀, u(x) = ℓ′_x(θ̂; θ − θ̂), η the
+step, T updates at most, γ = α/4 the progress ⟨u, D̂ − D⟩ of an update, τ the numerical error of the computed n·err.
 
 Differs:
- - the update is exp(−η·u), where Figure 3 prints exp(+η·u), which diverges: ⟨u, D̂ − D⟩ > 0 says that D̂ has too much
-   mass where u is large;
- - η = √(ln|X|/T)/S ("paper"), where the figure omits 1/S; or γ/S² ("hoeffding"), which needs half the updates;
- - u is the one-sided directional derivative, where the paper allows any subgradient: Claim 3.5 needs ⟨u, D̂⟩ ≥ 0;
- - n·err has sensitivity 2S (replace-one; S under add-remove) plus τ, where the paper has 3S;
- - noise is calibrated by the ledger: the guard gets what its accuracy needs, A′ the rest. The figure's ε₀ composes to
-   more than its half of ε.
+- The update is exp(−η·u). Figure 3 prints exp(+η·u), which diverges: ⟨u, D̂ − D⟩ > 0 says that D̂ has too much mass
+  where u is large.
+- η = √(ln|X|/T)/S ("paper"), where the figure omits 1/S; or γ/S² ("hoeffding"), which needs half the updates.
+- u is the one-sided directional derivative. The paper allows any subgradient, but Claim 3.5 needs ⟨u, D̂⟩ ≥ 0.
+- n·err has sensitivity 2S (replace-one; S under add-remove) plus τ. The paper has 3S.
+- Noise is calibrated by the ledger: the guard gets what its accuracy needs, and A′ the rest. The figure's ε₀ composes
+  to more than its half of ε.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
 from hedgerow.textbook.oracles import Oracle, Plan
 
-LEARNED = "convex pmw: oracle"
+LEARNED = "convex pmw: oracle"  # purpose of the ledger entries that teach the hypothesis
 NUMERICAL = 0.02  # τ as a share of S
-SURROGATE = 0.01  # share of α by which the err of a surrogate of the loss may differ from its own (``excess``)
-SLACK = 0.01  # share of α that a numerical θ̂ may cost an update
-ORACLE = 0.25 - SLACK  # α₀ in α
+SURROGATE = 0.01  # share of α by which the err of a surrogate may differ from that of the loss (``excess``)
+SLACK = 0.01  # share of α that the inexactness of θ̂ may cost an update
+ORACLE = 0.25 - SLACK  # α₀ as a share of α
 
 
 @final
 @dataclass(frozen=True)
 class ConvexPMWConfig:
-    """Everything public about a run, fixed before the first query. Make one with ``configure``."""
+    """The public parameters of a run, fixed before the first query. Made by ``configure``."""
 
-    scale: float  # n, or a public estimate of it under add-remove
+    scale: float  # n, or under add-remove a public estimate of it
     cells: int
     queries: int
     alpha: float
@@ -70,36 +70,38 @@ class ConvexPMWConfig:
 
     @property
     def threshold(self) -> float:
-        """¾α, in rows: ⊤ above α, ⊥ below α/2."""
+        """The threshold ¾α in rows: errors above α give ⊤, errors below α/2 give ⊥."""
         return 0.75 * self.alpha * self.scale
 
     @property
     def reach(self) -> float:
-        """The most |u(x)|: S, and for an oracle that leaves the set a little more."""
+        """The largest |u(x)|: S, or a little more for an oracle that leaves the set."""
         return reach_of(self.bound, self.alpha, self.cells, self.oracle)
 
     @property
     def eta(self) -> float:
+        """η, the step of the update."""
         return step_size(self.alpha, self.reach, self.step)
 
     @property
     def grid(self) -> float:
-        """Of n·err."""
+        """The grid of n·err."""
         return grid_at_most(NUMERICAL * self.bound / 4)
 
     @property
     def sparse_vector(self) -> sparse_vector.SparseVector:
+        """The guard as a sparse vector."""
         return sparse_vector.SparseVector(self.threshold, self.guard, self.rounds)
 
 
 def update_bound(alpha: float, cells: int, bound: float, step: Step) -> int:
-    """The most updates of progress γ = α/4: 64S²ln|X|/α² ("paper", Claim 3.7) or 2S²ln|X|/γ² ("hoeffding")."""
+    """Return the most updates of progress γ = α/4: 64S²ln|X|/α² ("paper", Claim 3.7) or 2S²ln|X|/γ² ("hoeffding")."""
     factor = {"paper": 64.0, "hoeffding": 32.0}[step]
     return math.floor(factor * bound**2 * math.log(cells) / alpha**2)
 
 
 def step_size(alpha: float, bound: float, step: Step) -> float:
-    """η: √(ln|X|/T)/S = α/(8S²) ("paper"), or γ/S² = α/(4S²) ("hoeffding")."""
+    """Return η: √(ln|X|/T)/S = α/(8S²) ("paper"), or γ/S² = α/(4S²) ("hoeffding")."""
     return alpha / ({"paper": 8.0, "hoeffding": 4.0}[step] * bound**2)
 
 
@@ -116,10 +118,20 @@ def configure(
     step: Step = "hoeffding",
     share: float = 1.0,
 ) -> ConvexPMWConfig:
-    """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``rows`` can guarantee.
+    """Calibrate the mechanism to the whole budget.
 
-    ``rows`` is n under replace-one; under add-remove give a public estimate. ``scale_S`` is S and ``oracle`` the family:
-    both must hold for every loss that will be asked. α is in units of the loss, at most S. ``share`` of the budget is used.
+    Parameters
+    ----------
+    rows : float
+        n under replace-one. Under add-remove, a public estimate.
+    scale_S : float
+        S, which must hold for every loss that will be asked.
+    oracle : Oracle
+        The family of losses. Every loss that will be asked must belong to it.
+    alpha : float, optional
+        The error, in units of the loss, at most S. By default the smallest that ``rows`` can guarantee.
+    share : float
+        The share of the budget to use.
     """
     require_parameters(budget, cells, rows, queries, beta, scale_S, step)
     S = float(scale_S)
@@ -156,7 +168,7 @@ def rows_needed(
     step: Step = "hoeffding",
     share: float = 1.0,
 ) -> float:
-    """The rows for which ``configure`` guarantees α: below Theorem 3.8's."""
+    """Return the rows for which ``configure`` guarantees α. They are fewer than those of Theorem 3.8."""
     if not 0 < alpha <= scale_S:
         return math.inf
     low, high = 0.0, 1.0
@@ -172,13 +184,19 @@ def rows_needed(
 
 
 def theorem_rows(alpha: float, beta: float, epsilon: float, delta: float, queries: int, cells: int, S: float) -> float:
-    """The second term of Theorem 3.8: 4096·S²·√(ln|X|)·ln(4/δ)·ln(8k/β)/(εα²). The first is A′'s own n′."""
+    """Return the second term of Theorem 3.8: 4096·S²·√(ln|X|)·ln(4/δ)·ln(8k/β)/(εα²).
+
+    The first term is the n′ of A′.
+    """
     logs = math.sqrt(math.log(cells)) * math.log(4 / delta) * math.log(8 * queries / beta)
     return 4096 * S**2 * logs / (epsilon * alpha**2)
 
 
 def reach_of(S: float, alpha: float, cells: int, oracle: Oracle) -> float:
-    """Unprojected, θ = θ₀ + b: |⟨x, b⟩| over all cells is at most √(1 + ln|X|) times what α₀ allows of it."""
+    """Return the largest |u(x)|.
+
+    For an unprojected θ = θ₀ + b, |⟨x, b⟩| over all cells is at most √(1 + ln|X|) times the part that α₀ allows.
+    """
     return S + ORACLE * alpha * math.sqrt(1 + math.log(cells)) if oracle.leaves_the_set else S
 
 
@@ -194,10 +212,10 @@ def _calibrated(
     rows: float,
     share: float,
 ) -> tuple[AboveThreshold, Plan, int] | None:
-    """The events of a round and the number of rounds, or None where so few rows cannot give α.
+    """Return the events of a round and the number of rounds, or None if the rows are too few for α.
 
-    All comparisons are right to within w = αn/4 − 2τ, less what a surrogate may change, but for β/2; every one of T answers
-    of A′ within α₀ but for β/2.
+    All comparisons are right to within w = αn/4 − 2τ, less the effect of a surrogate, except with probability β/2. All
+    T answers of A′ are within α₀, except with probability β/2.
     """
     T = update_bound(alpha, cells, reach_of(S, alpha, cells, oracle), step) + 1
     τ = NUMERICAL * S
@@ -221,7 +239,7 @@ def _calibrated(
 @final
 @dataclass(frozen=True)
 class ConvexAnswer:
-    """θ, where it came from, and what it charged in the budget's currency."""
+    """The answer θ, its source, and its cost in the budget's currency."""
 
     theta: Array
     source: Literal["hypothesis", "oracle"]
@@ -230,10 +248,11 @@ class ConvexAnswer:
 
 @final
 class OnlineConvexPMW:
-    """Answers convex minimization queries about the data, one after the other, adaptively chosen.
+    """A mechanism that answers adaptively chosen convex minimization queries about the data, one after the other.
 
-    ``hypothesis`` is public. A round of the guard is charged when it opens, the oracle's noise before it is drawn; a
-    query answered by the hypothesis within an open round costs nothing. After T updates, BudgetExceeded.
+    ``hypothesis`` is public. A round of the guard is charged when it opens, and the oracle's noise before it is drawn.
+    A query that the hypothesis answers within an open round costs nothing. After T updates, ``ask`` raises
+    BudgetExceeded.
     """
 
     def __init__(
@@ -253,10 +272,11 @@ class OnlineConvexPMW:
 
     @one_at_a_time
     def ask(self, risk: Risk, over: ConvexSet) -> ConvexAnswer:
+        """Answer one query: from the hypothesis if the guard says that its error is small, else from the oracle."""
         config = self.config
         require_family(config, risk, over, self.ledger.budget, self._rows)
-        self.hypothesis.require(risk.attributes)  # refuses what its update could not hold, before the data are touched
-        believed = minimiser_on(self.hypothesis, risk, over, config.alpha)  # θ̂: computed once, and what is released
+        self.hypothesis.require(risk.attributes)  # refuse an update that would not fit, before the data are touched
+        believed = minimiser_on(self.hypothesis, risk, over, config.alpha)  # θ̂, computed once and released as it is
         excess = excess_in(config, risk, over, believed.theta, self.ledger.budget, self._rows)
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
         counts = self._data.marginal(risk.attributes)
@@ -269,21 +289,25 @@ class OnlineConvexPMW:
             config.plan, risk, over, counts, self._noise, receipt, self.ledger.budget, self._rows
         )
         factor = log_factor(config, risk, believed, theta)
-        self.ledger.record(receipt, factor, self._noise.private)  # rather than the oracle's steps
+        self.ledger.record(receipt, factor, self._noise.private)  # instead of the oracle's many steps
         self._learn(risk.attributes, factor)
         return ConvexAnswer(theta, "oracle", opening + receipt.cost)
 
     def _learn(self, names: Names, factor: Array) -> None:
+        """Apply one update to the hypothesis."""
         self.hypothesis.add_factor(names, factor)
         self.hypothesis.settle()
         self.updates += 1
 
     def resume(self, entries: Sequence[Entry]) -> None:
-        """How far the guard was. What entries taught is learned by ``relearn``, in the order of all mechanisms' entries."""
+        """Restore the progress of the guard.
+
+        ``relearn`` restores the updates, in the order of all mechanisms' entries.
+        """
         self._progress = sparse_vector.resumed(self._guard, entries, self._progress)
 
     def relearn(self, entry: Entry) -> None:
-        """What one entry taught, if it is an answer of the oracle that came out."""
+        """Repeat the update of one entry, if it is a released answer of the oracle."""
         if entry.why == LEARNED and entry.released:
             self._learn(tuple(entry.about["attributes"]), *entry.released)
 
@@ -292,7 +316,7 @@ class OnlineConvexPMW:
 
 
 def require_rows(config: ConvexPMWConfig, data: DataSource, ledger: Ledger) -> None:
-    """Noise that is calibrated to a public n would be too small for a table of fewer rows."""
+    """Refuse a table with fewer rows than configured: noise calibrated to a public n would be too small for it."""
     if ledger.budget.neighbours == "replace" and data.rows < config.scale:
         raise InvalidInput(
             f"The table must have at least the {config.scale:g} rows that were configured. Found {data.rows}. "
@@ -301,7 +325,7 @@ def require_rows(config: ConvexPMWConfig, data: DataSource, ledger: Ledger) -> N
 
 
 def rows_of(config: ConvexPMWConfig, data: DataSource, ledger: Ledger) -> float:
-    """n where it is public, else the configured estimate of it."""
+    """Return n if it is public, else the configured estimate of it."""
     return float(data.rows) if ledger.budget.neighbours == "replace" else config.scale
 
 
@@ -322,7 +346,10 @@ def require_family(config: ConvexPMWConfig, risk: Risk, over: ConvexSet, budget:
 def excess_in(
     config: ConvexPMWConfig, risk: Risk, over: ConvexSet, theta: Array, budget: Budget, rows: float
 ) -> Excess:
-    """n·err(D, θ), which one row moves by no more than the guard is billed for; or a refusal from public facts."""
+    """Return the plan for n·err(D, θ), which one row moves by no more than the guard is billed for.
+
+    Refuse, from public facts, a loss for which this cannot be guaranteed.
+    """
     share = NUMERICAL * config.bound / 2 / budget.bounded(risk.scale(over))
     excess = excess_of(risk, over, theta, budget, rows, SURROGATE * config.alpha, shares=(share,))
     grid = config.grid
@@ -332,24 +359,29 @@ def excess_in(
 
 
 def _uncertain(risk: Risk, over: ConvexSet) -> InvalidInput:
+    """Return the refusal of a loss whose minimum cannot be guaranteed."""
     return InvalidInput(
         f"A loss must be one whose minimum is certain for every table. Found {type(risk).__name__} on "
-        f"{math.prod(risk.shape)} cells over {over!r}. Use a smooth loss, fewer features, or a ball or box of another size."
+        f"{math.prod(risk.shape)} cells over {over!r}. Use a smooth loss, fewer features, or a ball or box of another "
+        "size."
     )
 
 
 def minimiser_on(hypothesis: Hypothesis, risk: Risk, over: ConvexSet, alpha: float) -> Minimum:
-    """θ̂, so close to the minimiser on D̂ that an update loses at most SLACK·α by it."""
+    """Return θ̂, so close to the minimizer on D̂ that an update loses at most SLACK·α by it."""
     return minimised(risk, hypothesis.marginal(risk.attributes), over, SLACK * alpha / 10, stationary=True)
 
 
 def direction(risk: Risk, believed: Minimum, theta: Array) -> Array:
-    """u(x) = ℓ′_x(θ̂; θ − θ̂), one-sided; predictors that a solver left a little beside their kink are at it."""
+    """Return u(x) = ℓ′_x(θ̂; θ − θ̂), one-sided.
+
+    A predictor that the solver left close to its kink counts as lying on it.
+    """
     return risk.directional(believed.theta, theta, believed.width)
 
 
 def log_factor(config: ConvexPMWConfig, risk: Risk, believed: Minimum, theta: Array) -> Array:
-    """−η·u. Should an unprojected θ make u larger than foreseen, a smaller step keeps the update a gain."""
+    """Return −η·u. If an unprojected θ makes u larger than foreseen, a smaller step keeps the update a gain."""
     u = direction(risk, believed, theta)
     largest = float(np.abs(u).max())
     return -config.eta * min(1.0, (config.reach / max(largest, 1e-300)) ** 2) * u
@@ -358,6 +390,7 @@ def log_factor(config: ConvexPMWConfig, risk: Risk, believed: Minimum, theta: Ar
 def require_parameters(
     budget: Budget, cells: int, rows: float, queries: int, beta: float, scale_S: float, step: Step
 ) -> None:
+    """Refuse parameters out of range."""
     if budget.pure:
         raise InvalidInput("delta must be above 0, for the oracles add Gaussian noise. Found 0. Give a delta.")
     if cells < 2:

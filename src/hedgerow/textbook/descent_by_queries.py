@@ -1,15 +1,18 @@
-"""Gradient descent whose every coordinate is a statistical query to a few rows at random.
+"""Gradient descent in which every coordinate of a gradient is a statistical query to a few random rows.
 
-Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 4, Theorems 14 and
-21, Corollaries 15 and 16; Shamir & Zhang for the strongly convex steps. Proof: docs/proofs/descent_by_queries.md.
+Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 4,
+Theorems 14 and 21, Corollaries 15 and 16; Shamir & Zhang for the strongly convex steps. Proof:
+docs/proofs/descent_by_queries.md.
 
-Symbols: S the table, Θ the set, D its diameter, d coordinates, G a bound on the norm of a row's gradient, H the strong convexity, T
-steps, η_t the step, ∇̃ the answers; r the variance of the noise in ∇̃ as a share of G²; m runs, k questions in all.
+Symbols: S the table, Θ the set, D its diameter, d coordinates, G a bound on the norm of a row's gradient, H the strong
+convexity, T steps, η_t the step, ∇̃ the answers; r the variance of the noise in ∇̃ as a share of G²; m runs, k
+questions in all.
 
-Differs: x_t is projected onto Θ (the proofs do, the listing does not). An answer is an unbiased estimate of the table's gradient,
-whatever the size of its sample, so the expected excess on the table follows without the accuracy of a single answer: ℓ is a few
-dozen, where the theorems ask for d/α⁴, and what they say of n follows from the noise alone. The constants are stated. A ridge is
-public, and added exactly. Boosting has scores that are bounded by G·D, as losses less that of the starting point, on a sample.
+Differs: x_t is projected onto Θ (the proofs do this, the listing does not). An answer is an unbiased estimate of the
+table's gradient for any sample size, so the bound on the expected excess does not need the accuracy of a single answer.
+ℓ is a few dozen, where the theorems ask for d/α⁴, and the requirement on n follows from the noise alone. The constants
+are stated. A ridge is public and added exactly. Boosting uses scores on a sample that are bounded by G·D: losses minus
+that of the starting point.
 """
 
 from __future__ import annotations
@@ -40,9 +43,10 @@ from hedgerow.textbook.subsampled import GRID
 @final
 @dataclass(frozen=True)
 class Risk:
-    """The average loss over rows, with its public constants. Features are cut to ±``feature_bound``, labels to ±``label_bound``.
+    """The average loss over rows, with its public constants.
 
-    ``loss`` names its target and features, which are columns of numbers or flags; what is no number is 0.
+    Features are cut to ±``feature_bound``, labels to ±``label_bound``. ``loss`` names its target and features, which
+    are columns of numbers or flags. A value that is no number counts as 0.
     """
 
     loss: Loss
@@ -63,6 +67,7 @@ class Risk:
 
     @property
     def dimension(self) -> int:
+        """d, the number of parameters."""
         return len(self.loss.features) + int(self.loss.intercept)
 
     @functools.cached_property
@@ -78,6 +83,7 @@ class Risk:
 
     @property
     def data_norm(self) -> float:
+        """The largest norm of a row's gradient, without the ridge."""
         return self.coordinate * math.sqrt(self.dimension)
 
     @property
@@ -96,7 +102,7 @@ class Risk:
         return self.loss.strong_convexity
 
     def rows(self, data: Rows, indices: Integers) -> tuple[Array, Array]:
-        """Features and labels of rows, cut to their bounds."""
+        """Return features and labels of rows, cut to their bounds."""
         target = self.loss.target
         assert target is not None
         *columns, labels = data.take(indices, (*self.loss.features, target))
@@ -106,7 +112,7 @@ class Risk:
         return X, self.loss.as_labels(_numbers(labels, self.label_bound))
 
     def gradient(self, data: Rows, theta: Array, j: int) -> Valued:
-        """Coordinate j of the gradient as a statistical query: (g/B + 1)/2 for B the largest coordinate."""
+        """Return coordinate j of the gradient as a statistical query: (g/B + 1)/2 for B the largest coordinate."""
 
         def valued(indices: Integers) -> Integers:
             X, y = self.rows(data, indices)
@@ -115,7 +121,10 @@ class Risk:
         return valued
 
     def scores(self, data: Rows, thetas: list[Array], start: Array) -> Callable[[Integers], Integers]:
-        """How much better than the start each θ is for every row, ridge and all: in [0, 1], a line a θ."""
+        """Return a function that scores each θ against the start for every row, ridge included.
+
+        Scores are in [0, 1], in whole steps, one line per θ.
+        """
 
         def scored(indices: Integers) -> Integers:
             X, y = self.rows(data, indices)
@@ -127,21 +136,24 @@ class Risk:
         return scored
 
     def _value(self, X: Array, y: Array, theta: Array) -> Array:
+        """Return the loss of every row at θ, ridge included."""
         return self.loss.value(np.vecdot(X, theta), y) + self.loss.ridge / 2 * float(theta @ theta)
 
 
 def _numbers(column: Any, bound: float) -> Array:
+    """Return a column as numbers within the bound, 0 for NaN."""
     return np.clip(np.nan_to_num(np.asarray(column, dtype=np.float64), nan=0.0), -bound, bound)
 
 
 def _steps(values: Array, bound: float) -> Integers:
+    """Map values in ±bound to whole steps from 0 to STEPS."""
     return np.floor(np.clip(values / (2 * bound) + 0.5, 0.0, 1.0) * STEPS + 0.5).astype(np.int64)
 
 
 @final
 @dataclass(frozen=True)
 class DescentPlan:
-    """What will be asked, all of it public. ``choice`` is there where runs are boosted."""
+    """The queries that will be asked, all of them public. ``choice`` is set if runs are boosted."""
 
     risk: Risk
     steps: int
@@ -151,31 +163,35 @@ class DescentPlan:
 
     @property
     def calls(self) -> int:
-        """Of Algorithm 1."""
+        """The number of calls of Algorithm 1."""
         return self.runs * self.steps * self.risk.dimension
 
     def step(self, t: int) -> float:
-        """η_t: 2/(Ht) where the loss is strongly convex, else D/(G√t)."""
+        """Return η_t: 2/(Ht) if the loss is strongly convex, else D/(G√t)."""
         H = self.risk.strong_convexity
         return 2 / (H * t) if H > 0 else self.risk.diameter / (self.risk.norm * math.sqrt(t))
 
     @property
     def expected_excess(self) -> float:
-        """A bound on the expected excess on the table of one run: Theorem 14, or 21, with constants."""
+        """A bound on the expected excess of one run on the table: Theorem 14, or 21, with constants."""
         return expected_excess(self.risk, self.steps, self.query)
 
 
 def answer_variance(risk: Risk, query: subsampled.Plan) -> float:
-    """d times the variance of the noise in one coordinate: discrete Laplace noise has at most that of the continuous, 2b²."""
+    """Return d times the variance of the noise in one coordinate.
+
+    The variance of discrete Laplace noise is at most that of the continuous, 2b².
+    """
     noise = query.event.inner
     assert isinstance(noise, Laplace)
     return risk.dimension * 2 * (noise.scale * 2 * risk.coordinate / query.scale) ** 2
 
 
 def expected_excess(risk: Risk, steps: int, query: subsampled.Plan) -> float:
-    """Convex: (D/√T)(G/2 + G̃²/G); strongly convex: G̃²(1 + ln T)/(HT), with G̃² = G² + the noise's variance.
+    """Return a bound on the expected excess of one run on the table.
 
-    Values are rounded to a grid, which biases a coordinate by at most half of it.
+    Convex: (D/√T)(G/2 + G̃²/G). Strongly convex: G̃²(1 + ln T)/(HT). G̃² = G² plus the noise's variance. Values are
+    rounded to a grid, which biases a coordinate by at most half a grid step.
     """
     G, D, T, H = risk.norm, risk.diameter, steps, risk.strong_convexity
     second = G**2 + answer_variance(risk, query)
@@ -195,9 +211,10 @@ def configure(
     size: int = 64,
     noise: float = 0.5,
 ) -> DescentPlan:
-    """Steps and noise for an expected excess of α on the table; with ``beta``, for α but with probability β in all of k questions.
+    """Plan steps and noise for an expected excess of α on the table.
 
-    ``size``: ℓ. ``noise``: the variance of the noise as a share of G²; more is cheaper by the step, and takes more steps.
+    With ``beta``, all of k questions are within α, except with probability β. ``size`` is ℓ. ``noise`` is the variance
+    of the noise as a share of G²: with more noise a step is cheaper, and more steps are needed.
     """
     sample = DistinctRows(min(whole("size", size), rows), rows)
     spread = (
@@ -209,7 +226,8 @@ def configure(
         return DescentPlan(risk, _steps_for(risk, query, alpha), query)
     if not 0 < positive("beta", beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    # Each run is within α/4 with probability ½ (Markov), one of m but for β/(2k); choosing costs at most 3α/4 more.
+    # Each run is within α/4 with probability ½ (Markov), so one of m is, except with probability β/(2k). The choice
+    # adds at most 3α/4.
     runs = max(1, math.ceil(math.log2(2 * queries / beta)))
     return DescentPlan(
         risk,
@@ -221,6 +239,7 @@ def configure(
 
 
 def _steps_for(risk: Risk, query: subsampled.Plan, alpha: float) -> int:
+    """Return the least number of steps whose expected excess is at most α."""
     high = 1
     while expected_excess(risk, high, query) > alpha:
         high *= 2
@@ -234,9 +253,10 @@ def _steps_for(risk: Risk, query: subsampled.Plan, alpha: float) -> int:
 
 
 def _choice(risk: Risk, rows: int, alpha: float, beta: float, runs: int) -> Subsampled:
-    """The exponential mechanism on scores of a sample: within α of the best run but with probability β.
+    """Return the exponential mechanism on scores of a sample. It is within α of the best run except with probability β.
 
-    Half of α for the sample, whose mean is within t for every run: 2V·2t; half for the choice: 2V/ℓ·(2/ε′)·ln(m·2/β).
+    Half of α is for the sample, whose mean is within t for every run: 2V·2t. The other half is for the choice:
+    2V/ℓ·(2/ε′)·ln(m·2/β).
     """
     V = risk.norm * risk.diameter
     t = (alpha / 2) / (4 * V) - GRID
@@ -249,7 +269,7 @@ def _choice(risk: Risk, rows: int, alpha: float, beta: float, runs: int) -> Subs
 
 
 def descend(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
-    """Algorithm 4, once: the average of the points at which the gradient was asked for."""
+    """Run Algorithm 4 once. Return the average of the points at which the gradient was asked for."""
     risk = plan.risk
     theta = risk.over.project(np.zeros(risk.dimension))
     total = np.zeros(risk.dimension)
@@ -266,15 +286,18 @@ def descend(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Arra
 
 @one_thread
 def minimise(plan: DescentPlan, data: Rows, ledger: Ledger, noise: Noise) -> Array:
-    """θ: of one run, or the best of several by the exponential mechanism (Corollaries 15 and 16). Refused before it begins."""
+    """Return θ: the result of one run, or the best of several by the exponential mechanism (Corollaries 15 and 16).
+
+    A plan that the budget cannot pay for is refused before it begins.
+    """
     data.require((*plan.risk.loss.features, str(plan.risk.loss.target)))
     with ledger.exclusively():
         cost = plan.calls * ledger.budget.cost(plan.query.event)
         cost += ledger.budget.cost(plan.choice) if plan.choice is not None else 0.0
         if cost > ledger.remaining * (1 + 1e-12):
             raise BudgetExceeded(
-                f"cost must be at most {ledger.remaining:.4g} (what is left). Found {cost:.4g} for {plan.calls} queries. "
-                "Ask for less accuracy, or use more rows."
+                f"cost must be at most {ledger.remaining:.4g} (what is left). Found {cost:.4g} for {plan.calls} "
+                "queries. Ask for less accuracy, or use more rows."
             )
         runs = [descend(plan, data, ledger, noise) for _ in range(plan.runs)]
         if plan.choice is None:

@@ -1,11 +1,12 @@
-"""The games by which accuracy and privacy are defined, as harnesses that take an adaptive analyst.
+"""The games that define accuracy and privacy, as harnesses that take an adaptive analyst.
 
 Paper: Ullman, *Private multiplicative weights beyond linear queries*: Figure 1 (accuracy game), Figure 2 (threshold
 game), Figure 4 (T-fold adaptive composition). The adversary ℬ chooses the data, then every query in the light of all
-previous queries and answers; the mechanism 𝒜 only ever sees the data and the queries.
+previous queries and answers. The mechanism 𝒜 only sees the data and the queries.
 
-The analysts here are as strong as linear queries allow: they chose the data, and rebuild the public hypothesis from
-the answers alone, so they know at every moment how wrong each query is. For simulations only: their data are theirs.
+The analysts here are as strong as linear queries allow. They chose the data and rebuild the public hypothesis from the
+answers alone, so at every moment they know the error of each query. They are for simulations only: the data are their
+own.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ D = TypeVar("D")
 
 @dataclass(frozen=True)
 class Turn(Generic[Q, A]):
+    """A query, its answer and its true error."""
+
     query: Q
     answer: A
     error: float
@@ -41,27 +44,32 @@ class Turn(Generic[Q, A]):
 
 @dataclass(frozen=True)
 class Transcript(Generic[Q, A]):
-    """A finished game. ``halted``: the mechanism refused before all queries were answered."""
+    """A finished game. ``halted`` tells that the mechanism refused before all queries were answered."""
 
     turns: tuple[Turn[Q, A], ...]
     halted: bool
 
     @property
     def worst(self) -> float:
+        """The largest error of an answer."""
         return max((turn.error for turn in self.turns), default=0.0)
 
     def accurate(self, error: float) -> bool:
-        """Whether all queries were answered, each within the error."""
+        """Return True if all queries were answered, each within the error."""
         return not self.halted and self.worst <= error
 
 
 class Analyst(Protocol[Q_co, A]):
-    """Chooses the data, then each query from all that was asked and answered; None ends the game."""
+    """A player that chooses the data, then each query from all previous queries and answers. None ends the game."""
 
     @property
-    def data(self) -> DataSource: ...
+    def data(self) -> DataSource:
+        """The data that the analyst chose."""
+        ...
 
-    def __call__(self, past: Sequence[Turn[Any, A]], /) -> Q_co | None: ...
+    def __call__(self, past: Sequence[Turn[Any, A]], /) -> Q_co | None:
+        """Return the next query, or None to end the game."""
+        ...
 
 
 def accuracy_game(
@@ -70,7 +78,7 @@ def accuracy_game(
     queries: int,
     error: Callable[[DataSource, Q, A], float],
 ) -> Transcript[Q, A]:
-    """Figure 1. ``mechanism`` is started on the analyst's data and answers one query at a time."""
+    """Play Figure 1. ``mechanism`` is started on the analyst's data and answers one query at a time."""
     answer = mechanism(analyst.data)
     turns: list[Turn[Q, A]] = []
     for _ in range(queries):
@@ -86,23 +94,27 @@ def accuracy_game(
 
 
 def linear_error(data: DataSource, query: Linear, answer: PMWAnswer) -> float:
-    """|⟨q, D⟩ − answer|, as a fraction."""
+    """Return |⟨q, D⟩ − answer| as a fraction."""
     return abs(query.dot(data.marginal(query.attributes)) / data.rows - answer.value)
 
 
 @dataclass(frozen=True)
 class ThresholdTurn:
+    """A value and the mechanism's answer, True for ⊤."""
+
     value: float
     above: bool
 
 
 @dataclass(frozen=True)
 class ThresholdTranscript:
+    """A finished threshold game."""
+
     turns: tuple[ThresholdTurn, ...]
     halted: bool
 
     def wrong(self, alpha: float) -> list[int]:
-        """The turns that break Theorem 3.1: a value of at least α answered ⊥, or of at most α/2 answered ⊤."""
+        """Return the turns that break Theorem 3.1: a value of at least α answered ⊥, or of at most α/2 answered ⊤."""
         return [
             j
             for j, turn in enumerate(self.turns)
@@ -113,7 +125,7 @@ class ThresholdTranscript:
 def threshold_game(
     adversary: Callable[[Sequence[ThresholdTurn]], float | None], above: Callable[[float], bool], queries: int
 ) -> ThresholdTranscript:
-    """Figure 2. The adversary knows the data, so a query is its value there; the sparse vector says ⊤ or ⊥."""
+    """Play Figure 2. The adversary knows the data, so a query is its value there. The sparse vector answers ⊤ or ⊥."""
     turns: list[ThresholdTurn] = []
     for _ in range(queries):
         value = adversary(turns)
@@ -129,7 +141,7 @@ def threshold_game(
 def adaptive_composition(
     adversary: Callable[[tuple[Any, ...]], Callable[[D], Any]], data: D, rounds: int
 ) -> tuple[Any, ...]:
-    """Figure 4. From the results so far the adversary chooses the next private algorithm to run on the data."""
+    """Play Figure 4. From the results so far the adversary chooses the next private algorithm to run on the data."""
     results: tuple[Any, ...] = ()
     for _ in range(rounds):
         results = (*results, adversary(results)(data))
@@ -137,7 +149,7 @@ def adaptive_composition(
 
 
 class _KnowsTheHypothesis:
-    """Chose the data, and keeps the hypothesis of an online PMW by replaying its public answers."""
+    """An analyst that chose the data and tracks the hypothesis of an online PMW by replaying its public answers."""
 
     def __init__(self, universe: Universe, counts: NDArray[np.int64], config: PMWConfig) -> None:
         self.data: DataSource = Histogram(universe, counts)
@@ -147,7 +159,7 @@ class _KnowsTheHypothesis:
         self._seen = 0
 
     def hypothesis(self, past: Sequence[Turn[Any, PMWAnswer]]) -> Array:
-        """D̂ as a vector over the universe, in universe order."""
+        """Return D̂ as a vector over the universe, in universe order."""
         for turn in past[self._seen :]:
             if turn.answer.measured_rows is not None:
                 q = everywhere(self.universe, turn.query)
@@ -159,7 +171,7 @@ class _KnowsTheHypothesis:
 
 
 class WorstOfPool(_KnowsTheHypothesis):
-    """Asks, of a pool of queries, the one that the hypothesis has most wrong now."""
+    """An analyst that asks, of a pool of queries, the one with the largest current error of the hypothesis."""
 
     def __init__(
         self, universe: Universe, counts: NDArray[np.int64], config: PMWConfig, pool: Sequence[Linear]
@@ -174,10 +186,10 @@ class WorstOfPool(_KnowsTheHypothesis):
 
 
 class NearGap(_KnowsTheHypothesis):
-    """Asks queries whose gap ⟨q, D⟩ − ⟨q, D̂⟩ is as near as can be to each of the targets in turn.
+    """An analyst that asks queries whose gap ⟨q, D⟩ − ⟨q, D̂⟩ is as near as possible to each of the targets in turn.
 
-    With the cells sorted by D − D̂, the gap of the first j of them rises from 0 to the largest gap any query has, so
-    every gap can be had to within the weight of a cell. A target of 1 asks for the worst query of all.
+    With the cells sorted by D − D̂, the gap of the first j cells rises from 0 to the largest gap of any query. So every
+    gap can be reached to within the weight of a cell. A target of 1 asks for the worst query of all.
     """
 
     def __init__(

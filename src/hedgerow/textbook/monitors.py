@@ -1,16 +1,18 @@
 """Monitors: thought experiments that prove transfer theorems, run as simulations.
 
-Paper: [F] Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithms 2 and 5.
+Paper: [F] Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithms 2
+and 5.
 
-A monitor plays an analyst against a mechanism on samples of a population that it knows, and picks a query that is far from the
-population. Where the mechanism is private, what it picks cannot be far on average: e^ε − 1 + Tδ (Lemma 18). Where it is not, the
-pick shows how far an analyst can get.
+A monitor plays an analyst against a mechanism on samples of a population that it knows, and picks a query whose value
+on the sample is far from that on the population. If the mechanism is private, the expected distance of the pick is at
+most e^ε − 1 + Tδ (Lemma 18). If it is not, the pick shows how far an analyst can get.
 
-Symbols: p the population, as probabilities of cells; S a sample, as counts; q a query, one value in [0, 1] for each cell; q(S), q(D) its means.
+Symbols: p the population, as probabilities of cells; S a sample, as counts; q a query, one value in [0, 1] for each
+cell; q(S), q(D) its means.
 
-Differs: Algorithm 2 chooses among q and 1 − q by the signed q(S) − q(D), and Algorithm 5 gives q or 1 − q, whichever errs towards
-the answer. Lemma 18 bounds |E[q(D) − q(S)]|, and the printed monitors are used to bound E|q(D) − q(S)|. Algorithm 5 begins at the
-first round: given a history, a sample is no longer independent draws.
+Differs: Algorithm 2 chooses among q and 1 − q by the signed q(S) − q(D), and Algorithm 5 returns q or 1 − q, whichever
+errs towards the answer. Lemma 18 bounds |E[q(D) − q(S)]|, while the printed monitors are used to bound E|q(D) − q(S)|.
+Algorithm 5 begins at the first round, because a sample is no longer made of independent draws once a history is given.
 """
 
 from __future__ import annotations
@@ -24,14 +26,14 @@ from hedgerow._types import Array, Integers
 
 Ask = Callable[[Array], float]
 Mechanism = Callable[[Integers], Ask]
-"""Given a sample, something that answers queries about it."""
+"""A function from a sample to a function that answers queries about it."""
 Analyst = Callable[[Ask], None]
-"""Asks what it likes, each query after the answers before."""
+"""An adaptive analyst: it asks any queries, each after the previous answers."""
 
 
 @dataclass(frozen=True, eq=False)
 class Turn:
-    """A query and its answer, and what is true of the sample and of the population."""
+    """A query with its answer, and its true values on the sample and on the population."""
 
     query: Array
     answer: float
@@ -51,24 +53,25 @@ class Turn:
 
 @dataclass(frozen=True, eq=False)
 class Pick:
-    """What a monitor returns: q or, ``negated``, 1 − q, of one of its samples. ``gap``: its signed q(S) − q(D)."""
+    """The query that a monitor returns: q, or 1 − q if ``negated``, on one of its samples."""
 
     turn: Turn
     negated: bool
 
     @property
     def gap(self) -> float:
+        """The signed q(S) − q(D) of the picked query."""
         return -self.turn.gap if self.negated else self.turn.gap
 
 
 def drawn(population: Array, rows: int, rng: np.random.Generator) -> Integers:
-    """A sample of independent rows, as counts."""
+    """Return a sample of independent rows, as counts."""
     counts: Integers = rng.multinomial(rows, population)
     return counts
 
 
 def simulate(mechanism: Mechanism, analyst: Analyst, population: Array, sample: Integers) -> list[Turn]:
-    """The analyst against the mechanism on one sample: every query, with its answer and its truths."""
+    """Play the analyst against the mechanism on one sample. Return every query with its answer and true values."""
     turns: list[Turn] = []
     answering, rows = mechanism(sample), int(sample.sum())
 
@@ -82,14 +85,17 @@ def simulate(mechanism: Mechanism, analyst: Analyst, population: Array, sample: 
 
 
 def worst_error(turns: Sequence[Turn]) -> float:
-    """The largest |a − q(D)|: what accuracy on the population is about."""
+    """Return the largest |a − q(D)|, the error on the population."""
     return max(turn.error for turn in turns)
 
 
 def exponential_monitor(
     mechanism: Mechanism, analyst: Analyst, population: Array, samples: Sequence[Integers], epsilon: float, rng: np.random.Generator
 ) -> Pick:  # fmt: skip
-    """Algorithm 2: of all queries on all T samples, and their negations, one with probability ∝ exp(εn·u/2), u = q(S) − q(D)."""
+    """Run Algorithm 2: pick one of all queries on all T samples, and their negations.
+
+    A query is picked with probability ∝ exp(εn·u/2), u = q(S) − q(D).
+    """
     turns = [turn for sample in samples for turn in simulate(mechanism, analyst, population, sample)]
     gaps = np.array([turn.gap for turn in turns])
     rows = int(samples[0].sum())
@@ -100,9 +106,10 @@ def exponential_monitor(
 
 
 def query_monitor(mechanism: Mechanism, analyst: Analyst, population: Array, sample: Integers, index: int) -> Pick:
-    """Algorithm 5 from the first round on: the analyst's query of that index (from 0), or its negation.
+    """Run Algorithm 5 from the first round on: return the analyst's query of that index (from 0), or its negation.
 
-    Negated where the answer is below the population's value, so that E of the gap is what E|q(D) − a| is made of.
+    The query is negated if the answer is below the population's value. Then E|q(D) − a| is at most the expected gap
+    plus the error on the sample.
     """
     turn = simulate(mechanism, analyst, population, sample)[index]
     return Pick(turn, negated=turn.answer < turn.on_population)

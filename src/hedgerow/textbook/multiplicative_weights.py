@@ -1,16 +1,16 @@
-"""Multiplicative weights: learning from experts, and the update rule every mechanism here shares.
+"""Multiplicative weights: learning from experts, and the update rule that every mechanism here shares.
 
 Papers: Wang, *Lecture 12: Releasing Multiple Linear Queries Privately II* (Algorithms 1–5); Dwork & Roth, *The
 Algorithmic Foundations of Differential Privacy*, ch. 4 (Algorithm 5, Theorem 4.10).
 
-Symbols: N experts (or cells of the universe X), T rounds, ℓ losses in [−1, 1], w weights, p = w/Σw, γ and η step
-sizes, q a linear query, r = q or 1 − q its penalty, α the error that makes a mistake, Ψ = KL(D ‖ D̂) the potential.
+Symbols: N experts (or cells of the universe X), T rounds, ℓ losses in [−1, 1], w weights, p = w/Σw, γ and η step sizes,
+q a linear query, r = q or 1 − q its penalty, α the error that makes a mistake, Ψ = KL(D ‖ D̂) the potential.
 
-Differs: logarithms are base 2 in Lemmas 12.1–12.2 and natural from Theorem 12.3 on, where the lecture writes log for
-both. Theorem 12.3's proof uses ln(1 − x) ≥ −x − x² on |x| ≤ ½, so γ = √(ln N/T) must be at most ½: T ≥ 4 ln N is
-required here. Besides the books' step η = α/2 (at most 4 ln|X|/α² updates) there is Hoeffding's η = 4α: by his lemma
-ln E exp(−ηr) ≤ −η E r + η²/8 for r in [0, 1], so a mistake lowers Ψ by at least ηα − η²/8 = 2α², and there are at
-most ln|X|/(2α²) updates, 8 times fewer.
+Differs: logarithms are base 2 in Lemmas 12.1–12.2 and natural from Theorem 12.3 on; the lecture writes log for both.
+The proof of Theorem 12.3 uses ln(1 − x) ≥ −x − x² on |x| ≤ ½, so γ = √(ln N/T) must be at most ½: T ≥ 4 ln N is
+required here. Besides the books' step η = α/2 (at most 4 ln|X|/α² updates) there is Hoeffding's η = 4α. By his lemma ln
+E exp(−ηr) ≤ −η E r + η²/8 for r in [0, 1], so a mistake lowers Ψ by at least ηα − η²/8 = 2α², and there are at most
+ln|X|/(2α²) updates, 8 times fewer.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from hedgerow.errors import InvalidInput
 Step = Literal["paper", "hoeffding"]
 
 
-# Prediction: experts say up (True) or down (False), then the truth is revealed.
+# Prediction: experts predict up (True) or down (False), then the truth is revealed.
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What an algorithm predicted each day, and what it was left believing (a weight per expert)."""
+    """The predictions of an algorithm, one per day, and its final weights, one per expert."""
 
     predicted: NDArray[np.bool_]
     mistakes: int
@@ -42,19 +42,21 @@ class Predictions:
 
 
 def halving(advice: ArrayLike, truth: ArrayLike) -> Predictions:
-    """Wang Algorithm 1: follow the majority of the experts that were never wrong.
+    """Run Wang's Algorithm 1: follow the majority of the experts that were never wrong.
 
-    ``advice`` is T × N booleans, ``truth`` T booleans. With a perfect expert: at most ``halving_mistakes(N)``.
+    ``advice`` is T × N booleans, ``truth`` T booleans. With a perfect expert there are at most ``halving_mistakes(N)``
+    mistakes.
     """
     return _majority(advice, truth, penalty=0.0)
 
 
 def weighted_majority(advice: ArrayLike, truth: ArrayLike) -> Predictions:
-    """Wang Algorithm 2: follow the weighted majority; who is wrong loses half its weight."""
+    """Run Wang's Algorithm 2: follow the weighted majority. An expert that is wrong loses half its weight."""
     return _majority(advice, truth, penalty=0.5)
 
 
 def _majority(advice: ArrayLike, truth: ArrayLike, penalty: float) -> Predictions:
+    """Follow the weighted majority. An expert that is wrong has its weight multiplied by the penalty."""
     says, happened = np.asarray(advice, dtype=bool), np.asarray(truth, dtype=bool)
     if says.ndim != 2 or says.shape[1] == 0 or happened.shape != says.shape[:1]:
         raise InvalidInput(
@@ -67,25 +69,25 @@ def _majority(advice: ArrayLike, truth: ArrayLike, penalty: float) -> Prediction
         predicted[t] = w[p].sum() > w[~p].sum()
         w[p != happened[t]] *= penalty
         if w.max() > 0:
-            w /= w.max()  # a common factor changes no majority and keeps long games from underflow
+            w /= w.max()  # a common factor changes no majority and prevents underflow in long games
     return Predictions(predicted, int((predicted != happened).sum()), w)
 
 
 def halving_mistakes(experts: int) -> float:
-    """Lemma 12.1: log₂ N, when one expert is perfect."""
+    """Return the bound of Lemma 12.1 if one expert is perfect: log₂ N."""
     return math.log2(experts)
 
 
 def weighted_majority_mistakes(experts: int, best: int) -> float:
-    """Lemma 12.2: (OPT + log₂ N) / log₂(4/3), where the best expert makes OPT mistakes."""
+    """Return the bound of Lemma 12.2 if the best expert makes OPT mistakes: (OPT + log₂ N) / log₂(4/3)."""
     return (best + math.log2(experts)) / math.log2(4 / 3)
 
 
-# Losses: every expert suffers a loss in [−1, 1] each round.
+# Losses: every expert has a loss in [−1, 1] in each round.
 
 
 def learning_rate(experts: int, rounds: int) -> float:
-    """γ = √(ln N / T), which must be at most ½ for the regret bound to hold."""
+    """Return γ = √(ln N / T). It must be at most ½ for the regret bound to hold, and is refused otherwise."""
     if experts < 2 or rounds < 4 * math.log(experts):
         raise InvalidInput(
             f"rounds must be at least 4 ln N = {4 * math.log(max(experts, 2)):.1f} for N of at least 2 experts. "
@@ -95,7 +97,7 @@ def learning_rate(experts: int, rounds: int) -> float:
 
 
 def multiplicative_weights(losses: ArrayLike, gamma: float | None = None) -> Array:
-    """Wang Algorithm 4: the distributions p¹ … p^T played against T × N losses (each seen after its p)."""
+    """Run Wang's Algorithm 4: return the distributions p¹ … p^T played against T × N losses, each seen after its p."""
     ell = np.asarray(losses, dtype=float)
     if ell.ndim != 2 or not (np.abs(ell) <= 1).all():
         raise InvalidInput("Losses must be rounds × experts, each in [−1, 1]. Found others. Rescale the losses.")
@@ -113,65 +115,68 @@ def multiplicative_weights(losses: ArrayLike, gamma: float | None = None) -> Arr
 def multiplicative_weights_picks(
     losses: ArrayLike, uniforms: ArrayLike, gamma: float | None = None
 ) -> NDArray[np.int64]:
-    """Wang Algorithm 3: one expert a round, drawn from Algorithm 4's distribution by a uniform number a round."""
+    """Run Wang's Algorithm 3: pick one expert per round from Algorithm 4's distribution.
+
+    ``uniforms`` has one uniform number per round.
+    """
     p = multiplicative_weights(losses, gamma)
     u = np.asarray(uniforms, dtype=float)[:, None]
     return np.asarray(np.minimum((p.cumsum(axis=1) <= u).sum(axis=1), p.shape[1] - 1), dtype=np.int64)
 
 
 def regret_bound(experts: int, rounds: int) -> float:
-    """Theorems 12.3–12.4: 2√(T ln N), in expectation for Algorithm 3 and always for Algorithm 4."""
+    """Return 2√(T ln N), in expectation for Algorithm 3 and always for Algorithm 4 (Theorems 12.3–12.4)."""
     learning_rate(experts, rounds)
     return 2 * math.sqrt(rounds * math.log(experts))
 
 
-# Queries: the experts are the cells of the universe, a mistake is a query the hypothesis gets wrong by more than α.
+# Queries: the experts are the cells of the universe. A mistake is a query on which the hypothesis errs by more than α.
 
 
 def normalized(log_weights: Array) -> Array:
-    """The distribution proportional to exp(log_weights)."""
+    """Return the distribution proportional to exp(log_weights)."""
     w = np.exp(log_weights - log_weights.max())
     return np.asarray(w / w.sum())
 
 
 def penalty(query: Array, *, overshoots: bool) -> Array:
-    """r of Dwork & Roth Algorithm 5: where the hypothesis has too much mass."""
+    """Return r of Dwork & Roth's Algorithm 5: it is large where the hypothesis has too much mass."""
     return query if overshoots else 1 - query
 
 
 def log_factor(query: Array, *, overshoots: bool, eta: float) -> Array:
-    """The update as a factor in logarithms: D̂' ∝ D̂·exp(−η r), Dwork & Roth Algorithm 5."""
+    """Return the logarithm of the update's factor: D̂' ∝ D̂·exp(−η r), Dwork & Roth Algorithm 5."""
     return -eta * penalty(query, overshoots=overshoots)
 
 
 def linear_log_factor(query: Array, *, overshoots: bool, eta: float) -> Array:
-    """Wang's form of the update: D̂' ∝ D̂·(1 − η·sign·q), in logarithms."""
+    """Return the logarithm of the factor in Wang's form of the update: D̂' ∝ D̂·(1 − η·sign·q)."""
     return np.log1p(-eta * query if overshoots else eta * query)
 
 
 def step_size(alpha: float, step: Step) -> float:
-    """η for mistakes of at least α: α/2 ("paper") or 4α ("hoeffding")."""
+    """Return η for mistakes of at least α: α/2 ("paper") or 4α ("hoeffding")."""
     _require_alpha(alpha)
     return {"paper": alpha / 2, "hoeffding": 4 * alpha}[_known(step)]
 
 
 def update_bound(alpha: float, cells: int, step: Step) -> int:
-    """Theorem 4.10: the most updates a sequence of mistakes of at least α can cause; Ψ is spent after them.
+    """Return the most updates that mistakes of at least α can cause (Theorem 4.10). They use up the potential Ψ.
 
-    The theorem also asks that each measured value be within α of the truth, so that the update has the right sign.
+    The theorem also requires each measured value to be within α of the truth, so that the update has the right sign.
     """
     _require_alpha(alpha)
-    per_update = {"paper": alpha**2 / 4, "hoeffding": 2 * alpha**2}[_known(step)]  # what an update takes from Ψ
+    per_update = {"paper": alpha**2 / 4, "hoeffding": 2 * alpha**2}[_known(step)]  # the least decrease of Ψ per update
     return math.floor(math.log(cells) / per_update)
 
 
 def multiplicative_weights_for_queries(
     queries: Sequence[Array] | Array, histogram: Array, alpha: float, step: Step = "hoeffding"
 ) -> tuple[Array, int]:
-    """Wang Algorithm 5, not private: update on the worst query until none is wrong by more than α.
+    """Run Wang's Algorithm 5, which is not private: update on the worst query until none is wrong by more than α.
 
-    Returns the hypothesis and the number of updates, at most ``update_bound(alpha, N, step)``. "paper" is the
-    lecture's own linear update with η = √(ln N/T) at T = 4 ln N/α², which is α/2.
+    Return the hypothesis and the number of updates, at most ``update_bound(alpha, N, step)``. "paper" is the lecture's
+    own linear update with η = √(ln N/T) at T = 4 ln N/α², which is α/2.
     """
     Q, D = np.asarray(queries, dtype=float), np.asarray(histogram, dtype=float)
     eta = step_size(alpha, step)
@@ -189,11 +194,13 @@ def multiplicative_weights_for_queries(
 
 
 def _require_alpha(alpha: float) -> None:
+    """Refuse an α outside (0, 1)."""
     if not 0 < alpha < 1:
         raise InvalidInput(f"alpha must be between 0 and 1. Found {alpha!r}. Give the error as a fraction of the rows.")
 
 
 def _known(step: Step) -> Step:
+    """Return the step rule. Refuse an unknown one."""
     if step not in ("paper", "hoeffding"):
         raise InvalidInput(f"step must be 'paper' or 'hoeffding'. Found {step!r}. Choose one of the two.")
     return step

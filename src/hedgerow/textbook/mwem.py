@@ -1,4 +1,4 @@
-"""Offline private multiplicative weights (MWEM): all queries are known, the worst is chosen and measured each round.
+"""Offline private multiplicative weights (MWEM): all queries are known; each round chooses and measures the worst one.
 
 Papers: Wang, *Lecture 12: Releasing Multiple Linear Queries Privately II* (Algorithm 6, Theorem 12.6); Hardt, Ligett &
 McSherry, *A simple and practical algorithm for differentially private data release*. Proof: docs/proofs/mwem.md.
@@ -6,10 +6,10 @@ McSherry, *A simple and practical algorithm for differentially private data rele
 Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries, T rounds, y = ⟨q,D̂⟩ − ⟨q,D⟩ + noise. The loop
 stops at |y| ≤ 2α, and then every query is within 3α of the data, with probability 1 − β.
 
-Differs: the choice is among all k queries, for a choice among "queries with error > α" would itself depend on the data;
-the exponential mechanism favours them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``exact_counts``), so their sensitivity
-is exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at least 1¾α, and
-T is the bound of Theorem 4.10 at 1¾α, plus the round that stops. Budgets are calibrated by the ledger.
+Differs: the choice is among all k queries, because the set of "queries with error > α" would itself depend on the data;
+the exponential mechanism favors them. Scores are |N − n⟨q,D̂⟩| in rows, on a public grid (``exact_counts``), so their
+sensitivity is exactly 1. Choices err by at most ¾α and measurements by ¼α, so an update happens only at errors of at
+least 1¾α. T is the bound of Theorem 4.10 at 1¾α, plus the round that stops. Budgets are calibrated by the ledger.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
 
 MarginalOf = Callable[[tuple[str, ...]], NDArray[Any]]
-LARGEST_MATRIX = 5_000_000  # numbers in a matrix of all queries over all cells
+LARGEST_MATRIX = 5_000_000  # a matrix of all queries over all cells is built if it has at most this many numbers
 CHOICE, SAMPLE = 0.75, 0.25  # shares of α lost by the choice and by the measurement
-PROGRESS = 2 - SAMPLE  # in α: the least error of a query that causes an update
+PROGRESS = 2 - SAMPLE  # the least error of a query that causes an update, in units of α
 
 
 @final
 @dataclass(frozen=True)
 class MWEMConfig:
-    """Everything public about a run. Make one with ``configure``."""
+    """The public parameters of a run. Made by ``configure``."""
 
-    scale: float  # n, or a public estimate of it under add-remove
+    scale: float  # n, or under add-remove a public estimate of it
     alpha: float
     beta: float
     step: Step
@@ -59,6 +59,7 @@ class MWEMConfig:
 
     @property
     def eta(self) -> float:
+        """η, the step of the update."""
         return experts.step_size(PROGRESS * self.alpha, self.step)
 
     @property
@@ -68,6 +69,7 @@ class MWEMConfig:
 
     @property
     def grid(self) -> float:
+        """The grid of the values of queries that are not counts."""
         return exact_counts.grid_for(
             self.scale, getattr(self.measurement, "scale", 0) or getattr(self.measurement, "sigma", 0)
         )
@@ -83,7 +85,7 @@ def configure(
     alpha: float | None = None,
     step: Step = "hoeffding",
 ) -> MWEMConfig:
-    """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``scale`` rows can guarantee."""
+    """Calibrate to the whole budget. By default α is the smallest that ``scale`` rows can guarantee."""
     smallest = smallest_alpha(lambda a: rows_needed(budget, a, beta, queries, cells, step), scale)
     if math.isinf(smallest) or (alpha is not None and alpha < smallest):
         least = rows_needed(budget, alpha or 0.3, beta, queries, cells, step)
@@ -98,17 +100,18 @@ def configure(
 
 
 def rows_needed(budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step = "hoeffding") -> float:
-    """The rows for which ``configure`` guarantees α; below ``bounds.mwem_rows``."""
+    """Return the rows for which ``configure`` guarantees α. They are fewer than ``bounds.mwem_rows``."""
     *_, width = _calibrated(budget, alpha, beta, queries, cells, step)
-    return (width + 2) / alpha  # rounding scores, and noise in whole rows, loses less than two rows
+    return (width + 2) / alpha  # rounded scores and noise in whole rows lose less than two rows
 
 
 def _calibrated(
     budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step
 ) -> tuple[Exponential, Laplace | Gaussian, int, float]:
-    """The events of a round, the number of rounds, and the width w = αn they need. All scale with w.
+    """Return the events of a round, the number of rounds, and the width w = αn that they need. All scale with w.
 
-    Choice: 2Δ/ε₀·ln(2kT/β) ≤ ¾w. Measurement: within ¼w but for T·exp(−w/4b) ≤ β/2 or 2T·exp(−w²/32σ²) ≤ β/2.
+    Choice: 2Δ/ε₀·ln(2kT/β) ≤ ¾w. Measurement: within ¼w except with probability T·exp(−w/4b) ≤ β/2 or
+    2T·exp(−w²/32σ²) ≤ β/2.
     """
     if not (isinstance(queries, int) and queries >= 1 and cells >= 2 and 0 < beta < 1):
         raise InvalidInput(
@@ -132,7 +135,7 @@ def _calibrated(
 @final
 @dataclass(frozen=True)
 class MWEMRelease:
-    """A public hypothesis, the measurements that made it (query and noisy rows), and whether the early stop was met."""
+    """A public hypothesis, the measurements that made it (query and noisy rows), and a flag for an early stop."""
 
     hypothesis: Hypothesis
     measurements: tuple[tuple[Linear, float], ...]
@@ -149,7 +152,7 @@ def release(
     noise: Noise,
     hypothesis: Hypothesis | None = None,
 ) -> MWEMRelease:
-    """Wang Algorithm 6. What an early stop leaves of the budget stays in the ledger."""
+    """Run Wang's Algorithm 6. An early stop leaves the rest of the budget in the ledger."""
     with ledger.exclusively():
         return _released(config, queries, data, ledger, noise, hypothesis)
 
@@ -162,6 +165,7 @@ def _released(
     noise: Noise,
     hypothesis: Hypothesis | None,
 ) -> MWEMRelease:
+    """Run the mechanism under the ledger's lock."""
     if not queries:
         raise InvalidInput("The workload must have at least one query. Found none. List the queries to learn.")
     universe = data.universe
@@ -169,8 +173,8 @@ def _released(
     workload = [exact_counts.on_grid(universe, q) for q in queries]
     steps = np.array([exact_counts.step_of(q, config.grid) for q in workload])
     answers = _evaluator(universe, workload)
-    counted = exact_counts.counted_all(workload, data.marginal, config.grid)  # N, exact; private
-    # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress
+    counted = exact_counts.counted_all(workload, data.marginal, config.grid)  # N, exact and private
+    # "paper" is the lecture's update, 1 − η·sign(y)·q with η = √(ln|X|/T), which is half the progress of a mistake
     factor = experts.linear_log_factor if config.step == "paper" else experts.log_factor
     measurements: list[tuple[Linear, float]] = []
     for _ in range(config.rounds):
@@ -189,7 +193,10 @@ def _released(
 
 
 def _evaluator(universe: Universe, workload: Sequence[Linear]) -> Callable[[MarginalOf], Array]:
-    """All the queries at once on one distribution: a matrix over a small universe, else grouped by attributes."""
+    """Return a function that answers all queries on one distribution.
+
+    It multiplies by a matrix over a small universe. Otherwise it groups the queries by attributes.
+    """
     if universe.size * len(workload) > LARGEST_MATRIX:
         return lambda marginal_of: answer_all(workload, marginal_of)
     matrix = np.stack([exact_counts.everywhere(universe, q) for q in workload])
@@ -197,7 +204,7 @@ def _evaluator(universe: Universe, workload: Sequence[Linear]) -> Callable[[Marg
 
 
 def _scores(counted: Array, believed: Array, steps: Array) -> Array:
-    """|N − n⟨q, D̂⟩| with the public part rounded to the query's step: one row moves each by at most 1, exactly.
+    """Return |N − n⟨q, D̂⟩| with the public part rounded to the query's step. One row moves each by at most 1, exactly.
 
     Both parts are at least 0 and at most 2^53 steps, so float64 subtracts them without error.
     """

@@ -1,19 +1,19 @@
 """Single-query oracles: a private θ for one convex loss, for the families of Ullman's Table 1.
 
-Papers: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §4 (A′; Theorems 4.1, 4.3, 4.5); Bassily, Smith &
-Thakurta, *Private empirical risk minimization, revisited*; Jain & Thakurta, *(Near) dimension independent risk bounds*.
-Proofs: docs/proofs/convex_pmw.md.
+Papers: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §4 (A′; Theorems 4.1, 4.3, 4.5); Bassily, Smith
+& Thakurta, *Private empirical risk minimization, revisited*; Jain & Thakurta, *(Near) dimension independent risk
+bounds*. Proofs: docs/proofs/convex_pmw.md.
 
 Symbols: n rows, p dimension, L Lipschitz constant (ℓ2), R radius, σ strong convexity, Λ the ridge on the **sum** of
-losses, s the noise on each coordinate, ρ₀ the zCDP cost of one call, (α₀, β₀) its error and the probability of more,
-ϑ how far the numerical minimiser may be from the true one.
+losses, s the noise on each coordinate, ρ₀ the zCDP cost of one call, (α₀, β₀) its error and the probability of a larger
+one, ϑ the distance of the numerical minimizer from the true one.
 
-Everything is on sums over rows. Each oracle states, from public constants alone, the one event that it will draw from
-(T Gaussian steps of one Δ and σ are one Gaussian with Δ√T) and the α₀ that event gives.
+Everything is computed on sums over rows. Each oracle states, from public constants alone, the one event from which it
+will draw (T Gaussian steps of one Δ and σ are one Gaussian with Δ√T), and the α₀ that this event gives.
 
-Differs: every noise is calibrated by ρ, not by the papers' (ε₀, δ₀). The strongly convex family uses output perturbation,
-n ~ √p/(σα₀), where Bassily et al. reach √(p/(σα₀)); Theorem 4.5 prints σ outside the root. The unconstrained one leaves
-θ unprojected: projecting would bring the dimension back.
+Differs: every noise is calibrated by ρ, not by the papers' (ε₀, δ₀). The strongly convex family uses output
+perturbation, n ~ √p/(σα₀), where Bassily et al. reach √(p/(σα₀)); Theorem 4.5 prints σ outside the root. The
+unconstrained family leaves θ unprojected, because projecting would bring the dimension back.
 """
 
 from __future__ import annotations
@@ -38,46 +38,55 @@ from hedgerow.privacy.events import Gaussian, Repeated
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Noise
 
-FINEST = 1e-12  # times L/σ: how well float64 gradients locate a minimiser
-MOST_STEPS = 10**6
-ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half to the grid of the noise, half in sums
+FINEST = 1e-12  # float64 gradients locate a minimizer up to this multiple of L/σ
+MOST_STEPS = 10**6  # at most this many steps of gradient descent
+ROUNDED = 2e-3  # share of the sensitivity kept for rounding: half for the grid of the noise, half for sums
 
 
 @final
 @dataclass(frozen=True)
 class Plan:
-    """What one call draws from, and what that gives: all public."""
+    """The event that one call draws from, and the accuracy it gives. All of it is public."""
 
     event: Gaussian | Repeated
     error: float  # α₀: ℓ_D(θ) − min ℓ_D, per row, with probability 1 − β₀
-    deficit: float = 0.0  # by how much ⟨u, D̂⟩ may be negative, because θ is outside the set
+    deficit: float = 0.0  # the most by which ⟨u, D̂⟩ can be negative, because θ is outside the set
     steps: int = 1
     step: float = 0.0  # η, for gradients summed over rows
     distance: float = 0.0  # ϑ
-    width: float = 0.0  # over which kinks are rounded
+    width: float = 0.0  # the half width over which kinks are rounded
     ridge: float = 0.0  # Λ
 
     @property
     def noise(self) -> Gaussian:
-        """On every release."""
+        """The noise on every release."""
         return self.event if isinstance(self.event, Gaussian) else cast(Gaussian, self.event.event)
 
 
 class Oracle(Protocol):
-    """A′: a family of losses by its constants. ``plan`` is public; ``answer`` draws, once the plan's event is charged."""
+    """The oracle A′ for a family of losses, given by its constants.
+
+    ``plan`` is public. ``answer`` draws, once the plan's event is charged.
+    """
 
     @property
     def leaves_the_set(self) -> bool:
-        """Whether θ may be outside Θ."""
+        """True if θ may be outside Θ."""
 
     def fits(self, risk: Risk, over: ConvexSet) -> None:
         """Refuse a loss outside the family."""
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
-        """What cost (ρ₀) buys at so many rows: None where no grid is fine enough. An ``error`` that suffices saves time."""
+        """Return the plan that the cost ρ₀ buys at this number of rows, or None if no grid is fine enough.
+
+        If a plan reaches ``error``, a faster one that still reaches it may be returned.
+        """
 
     def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
-        """Whether the plan's sensitivity is sure for every table, all arithmetic included. ``rows``: n, or its estimate."""
+        """Return True if the plan's sensitivity holds for every table, all arithmetic included.
+
+        ``rows``: n, or its estimate.
+        """
 
     def answer(
         self,
@@ -89,16 +98,19 @@ class Oracle(Protocol):
         receipt: Receipt,
         budget: Budget,
         rows: float,
-    ) -> Array: ...
+    ) -> Array:
+        """Return a private θ, with noise drawn against the receipt."""
+        ...
 
 
 @final
 @dataclass(frozen=True)
 class NoisyGradientDescent:
-    """Lipschitz losses over a bounded set of diameter D (Theorem 4.1): projected steps on noisy full gradients, averaged.
+    """The oracle for Lipschitz losses over a bounded set (Theorem 4.1): averaged projected steps on noisy gradients.
 
-    With b_t ~ N(0, s²I) on the mean gradient, M = L + s(√p + √(2 ln(2/β₀)/T)) bounds the root mean square step and
-    η = r/(M√T) gives α₀ = rM/√T + sD√(2 ln(2/β₀)/T), r ≤ D the distance from the start: n ~ √p/(α₀√ρ₀).
+    D is the diameter of the set. With b_t ~ N(0, s²I) on the mean gradient, M = L + s(√p + √(2 ln(2/β₀)/T)) bounds the
+    root mean square step, and η = r/(M√T) gives α₀ = rM/√T + sD√(2 ln(2/β₀)/T), r ≤ D the distance from the start:
+    n ~ √p/(α₀√ρ₀).
     """
 
     lipschitz: float
@@ -108,12 +120,13 @@ class NoisyGradientDescent:
     leaves_the_set: ClassVar[bool] = False
 
     def fits(self, risk: Risk, over: ConvexSet) -> None:
+        """Refuse a loss or a set beyond the configured constants."""
         _at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
         _at_most("diameter", over.diameter_l2(risk.dimension), self.diameter)
         _at_most("dimension", risk.dimension, self.dimension)
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
-        """With an ``error``: the fewest steps that reach it, if any do."""
+        """Plan the steps with the best bound, or the fewest steps that reach ``error`` if any do."""
         delta = budget.gradient(self.lipschitz) * tapered(budget) * (1 + ROUNDED)
         once = delta / math.sqrt(2 * cost) / rows  # s/√T
         noise = self.diameter * once * (math.sqrt(self.dimension) + math.sqrt(8 * math.log(2 / beta)))
@@ -127,6 +140,7 @@ class NoisyGradientDescent:
         return best
 
     def _planned(self, delta: float, once: float, rows: float, T: int, beta: float) -> Plan | None:
+        """Return the plan of T steps."""
         z, s, D = math.sqrt(2 * math.log(2 / beta)), once * math.sqrt(T), self.diameter
         M = self.lipschitz + s * (math.sqrt(self.dimension) + z / math.sqrt(T))
         each = _gaussian(delta, s * rows, delta, self.dimension)
@@ -134,6 +148,7 @@ class NoisyGradientDescent:
         return each and Plan(Repeated(each, T), D * (M + s * z) / math.sqrt(T), steps=T, step=eta / rows)
 
     def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        """Return True if the rounding of gradient sums fits into the plan's sensitivity."""
         sums = GradientSums(risk, over, budget, rows)
         each = plan.noise
         return sums.are_certain and sums.sensitivity + math.sqrt(risk.dimension) * each.grid <= each.sensitivity
@@ -149,6 +164,7 @@ class NoisyGradientDescent:
         budget: Budget,
         rows: float,
     ) -> Array:
+        """Take the steps and return their projected average."""
         sums, theta = GradientSums(risk, over, budget, rows), over.project(np.zeros(risk.dimension))
         total = np.zeros(risk.dimension)
         for _ in range(plan.steps):
@@ -161,9 +177,10 @@ class NoisyGradientDescent:
 @final
 @dataclass(frozen=True)
 class OutputPerturbation:
-    """σ-strongly convex losses (Theorem 4.5): the minimiser plus noise for its sensitivity 2L/(nσ), projected.
+    """The oracle for σ-strongly convex losses (Theorem 4.5): the minimizer plus noise, projected.
 
-    α₀ = L·s(√p + √(2 ln(1/β₀))), s = Δ/√(2ρ₀), Δ = 2L/(nσ) + 2ϑ. Needs n itself, so replace-one only.
+    The minimizer has sensitivity 2L/(nσ). α₀ = L·s(√p + √(2 ln(1/β₀))), s = Δ/√(2ρ₀), Δ = 2L/(nσ) + 2ϑ. It depends on n
+    itself, so it works for replace-one only.
     """
 
     lipschitz: float
@@ -174,6 +191,7 @@ class OutputPerturbation:
     leaves_the_set: ClassVar[bool] = False
 
     def fits(self, risk: Risk, over: ConvexSet) -> None:
+        """Refuse a loss beyond the configured constants, or one that is not strongly convex enough."""
         _at_most("lipschitz", risk.lipschitz(over), self.lipschitz)
         _at_most("scale", risk.scale(over), self.scale)
         _at_most("dimension", risk.dimension, self.dimension)
@@ -184,6 +202,7 @@ class OutputPerturbation:
             )
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+        """Plan one draw of noise on the minimizer. Refuse add-remove neighbours."""
         if budget.neighbours != "replace":
             raise InvalidInput(
                 "Output perturbation must have neighbours that replace a row, for its noise depends on their number. "
@@ -200,6 +219,7 @@ class OutputPerturbation:
         return event and Plan(event, reached + width, distance=distance, width=width)
 
     def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
+        """Return True if the minimizer can be located for every table."""
         return certain_place(Surrogate(risk, over, plan.width), plan.distance)
 
     def answer(
@@ -213,6 +233,7 @@ class OutputPerturbation:
         budget: Budget,
         rows: float,
     ) -> Array:
+        """Locate the minimizer, add noise, and project."""
         found = located(Surrogate(risk, over, plan.width), counts, plan.distance)
         return over.project(noise.add(found, receipt))
 
@@ -220,11 +241,12 @@ class OutputPerturbation:
 @final
 @dataclass(frozen=True)
 class RegularisedOutputPerturbation:
-    """Generalised linear losses over an ℓ2 ball (Theorem 4.3), free of the dimension: ridge, minimise, add noise.
+    """The dimension-free oracle for generalized linear losses over an ℓ2 ball (Theorem 4.3).
 
-    The minimiser of Σℓ + (Λ/2)‖θ‖² over the ball moves by at most Δ = 2L/Λ + 2ϑ. Its noise is felt only through
-    ⟨x, b⟩ ~ N(0, s²‖x‖²): α₀ = ΛR²/(2n) + Ls(√(2/π) + √(2 ln(2/β₀))), least at Λ ~ √n, where n ~ 1/(α₀²√ρ₀).
-    θ is not projected. L must hold everywhere, so losses with unbounded slopes (squared) are refused.
+    It adds a ridge, minimizes, and adds noise. The minimizer of Σℓ + (Λ/2)‖θ‖² over the ball moves by at most Δ = 2L/Λ
+    + 2ϑ. Its noise acts only through ⟨x, b⟩ ~ N(0, s²‖x‖²): α₀ = ΛR²/(2n) + Ls(√(2/π) + √(2 ln(2/β₀))), least at
+    Λ ~ √n, where n ~ 1/(α₀²√ρ₀). θ is not projected. L must hold everywhere, so losses with unbounded slopes (squared)
+    are refused.
     """
 
     lipschitz: float
@@ -235,6 +257,7 @@ class RegularisedOutputPerturbation:
     leaves_the_set: ClassVar[bool] = True
 
     def fits(self, risk: Risk, over: ConvexSet) -> None:
+        """Refuse a loss that is no GLM over an ℓ2 ball, has a ridge or unbounded slopes, or exceeds the constants."""
         if not (isinstance(risk, GlmRisk) and not risk.outputs and isinstance(over, L2Ball)):
             raise InvalidInput(
                 f"A loss of this family must be of one linear predictor over an L2Ball. Found {type(over).__name__}. "
@@ -253,8 +276,9 @@ class RegularisedOutputPerturbation:
         _at_most("scale", risk.scale(over), self.scale)
 
     def plan(self, budget: Budget, cost: float, rows: float, beta: float, error: float = 0.0) -> Plan | None:
+        """Choose the ridge with the best bound, and plan one draw of noise on the minimizer."""
         L, R, z = self.lipschitz, self.radius, math.sqrt(2 * math.log(2 / beta))
-        noise = L * (math.sqrt(2 / math.pi) + 2 * z) / math.sqrt(2 * cost)  # per unit of Δ, the deficit counted in
+        noise = L * (math.sqrt(2 / math.pi) + 2 * z) / math.sqrt(2 * cost)  # per unit of Δ, including the deficit
         Λ = math.sqrt(2 * rows * budget.gradient(L) * noise) / R
         change = budget.gradient(L) / Λ
         distance = max(change / 100, FINEST * L * rows / Λ)
@@ -267,7 +291,11 @@ class RegularisedOutputPerturbation:
         return event and Plan(event, reached + width, deficit=L * s * z, distance=distance, width=width, ridge=Λ)
 
     def certain(self, plan: Plan, risk: Risk, over: ConvexSet, budget: Budget, rows: float) -> bool:
-        """With the ridge spread over as many rows as a table may have here, for which it is hardest to find."""
+        """Return True if the minimizer can be located for every table.
+
+        The ridge is spread over the largest number of rows that is computed, for which the minimizer is hardest to
+        find.
+        """
         most = self._most_rows(plan, budget, rows)
         return certain_place(Surrogate(risk, over, plan.width, plan.ridge / most), plan.distance)
 
@@ -282,31 +310,39 @@ class RegularisedOutputPerturbation:
         budget: Budget,
         rows: float,
     ) -> Array:
+        """Locate the minimizer and add noise."""
         n, most = float(counts.sum()), self._most_rows(plan, budget, rows)
         found = np.zeros(risk.dimension)
         if 0 < n <= most:
-            ridge = plan.ridge / n  # Λ on the sum, whatever the number of rows
+            ridge = plan.ridge / n  # so that Λ acts on the sum, whatever the number of rows
             found = located(Surrogate(risk, over, plan.width, ridge), counts, plan.distance)
-        if budget.neighbours == "add-remove":  # held within a radius that falls by little a row, to nothing at ``most``
+        if budget.neighbours == "add-remove":  # clip to a radius that shrinks a little per row, down to 0 at ``most``
             room = plan.noise.sensitivity / (SLOPE + 1) * max(most - n, 0.0)
             with np.errstate(all="ignore"):
                 found = found * min(1.0, room / max(float(np.linalg.norm(found)), 1e-300))
         return noise.add(found, receipt)
 
     def _most_rows(self, plan: Plan, budget: Budget, rows: float) -> float:
-        """Where n is private: twice as many as the radius that falls to nothing needs to leave tables of ``rows`` alone."""
+        """Return the largest number of rows for which the minimizer is computed.
+
+        If n is private, it is so large that the shrinking radius leaves tables of up to twice ``rows`` rows unchanged.
+        """
         if budget.neighbours == "replace":
             return rows
         return 2 * rows + (SLOPE + 1) * self.radius / plan.noise.sensitivity
 
 
 def _gaussian(delta: float, sigma: float, each: float, dimension: int) -> Gaussian | None:
-    """Noise on a grid so fine that rounding p values to it adds half of ROUNDED to the sensitivity of each release."""
+    """Return noise on a fine grid, or None if no grid is fine enough.
+
+    Rounding p values to the grid adds half of ROUNDED to the sensitivity of each release.
+    """
     grid = events.grid_at_most(each / (1 + ROUNDED) * ROUNDED / 2 / math.sqrt(dimension))
     return Gaussian(delta, sigma, grid) if sigma / grid <= events.COARSEST / 2 else None
 
 
 def _at_most(name: str, found: float, stated: float) -> None:
+    """Refuse a constant above the configured one."""
     if not found <= stated * (1 + 1e-12):
         raise InvalidInput(
             f"The {name} of a loss must be at most {stated:g}, as configured. Found {found:g}. "

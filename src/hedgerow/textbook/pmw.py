@@ -6,12 +6,12 @@ weights beyond linear queries*, §1.2. Proof: docs/proofs/pmw.md.
 
 Symbols: D the data, D̂ the hypothesis, n rows, |X| cells, k queries in all, c rounds of the guard, η step of the
 update, w the width in rows within which every comparison and every measurement must stay, β the probability that one
-does not. Threshold 2α, a mistake is an error above α, and every answer is within 3α with probability 1 − β.
+does not. The threshold is 2α, a mistake is an error above α, and every answer is within 3α with probability 1 − β.
 
-Differs: noise is calibrated by the ledger, not by the book's constants, and is smaller, so that the rows Theorems 4.14
-(with 36 for 32) and 4.15 ask for are more than enough; with δ > 0 the mechanism is (ε, δ)-DP, where Theorem 4.13 says
-(ε, 0). One guard on |⟨q,D⟩ − ⟨q,D̂⟩|, in whole rows, stands for the book's two one-sided ones. There are ⌊L⌋ + 1
-rounds, L the bound of Theorem 4.10, so that unless something failed a round is always left.
+Differs: noise is calibrated by the ledger, not by the book's constants. It is smaller, so the rows that Theorems 4.14
+(with 36 for 32) and 4.15 require are more than enough. With δ > 0 the mechanism is (ε, δ)-DP, where Theorem 4.13 says
+(ε, 0). One guard on |⟨q,D⟩ − ⟨q,D̂⟩|, in whole rows, replaces the book's two one-sided ones. There are ⌊L⌋ + 1 rounds,
+L the bound of Theorem 4.10, so that a round is always left unless something failed.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
 
-MEASURED = "pmw: measurement"
+MEASURED = "pmw: measurement"  # purpose of the ledger entries that teach the hypothesis
 
 
 @final
 @dataclass(frozen=True)
 class PMWConfig:
-    """Everything public about a run, fixed before the first query. Make one with ``configure``."""
+    """The public parameters of a run, fixed before the first query. Made by ``configure``."""
 
-    scale: float  # n, or a public estimate of it under add-remove
+    scale: float  # n, or under add-remove a public estimate of it
     cells: int
     queries: int
     alpha: float
@@ -55,11 +55,12 @@ class PMWConfig:
 
     @property
     def threshold(self) -> float:
-        """2α, in whole rows, so that the guard compares multiples of its noise's grid without rounding."""
+        """The threshold 2α in whole rows, so that the guard compares multiples of its noise's grid without rounding."""
         return float(round(2 * self.alpha * self.scale))
 
     @property
     def eta(self) -> float:
+        """η, the step of the update."""
         return experts.step_size(self.alpha, self.step)
 
     @property
@@ -69,11 +70,12 @@ class PMWConfig:
 
     @property
     def grid(self) -> float:
-        """The step of the values of queries that are not counts."""
+        """The grid of the values of queries that are not counts."""
         return exact_counts.grid_for(self.scale, _spread(self.measurement))
 
     @property
     def sparse_vector(self) -> sparse_vector.SparseVector:
+        """The guard as a sparse vector."""
         return sparse_vector.SparseVector(self.threshold, self.guard, self.rounds)
 
 
@@ -88,12 +90,12 @@ def configure(
     step: Step = "hoeffding",
     share: float = 1.0,
 ) -> PMWConfig:
-    """Calibrate to the whole budget. ``alpha=None`` takes the smallest α that ``scale`` rows can guarantee.
+    """Calibrate to the whole budget. By default α is the smallest that ``scale`` rows can guarantee.
 
-    ``scale`` is n under replace-one; under add-remove n is private, so give a public estimate ñ, and each statement
-    about errors then carries |n − ñ|/ñ besides: whoever states one adds it (``theory``). Answers stay that close, but
-    the mechanism may then stop before all are asked, as an update at an error near |n − ñ|/ñ need not teach.
-    ``share`` of the budget is used, where the rest paid for ñ.
+    ``scale`` is n under replace-one. Under add-remove n is private, so give a public estimate ñ. Each statement about
+    errors then has an additional term |n − ñ|/ñ, which the code that states the error must add (``theory``). Answers
+    stay that close, but the mechanism may stop before all queries are asked, because an update at an error near |n −
+    ñ|/ñ need not improve the hypothesis. ``share`` is the share of the budget to use, if the rest paid for ñ.
     """
     _require(cells, scale, queries, beta)
     smallest = smallest_alpha(lambda a: rows_needed(budget, a, beta, queries, cells, step, share), scale)
@@ -118,18 +120,18 @@ def rows_needed(
     step: Step = "hoeffding",
     share: float = 1.0,
 ) -> float:
-    """The rows for which ``configure`` guarantees α: what the calibrated noise needs, below the book's."""
+    """Return the rows for which ``configure`` guarantees α. The calibrated noise needs fewer than the book states."""
     *_, width = _calibrated(budget, alpha, beta, queries, cells, step, share)
-    return (width + 2) / alpha  # less than two rows are lost: the hypothesis, the threshold and all noise are rounded
+    return (width + 2) / alpha  # rounding the hypothesis, the threshold and all noise loses less than two rows
 
 
 def _calibrated(
     budget: Budget, alpha: float, beta: float, queries: int, cells: int, step: Step, share: float
 ) -> tuple[AboveThreshold, Laplace | Gaussian, int, float]:
-    """The events of one round, the number of rounds, and the width w they reach. All scale with w, which spends all.
+    """Return the events of one round, the number of rounds, and the width w that they reach. All scale with w.
 
-    Guard: ε = G/w, G from ``comparison_weight`` at 2β/3. Measurement: c draws stay within w except with probability
-    β/3, by c·exp(−w/b) for Laplace and 2c·exp(−w²/2σ²) for Gaussian noise.
+    Together they spend the whole share. Guard: ε = G/w, G from ``comparison_weight`` at 2β/3. Measurement: c draws stay
+    within w except with probability β/3, by c·exp(−w/b) for Laplace and 2c·exp(−w²/2σ²) for Gaussian noise.
     """
     delta = budget.linear()
     c = experts.update_bound(alpha, cells, step) + 1
@@ -140,9 +142,8 @@ def _calibrated(
         measurement: Laplace | Gaussian = Laplace(delta, w / M)
     else:
         M = math.sqrt(2 * math.log(6 * c / beta))
-        w = delta * math.sqrt(
-            c * (G**2 + M**2) / 2 / (share * budget.total)
-        )  # c(G² + M²)Δ²/(2w²) = ρ, as ε·tanh(ε/2) ≤ ε²/2
+        # c(G² + M²)Δ²/(2w²) = ρ, because ε·tanh(ε/2) ≤ ε²/2
+        w = delta * math.sqrt(c * (G**2 + M**2) / 2 / (share * budget.total))
         measurement = Gaussian(delta, w / M)
     return sparse_vector.guard_round(G * delta / w, ratio, delta), measurement, c, w
 
@@ -150,21 +151,21 @@ def _calibrated(
 @final
 @dataclass(frozen=True)
 class PMWAnswer:
-    """A fraction, where it came from, and what it charged in the budget's currency."""
+    """An answer as a fraction, its source, and its cost in the budget's currency."""
 
     value: float
     source: Literal["hypothesis", "measured"]
     cost: float
     measured_rows: float | None = None
-    """The raw measurement, unclipped, from which the hypothesis can be rebuilt."""
+    """The raw, unclipped measurement, from which the hypothesis can be rebuilt."""
 
 
 @final
 class OnlinePMW:
-    """Answers linear queries about the data, one after the other, adaptively chosen.
+    """A mechanism that answers adaptively chosen linear queries about the data, one after the other.
 
-    ``hypothesis`` is public. A round of the guard is charged when it opens; a query answered by the hypothesis within
-    an open round costs nothing. After c updates, or when the ledger refuses, BudgetExceeded.
+    ``hypothesis`` is public. A round of the guard is charged when it opens. A query that the hypothesis answers within
+    an open round costs nothing. After c updates, or when the ledger refuses, ``ask`` raises BudgetExceeded.
     """
 
     def __init__(
@@ -185,10 +186,12 @@ class OnlinePMW:
 
     @one_at_a_time
     def ask(self, query: Linear) -> PMWAnswer:
+        """Answer one query: from the hypothesis if the guard says that its error is small, else by a measurement."""
         query = exact_counts.on_grid(self.hypothesis.universe, query)
-        believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩; refuses what is too large before the data are touched
-        self.hypothesis.require(query.attributes)  # and what its update could not hold
-        require_table(query.attributes, query.shape)  # nor the data's counts
+        # Refuse what is too large before the data are touched: the answer, the update, and the table of counts.
+        believed = self.hypothesis.answer(query)  # ⟨q, D̂⟩
+        self.hypothesis.require(query.attributes)
+        require_table(query.attributes, query.shape)
         self._progress, opening = sparse_vector.ready(self._guard, self._progress, self.ledger, self._noise)
         step = exact_counts.step_of(query, self._grid)
         measurement = self._measurements[step]
@@ -205,17 +208,20 @@ class OnlinePMW:
         return PMWAnswer(min(1.0, max(0.0, measured / self.config.scale)), "measured", cost, measured)
 
     def resume(self, entries: Sequence[Entry]) -> None:
-        """How far the guard was. What entries taught is learned by ``relearn``, in the order of all mechanisms' entries."""
+        """Restore the progress of the guard.
+
+        ``relearn`` restores the updates, in the order of all mechanisms' entries.
+        """
         self._progress = sparse_vector.resumed(self._guard, entries, self._progress)
 
     def relearn(self, entry: Entry) -> None:
-        """What one entry taught, if it is a measurement that came out."""
+        """Repeat the update of one entry, if it is a released measurement."""
         if entry.why == MEASURED and entry.is_complete:
             query, (measured,) = entry.about["query"], entry.released
             self._learn(query, measured, self.hypothesis.answer(query))
 
     def _require_afforded(self, measurement: Laplace | Gaussian) -> None:
-        """Refuse before the guard is asked, so that a refusal says nothing of what it would have answered."""
+        """Refuse before the guard is asked, so that a refusal says nothing about the guard's answer."""
         if not self.ledger.affords(measurement):
             raise BudgetExceeded(
                 f"The budget must afford a measurement of {self.ledger.budget.cost(measurement):.4g}. "
@@ -223,6 +229,7 @@ class OnlinePMW:
             )
 
     def _learn(self, query: Linear, measured: float, believed: float) -> None:
+        """Apply one update to the hypothesis."""
         overshoots = measured < self.config.scale * believed
         factor = experts.log_factor(query.table, overshoots=overshoots, eta=self.config.eta)
         self.hypothesis.add_factor(query.attributes, factor)
@@ -238,6 +245,7 @@ def _spread(measurement: Laplace | Gaussian) -> float:
 
 
 def _require(cells: int, scale: float, queries: int, beta: float) -> None:
+    """Refuse parameters out of range."""
     if cells < 2:
         raise InvalidInput(f"The universe must have at least 2 cells. Found {cells}. Declare more attributes.")
     if not 1 <= scale < math.inf:

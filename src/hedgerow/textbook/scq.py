@@ -1,15 +1,18 @@
-"""Sampling counting queries: one row at random is asked yes or no, and lies now and then. Counts from many, stopped at any time.
+"""Sampling counting queries: one random row answers yes or no, and lies now and then. Many of them give a count.
 
-Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 3, Lemma 12,
-Theorem 11, Proposition 13 and §5. Proof: docs/proofs/scq.md. The intervals: Robbins' mixture of Bernoulli likelihoods, with Ville's
-inequality.
+A count can be stopped at any time.
+
+Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 3, Lemma
+12, Theorem 11, Proposition 13 and §5. Proof: docs/proofs/scq.md. The intervals: Robbins' mixture of Bernoulli
+likelihoods, with Ville's inequality.
 
 Symbols: n rows, i of which say yes; α the probability of a lie; k queries; P[yes] = α + (1 − 2α)i/n.
 
-Differs: the loss is exact, log(1 + (1 − 2α)/(αn)), where Lemma 12 bounds it by 1/(αn). Counts take the lies into account: where
-Proposition 13 averages the answers, which leans towards one half by up to α, we solve for i/n. Its Hoeffding bound is for one number of
-flips fixed beforehand; an iterator that may be stopped whenever its interval pleases needs one for all numbers at once.
-Only for neighbours that replace a row: n is in the loss. A probability of a lie is a multiple of 2^-32.
+Differs: the loss is exact, log(1 + (1 − 2α)/(αn)), where Lemma 12 bounds it by 1/(αn). Counts take the lies into
+account: Proposition 13 averages the answers, which biases them towards one half by up to α, while this module solves
+for i/n. The proposition's Hoeffding bound is for a number of flips fixed beforehand. An iterator that may be stopped at
+a time chosen from its intervals needs a bound for all numbers at once. The module is only for neighbours that replace a
+row, because n is in the loss. The probability of a lie is a multiple of 2^-32.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
 from hedgerow._checks import positive, whole
@@ -32,42 +35,43 @@ from hedgerow.privacy.events import COIN, FlippedRows, Laplace
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 
-WHY = "sampling counting query"
-PRIOR = 0.5  # of both ends, in the mixture over which an interval is taken
-BLOCK = 1 << 20  # rows that the naive converse looks at together
+WHY = "sampling counting query"  # purpose of the ledger entries
+PRIOR = 0.5  # both parameters of the beta distribution over which an interval's likelihoods are mixed
+BLOCK = 1 << 20  # rows that the naive converse reads at a time
 
 
 @final
 @dataclass(frozen=True)
 class SCQ:
-    """What is public: n, and how often a row lies, in 2^32 times. Make one with ``scq``."""
+    """The public facts of a query: n, and the rate of lies in units of 2^-32. Made by ``scq``."""
 
     rows: int
     heads: int
 
     @property
     def flip(self) -> float:
-        """α: an answer's expectation is this close to the fraction of the table."""
+        """α, the probability of a lie. The expectation of an answer is this close to the fraction of the table."""
         return self.heads / COIN
 
     def event(self, times: int = 1) -> FlippedRows:
+        """Return the event of the given number of answers."""
         return FlippedRows(self.heads, self.rows, times)
 
 
 def scq(rows: int, alpha: float) -> SCQ:
-    """Queries that lie with probability α, rounded down."""
+    """Return a query that lies with probability α, rounded down."""
     if not 2**-32 <= positive("alpha", alpha) < 0.5:
         raise InvalidInput(f"alpha must be at least 2^-32 and below 1/2. Found {alpha!r}. Give the share of lies.")
     return SCQ(whole("rows", rows), math.floor(alpha * COIN))
 
 
 def holding(valued: Valued) -> Callable[[Integers], NDArray[np.bool_]]:
-    """A predicate of rows by number, from values in steps: yes from one half on."""
+    """Return a predicate of rows by number: yes for values of at least one half."""
     return lambda indices: valued(indices) * 2 >= STEPS
 
 
 def flips(config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, times: int = 1) -> NDArray[np.bool_]:
-    """So many answers to one question, each about a row of its own, in a time that does not depend on n."""
+    """Return ``times`` answers to one question, each about a random row, in a time that does not depend on n."""
     if config.rows != rows:
         raise InvalidInput(f"A query must be for the table's {rows} rows. Found {config.rows}. Make it again.")
     with ledger.exclusively():
@@ -86,7 +90,10 @@ def flips(config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, 
 @final
 @dataclass(frozen=True)
 class Counted:
-    """A fraction of the rows after so many flips, within [low, high] after any number of them but with probability β in all."""
+    """A fraction of the rows after a number of flips, with an interval [low, high].
+
+    The intervals after all numbers of flips hold at once, except with probability β.
+    """
 
     value: float
     low: float
@@ -96,17 +103,18 @@ class Counted:
 
     @property
     def error(self) -> float:
-        """The distance to the farther end: ``value`` is what the flips say, and not the middle."""
+        """The distance to the farther end. ``value`` is the estimate from the flips, not the middle of the interval."""
         return max(self.high - self.value, self.value - self.low)
 
 
 def counting(
     config: SCQ, valued: Valued, rows: int, ledger: Ledger, noise: Noise, *, beta: float, at_once: int | None = None
 ) -> Iterator[Counted]:
-    """Proposition 13, stopped whenever you like: flips, and an interval that narrows as they come.
+    """Yield counts whose interval narrows with more flips, to be stopped at any time (Proposition 13).
 
-    All intervals hold at once with probability 1 − β, so the moment to stop may depend on them. ``at_once``: flips between
-    two intervals; by default a tenth more of them each time. Ends when the budget does; the last interval is what is known then.
+    All intervals hold at once with probability 1 − β, so the time to stop may depend on them. ``at_once`` is the number
+    of flips between two intervals; by default it is a tenth of all flips so far. The iterator ends with the budget, and
+    the last interval is the result.
     """
     if not 0 < positive("beta", beta) < 1:
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
@@ -129,15 +137,16 @@ def counting(
 
 
 def honest(said: float, flip: float) -> float:
-    """The fraction of rows that say yes, where a fraction of the answers did."""
+    """Return the fraction of rows that say yes, given the fraction of answers that do."""
     return min(1.0, max(0.0, (said - flip) / (1 - 2 * flip)))
 
 
 def interval(yes: int, asked: int, beta: float) -> tuple[float, float]:
-    """Probabilities of yes that the answers do not rule out, at whatever number of them one stops.
+    """Return the interval of probabilities of yes that the answers do not rule out, whenever one stops.
 
-    Under p, M_t(p) = ∫ θ^s(1 − θ)^(t−s) dBeta(½, ½)(θ) / p^s(1 − p)^(t−s) is a martingale from 1: it ever reaches 1/β with
-    probability at most β. It is convex in p's logit, least at s/t, so that what is left is an interval.
+    Under p, M_t(p) = ∫ θ^s(1 − θ)^(t−s) dBeta(½, ½)(θ) / p^s(1 − p)^(t−s) is a martingale that starts at 1, so it ever
+    reaches 1/β with probability at most β. It is convex in the logit of p and least at s/t, so the p that remain form
+    an interval.
     """
     no = asked - yes
     mixed = float(scipy.special.betaln(PRIOR + yes, PRIOR + no) - scipy.special.betaln(PRIOR, PRIOR))
@@ -147,7 +156,7 @@ def interval(yes: int, asked: int, beta: float) -> tuple[float, float]:
         return mixed - likelihood - math.log(1 / beta)
 
     middle, tiny = min(max(yes / asked, 1e-15), 1 - 1e-15), 1e-300
-    if excess(middle) >= 0:  # never but by rounding: the best p is not ruled out
+    if excess(middle) >= 0:  # only rounding can cause this, because the best p is never ruled out
         return 0.0, 1.0
     low = 0.0 if yes == 0 else float(scipy.optimize.brentq(excess, tiny, middle, xtol=1e-12))
     high = 1.0 if no == 0 else float(scipy.optimize.brentq(excess, middle, 1 - 1e-16, xtol=1e-12))
@@ -155,7 +164,7 @@ def interval(yes: int, asked: int, beta: float) -> tuple[float, float]:
 
 
 def flips_for(alpha: float, beta: float, queries: int = 1) -> int:
-    """Proposition 13: ℓ = 2 log(4k/β)/α² flips of each query, where their number is fixed beforehand."""
+    """Return ℓ = 2 log(4k/β)/α², the flips of each query if their number is fixed beforehand (Proposition 13)."""
     return math.ceil(2 * math.log(4 * queries / beta) / alpha**2)
 
 
@@ -163,7 +172,10 @@ def flips_for(alpha: float, beta: float, queries: int = 1) -> int:
 
 
 def for_population(rows: int, *, alpha: float, beta: float, queries: int) -> tuple[SCQ, Budget]:
-    """Theorem 11: lies of α/2 and (α/64, αβ/16)-privacy of all k, so that every expectation is within α of the population's."""
+    """Return a query and a budget with which every expectation is within α of the population's (Theorem 11).
+
+    The lies are α/2, and all k queries together are (α/64, αβ/16)-private.
+    """
     config, budget = scq(rows, alpha / 2), Budget(alpha / 64, alpha * beta / 16)
     least = population_rows(alpha=alpha, beta=beta, queries=queries)
     if rows < least:
@@ -172,7 +184,7 @@ def for_population(rows: int, *, alpha: float, beta: float, queries: int) -> tup
 
 
 def population_rows(*, alpha: float, beta: float, queries: int) -> int:
-    """The least n of Theorem 11: for the privacy of k flips, and for Theorem 10's 1024 log(k/β)/α²."""
+    """Return the least n of Theorem 11: for the privacy of k flips, and for Theorem 10's 1024 log(k/β)/α²."""
     total = Budget(alpha / 64, alpha * beta / 16).total
     high = math.ceil(1024 * math.log(queries / beta) / alpha**2)
     low = high - 1
@@ -189,9 +201,10 @@ def population_rows(*, alpha: float, beta: float, queries: int) -> int:
 
 
 def naive_flip(alpha: float, beta: float, valued: Valued, rows: int, ledger: Ledger, noise: Noise) -> bool:
-    """§5's converse, for comparison: count everything, add noise to within α but with probability β, and flip that coin.
+    """Flip a coin the naive way, for comparison (§5's converse).
 
-    It reads the whole table, and its noise costs log(1/β)/(αn), where an honest flip costs less than 1/(αn).
+    It counts all rows, adds noise that is within α except with probability β, and flips a coin of that bias. It reads
+    the whole table, and its noise costs log(1/β)/(αn), where a sampled flip costs less than 1/(αn).
     """
     event = Laplace(1.0, alpha * rows / math.log(1 / beta), 1 / STEPS)
     with ledger.exclusively():

@@ -1,14 +1,15 @@
-"""SmallDB: release a small synthetic database, chosen by the exponential mechanism among all of its size.
+"""SmallDB: release a small synthetic database, chosen by the exponential mechanism among all databases of its size.
 
 Papers: Blum, Ligett & Roth, *A learning theory approach to non-interactive database privacy*; Dwork & Roth, *The
 Algorithmic Foundations of Differential Privacy*, Algorithm 4, Theorems 4.2–4.9. Proof: docs/proofs/small_db.md.
 
-Symbols: x the data with n rows, y a database of m rows, R all of them (|R| = C(|X| + m − 1, m)), u(x, y) =
-−max_q |q(x) − q(y)|, of sensitivity 1/n when one row is replaced. P(y) ∝ exp(ε·n·u(x, y)/2).
+Symbols: x the data with n rows, y a database of m rows, R all of them (|R| = C(|X| + m − 1, m)), u(x, y) = −max_q |q(x)
+− q(y)|, of sensitivity 1/n when one row is replaced. P(y) ∝ exp(ε·n·u(x, y)/2).
 
-Differs: nothing is approximated. m·n·u(x, y) is a whole number (of grid steps), computed exactly for every y in R, and
-``Noise.choose`` draws from exactly the stated distribution. A universe or m too large to enumerate is refused, for an
-approximate sampler would not be private. Scores are in units of 1/m of a row, where one row moves them by at most m.
+Differs: nothing is approximated. m·n·u(x, y) is a whole number of grid steps, computed exactly for every y in R, and
+``Noise.choose`` draws from exactly the stated distribution. A universe or an m that is too large to enumerate is
+refused, because an approximate sampler would not be private. Scores are in units of 1/m of a row, so one row moves them
+by at most m.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
 from hedgerow.textbook import bounds
 
-MOST_DATABASES = 2_000_000
-CHUNK = 20_000  # databases scored at once
+MOST_DATABASES = 2_000_000  # at most this many databases are enumerated
+CHUNK = 20_000  # databases scored at a time
 
 
 @final
@@ -48,20 +49,22 @@ class SmallDatabase:
 
     @property
     def rows(self) -> int:
+        """m."""
         return int(self.counts.sum())
 
     def marginal(self, attributes: Sequence[str]) -> NDArray[np.float64]:
-        """Fractions over the attributes, axes in universe order."""
+        """Return fractions over the attributes, with axes in universe order."""
         names = self.universe.order(attributes)
         away = tuple(i for i, name in enumerate(self.universe.names) if name not in names)
         return np.asarray(self.counts.sum(axis=away) / self.rows)
 
     def answer(self, query: Linear) -> float:
+        """Return the query's fraction on the database."""
         return query.dot(self.marginal(query.attributes))
 
 
 def databases(cells: int, size: int) -> int:
-    """|R|: how many databases of ``size`` rows there are, refused when they cannot be enumerated."""
+    """Return |R|, the number of databases of ``size`` rows. Refuse a number that cannot be enumerated."""
     if size < 1 or cells < 1:
         raise InvalidInput(f"size must be at least 1. Found {size!r}. Give the rows of the small database.")
     if bounds.ln_databases(cells, size) > 2 * math.log(MOST_DATABASES):
@@ -71,8 +74,8 @@ def databases(cells: int, size: int) -> int:
         shown = str(count)
     if count > MOST_DATABASES:
         raise TooLarge(
-            f"The databases to choose from must be at most {MOST_DATABASES}. Found {shown} (of {size} rows over {cells} "
-            "cells). Ask for a larger alpha, or declare fewer or coarser attributes."
+            f"The databases to choose from must be at most {MOST_DATABASES}. Found {shown} (of {size} rows over "
+            f"{cells} cells). Ask for a larger alpha, or declare fewer or coarser attributes."
         )
     return int(count)
 
@@ -88,9 +91,9 @@ def release(
     size: int | None = None,
     epsilon: float | None = None,
 ) -> SmallDatabase:
-    """Dwork & Roth Algorithm 4. Give ``alpha`` (then m = ⌈ln|Q|/α²⌉) or the ``size`` m itself.
+    """Run Dwork & Roth's Algorithm 4. Give ``alpha`` (then m = ⌈ln|Q|/α²⌉) or the ``size`` m itself.
 
-    ``epsilon`` is by default what the ledger has left. Theorem 4.5 answers within α after ``alpha = α/2``.
+    ``epsilon`` is by default all that the ledger has left. To answer within α by Theorem 4.5, pass ``alpha = α/2``.
     """
     universe = data.universe
     if ledger.budget.neighbours != "replace":
@@ -104,10 +107,10 @@ def release(
         raise InvalidInput(f"Either alpha or size must be given. Found {alpha!r} and {size!r}. Give one of the two.")
     m = bounds.small_db_size(alpha, len(queries)) if alpha is not None else int(size or 0)
     count = databases(universe.size, m)
-    finest = exact_counts.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums that float64 could not hold
+    finest = exact_counts.grid_for(data.rows * m, 1.0)  # refuses, from public sizes, sums too large for float64
     unit = 1.0 if all(q.is_count for q in queries) else finest
-    with ledger.exclusively():  # what is left must still be there when it is charged
-        # one row moves m·n·u by m, that is by m/unit steps
+    with ledger.exclusively():  # nobody else may spend between reading what is left and charging it
+        # one row moves m·n·u by m, which is m/unit steps
         allowance = Allowance(ledger, ledger.remaining)
         event = allowance.choice(m / unit) if epsilon is None else Exponential(m / unit, epsilon)
         receipt = ledger.charge(event, why="small_db: choice")
@@ -119,7 +122,7 @@ def release(
 def _distances(
     universe: Universe, queries: Sequence[Linear], data: DataSource, m: int, count: int, unit: float
 ) -> NDArray[np.int64]:
-    """max_q |m·n·q(x) − m·n·q(y)| for every y in R, in whole units."""
+    """Return max_q |m·n·q(x) − m·n·q(y)| for every y in R, in whole units."""
     n = data.rows
     table = (
         np.stack([exact_counts.everywhere(universe, exact_counts.on_grid(universe, q, unit)) for q in queries]) / unit
@@ -134,17 +137,19 @@ def _distances(
 
 
 def _layouts(cells: int, size: int) -> Iterator[tuple[int, ...]]:
-    """All databases in a fixed order, each as the positions of cells − 1 bars among size + cells − 1 places."""
+    """Return all databases in a fixed order, each as the positions of cells − 1 bars among size + cells − 1 places."""
     return itertools.combinations(range(size + cells - 1), cells - 1)
 
 
 def _counts_of(layouts: NDArray[np.int64], cells: int, size: int) -> NDArray[np.int64]:
+    """Return the counts per cell of databases given by their bars."""
     ends = np.full((len(layouts), 1), size + cells - 1)
     bars = np.hstack([np.full((len(layouts), 1), -1), layouts.reshape(len(layouts), cells - 1), ends])
     return np.diff(bars, axis=1) - 1
 
 
 def _blocks(cells: int, size: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
+    """Yield blocks of databases as counts, each with the number of its first database."""
     layouts, start = _layouts(cells, size), 0
     while some := list(itertools.islice(layouts, max(1, min(CHUNK, 20_000_000 // cells)))):
         yield start, _counts_of(np.array(some, np.int64), cells, size).astype(float)
@@ -152,5 +157,6 @@ def _blocks(cells: int, size: int) -> Iterator[tuple[int, NDArray[np.float64]]]:
 
 
 def _nth_database(universe: Universe, size: int, index: int) -> NDArray[np.int64]:
+    """Return the database with this number, as counts over the universe."""
     layout = np.array([next(itertools.islice(_layouts(universe.size, size), index, None))], np.int64)
     return _counts_of(layout, universe.size, size).reshape(universe.shape)

@@ -1,18 +1,18 @@
-"""The sparse vector technique: many threshold questions about the data for the price of those answered "above".
+"""The sparse vector technique: many threshold questions about the data, for the price of those answered "above".
 
 Papers: Dwork & Roth, *The Algorithmic Foundations of Differential Privacy*, ch. 3 (AboveThreshold, NumericSparse);
 Ullman, *Private multiplicative weights beyond linear queries*, Theorem 3.1; Lyu, Su & Li, *Understanding the sparse
 vector technique*; Ding et al., *Free gap information from the differentially private sparse vector and noisy max
 mechanisms*. Proof: docs/proofs/sparse_vector.md.
 
-Symbols: Δ sensitivity in rows, ε₁ for the threshold, ε₂ for the values, τ ~ Lap(Δ/ε₁) drawn once a round,
+Symbols: Δ sensitivity in rows, ε₁ for the threshold, ε₂ for the values, τ ~ Lap(Δ/ε₁) drawn once per round,
 ν ~ Lap(2Δ/ε₂) drawn for every value, ⊤ "above" (value + ν ≥ threshold + τ), ⊥ "below", c rounds, k values in all.
 
-Differs: each ⊤ ends a round and the next begins with a fresh τ. A round is charged when it opens, before τ exists, and
-opens when it is first needed. The ratio ε₁ : ε₂ is free; 1 : 2^(2/3) minimises the variance of τ − ν (the book's is
-1 : 1). All noise is discrete and Δ, which the event rounds up, is on its grid, so that the proof's shifts are exact.
-Values are floored to that grid, which one row still moves by at most Δ, and are compared as whole numbers of its steps. The
-free gap, which is released, has a grid of its own.
+Differs: each ⊤ ends a round, and the next begins with a fresh τ. A round opens when it is first needed, and it is
+charged when it opens, before τ exists. The ratio ε₁ : ε₂ is free; 1 : 2^(2/3) minimizes the variance of τ − ν (the
+book's is 1 : 1). All noise is discrete, and Δ, which the event rounds up, is on its grid, so that the proof's shifts
+are exact. Values are floored to that grid, after which one row still moves them by at most Δ, and are compared as whole
+numbers of its steps. The free gap, which is released, has a grid of its own.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
 
-FINEST = 2.0**-20  # of a row: the finest grid of values, thresholds and the noise of comparisons
-LARGEST = 2.0**53  # rows: thresholds are at most this, and values are clipped to it
-ROUND = "guard round"
-LEAST_VARIANCE = 2 ** (2 / 3)  # ε₂/ε₁ that minimises 2(Δ/ε₁)² + 2(2Δ/ε₂)²
+FINEST = 2.0**-20  # the finest grid of values, thresholds and comparison noise, in rows
+LARGEST = 2.0**53  # the largest threshold, to which values are clipped, in rows
+ROUND = "guard round"  # purpose of the ledger entries of rounds
+LEAST_VARIANCE = 2 ** (2 / 3)  # the ratio ε₂/ε₁ that minimizes 2(Δ/ε₁)² + 2(2Δ/ε₂)²
 
 
 def guard_round(epsilon: float, ratio: float = LEAST_VARIANCE, sensitivity: float = 1.0) -> AboveThreshold:
-    """One round of ε in all, split ε₁ : ε₂ = 1 : ratio."""
+    """Return a round of total privacy ε, split as ε₁ : ε₂ = 1 : ratio."""
     if not 0 < ratio < math.inf:
         raise InvalidInput(f"ratio must be finite and above 0. Found {ratio!r}. Give epsilon_query/epsilon_threshold.")
     first = epsilon / (1 + ratio)
@@ -46,13 +46,15 @@ def guard_round(epsilon: float, ratio: float = LEAST_VARIANCE, sensitivity: floa
 @final
 @dataclass(frozen=True)
 class SparseVector:
-    """What is public: a threshold in rows, the round's privacy, and how many ⊤ there may be.
+    """The public parameters: a threshold in rows, the privacy of a round, and the largest number of ⊤.
 
-    ``measurement``: NumericSparse. On ⊤ the value is measured with this fresh noise, charged separately.
-    ``gap``: on ⊤ also release (value + ν) − (threshold + τ), which costs nothing more. It is never given on ⊥, nor
-    are the noisy value and the noisy threshold themselves. As an estimate of value − threshold it is biased upwards,
-    for it is only seen when it is not negative, and of a value |x| it says nothing about the sign of x. Values are then
-    floored to ``grid``, of which the threshold and Δ must be multiples.
+    With a ``measurement`` (NumericSparse), a value that gives ⊤ is measured with this fresh noise, which is charged
+    separately.
+
+    With ``gap``, a ⊤ also releases (value + ν) − (threshold + τ) at no further cost. The gap is never released on ⊥,
+    and neither are the noisy value and the noisy threshold themselves. As an estimate of value − threshold it is biased
+    upwards, because it is only seen when it is not negative. For a value |x| it says nothing about the sign of x.
+    Values are then floored to ``grid``, of which the threshold and Δ must be multiples.
     """
 
     threshold: float
@@ -71,9 +73,9 @@ class SparseVector:
             raise InvalidInput(
                 f"rounds must be a whole number of at least 1. Found {self.rounds!r}. Allow one ⊤ or more."
             )
-        # on the grid of the noise, so that no rounding depends on the data; down, so that ⊥ promises no less
+        # Round to the grid of the noise, so that no rounding depends on the data, and down, so that ⊥ promises no less.
         object.__setattr__(self, "threshold", math.floor(self.threshold / FINEST) * FINEST)
-        if self.gap:  # refuses a grid that cannot be drawn on
+        if self.gap:  # these events refuse a grid that is too coarse or too fine for the noise
             Laplace(self.guard.sensitivity, self.guard.threshold_scale, self.grid)
             Laplace(2 * self.guard.sensitivity, self.guard.query_scale, self.grid)
         if self.gap and any(x % self.grid for x in (self.threshold, self.guard.sensitivity)):
@@ -87,7 +89,7 @@ class SparseVector:
                 f"A measurement must have at least the guard's sensitivity, {self.guard.sensitivity!r}. Found "
                 f"{measured.sensitivity!r}. Measure the value that was compared."
             )
-        if measured and measured.sensitivity % measured.grid:  # flooring to the grid could then move a value by more
+        if measured and measured.sensitivity % measured.grid:  # flooring could then move a value by more than Δ
             raise InvalidInput(
                 f"The sensitivity of a measurement must be a multiple of its grid. Found {measured.sensitivity!r} and "
                 f"{measured.grid!r}. Round the sensitivity up, or use a finer grid."
@@ -102,7 +104,10 @@ class SparseVector:
 @final
 @dataclass(frozen=True)
 class Progress:
-    """How far a sparse vector is. An earlier one, used again, finds its round over and opens, and pays for, the next."""
+    """The state of a sparse vector.
+
+    An earlier state that is used again finds its round over, and opens and pays for the next.
+    """
 
     tops: int = 0
     round: GuardRound | None = field(default=None, repr=False, compare=False)
@@ -110,24 +115,24 @@ class Progress:
 
     @property
     def is_open(self) -> bool:
-        """Whether a round is open, so that a value below the threshold costs nothing."""
+        """True if a round is open, so that a value below the threshold costs nothing."""
         return self.round is not None and self.round.is_open
 
     def require(self, config: SparseVector, ledger: Ledger) -> None:
-        """Refuse to go on with other noise than was paid for, or on another account."""
+        """Refuse to continue with other noise than was paid for, or on another account."""
         assert self.opened_by is not None
         opened, payer = self.opened_by
         if payer is not ledger or (opened is not config and opened != config):
             raise InvalidInput(
-                "An open round must go on with the sparse vector and the account that opened it. Found another of the two. "
-                "Start with a new Progress."
+                "An open round must go on with the sparse vector and the account that opened it. Found another of "
+                "the two. Start with a new Progress."
             )
 
 
 @final
 @dataclass(frozen=True)
 class Outcome:
-    """What is released about one value; ``cost`` is what it charged, in the budget's currency."""
+    """The release about one value. ``cost`` is the charge in the budget's currency."""
 
     above: bool
     measured: float | None = None
@@ -135,13 +140,16 @@ class Outcome:
     cost: float = 0.0
 
 
-FREE = Outcome(above=False)  # most there are
+FREE = Outcome(above=False)  # shared, because most outcomes are free
 
 
 def step(
     config: SparseVector, progress: Progress, value: float, ledger: Ledger, noise: Noise
 ) -> tuple[Outcome, Progress]:
-    """Compare one private value (in rows, Δ-sensitive given all that was released) with the threshold."""
+    """Compare one private value with the threshold.
+
+    The value is in rows, and Δ-sensitive given all earlier releases.
+    """
     with ledger.exclusively():
         opened, cost = _ready(config, progress, ledger, noise)
         assert opened.round is not None
@@ -160,19 +168,22 @@ def step(
 
 
 def ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Noise) -> tuple[Progress, float]:
-    """An open round, and what opening it charged (0 if it was open). Callers may do this before they touch the data.
+    """Return an open round, and the cost of opening it (0 if it was open).
 
-    A round is charged first, then its threshold noise is drawn. Refused when c rounds are over, or the budget is.
+    Callers may do this before they touch the data.
+
+    A round is charged first, then its threshold noise is drawn. Refused after c rounds, or when the budget is spent.
     """
     with ledger.exclusively():
         return _ready(config, progress, ledger, noise)
 
 
 def _ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Noise) -> tuple[Progress, float]:
+    """Return an open round and its cost, under the ledger's lock."""
     if progress.is_open:
         progress.require(config, ledger)
         if config.measurement is not None and not ledger.affords(config.measurement):
-            # said before the comparison, whatever its outcome: later it would tell that it was ⊤
+            # refuse before the comparison, whatever its outcome: a later refusal would reveal a ⊤
             raise BudgetExceeded(f"The budget must afford a measurement. Found {ledger.remaining:.6g} left. Stop here.")
         return progress, 0.0
     if progress.tops >= config.rounds:
@@ -191,21 +202,24 @@ def _ready(config: SparseVector, progress: Progress, ledger: Ledger, noise: Nois
 
 
 def _finite(value: float) -> float:
-    """Clipped, and 0 if not a number: what the data hold never raises, and clipping moves no two values apart."""
+    """Clip a value, with 0 for NaN. The data never cause an error, and clipping moves no two values apart."""
     if -LARGEST <= value <= LARGEST:
         return float(value)
     return 0.0 if value != value else LARGEST if value > 0 else -LARGEST
 
 
 def _floored(value: float, unit: float) -> int:
-    """Whole units, rounded down: values that are at most a multiple of the unit apart stay so, exactly."""
+    """Return whole units, rounded down. Values that are at most a multiple of the unit apart stay so, exactly."""
     return math.floor(value / unit)
 
 
 def resumed(config: SparseVector, entries: Sequence[Entry], progress: Progress | None = None) -> Progress:
-    """How far this sparse vector was: the rounds of it that ended. One that was open is over, and the next is charged.
+    """Return the state after the recorded rounds that ended.
 
-    ``progress``: where it goes on meanwhile, and the entries are those of others. Its own round stays open.
+    A round that was open counts as over, and the next is charged.
+
+    If ``progress`` is given, it is the state of a running mechanism, and the entries are those of others. Its own round
+    stays open.
     """
     so_far = progress or Progress()
     rounds = [
@@ -214,15 +228,15 @@ def resumed(config: SparseVector, entries: Sequence[Entry], progress: Progress |
     return replace(so_far, tops=so_far.tops + sum(entry.released == (ABOVE,) for entry in rounds))
 
 
-# Accuracy: every one of k adaptive comparisons is right to within a width w, except with probability β.
+# Accuracy: all k adaptive comparisons are right to within a width w, except with probability β.
 
 
 def comparison_weight(rounds: int, queries: int, beta: float) -> tuple[float, float]:
-    """(ε·w/Δ, the best ε₂/ε₁) for which all comparisons of c rounds and k values are right to within w.
+    """Return (ε·w/Δ, the best ε₂/ε₁) for which all comparisons of c rounds and k values are right to within w.
 
     |τ| ≤ A in all c rounds except with probability c·exp(−Aε₁/Δ) ≤ β/2. ν is fresh and errs on one side only, so it
-    stays within B except with probability k·½·exp(−Bε₂/(2Δ)) ≤ β/2. With P = ln(2c/β), Q = 2 ln(k/β) and A + B = w:
-    ε₁ + ε₂ = PΔ/A + QΔ/B, least at A : B = √P : √Q, where it is (√P + √Q)²Δ/w and ε₁ : ε₂ = √P : √Q.
+    stays within B except with probability k·½·exp(−Bε₂/(2Δ)) ≤ β/2. With P = ln(2c/β), Q = 2 ln(k/β) and A + B = w: ε₁
+    + ε₂ = PΔ/A + QΔ/B, least at A : B = √P : √Q, where it is (√P + √Q)²Δ/w and ε₁ : ε₂ = √P : √Q.
     """
     P, Q = math.log(2 * rounds / beta), 2 * math.log(max(queries, 2) / beta)
     return (math.sqrt(P) + math.sqrt(Q)) ** 2, math.sqrt(Q / P)
@@ -231,7 +245,7 @@ def comparison_weight(rounds: int, queries: int, beta: float) -> tuple[float, fl
 def threshold_game_config(
     amount: Amount, *, threshold: float, rounds: int, queries: int, beta: float, sensitivity: float = 1.0
 ) -> tuple[SparseVector, float]:
-    """All of the amount on one sparse vector, and the width w of ``comparison_weight`` that it reaches, in rows."""
+    """Spend the whole amount on one sparse vector. Return it with the width w of ``comparison_weight`` in rows."""
     weight, ratio = comparison_weight(rounds, queries, beta)
     epsilon = amount.round_epsilon(rounds)
     guard = guard_round(epsilon, ratio, sensitivity)

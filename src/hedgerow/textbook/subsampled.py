@@ -1,15 +1,16 @@
-"""Statistical queries answered from a few rows at random, in a time that does not grow with the table.
+"""Statistical queries answered from a few random rows, in a time that does not grow with the table.
 
-Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 1, Theorem 5,
-Propositions 6 and 7. Proof: docs/proofs/subsampled.md.
+Paper: Fish, Reyzin & Rubinstein, *Sampling without compromising accuracy in adaptive data analysis*, Algorithm 1,
+Theorem 5, Propositions 6 and 7. Proof: docs/proofs/subsampled.md.
 
-Symbols: n rows, ℓ of them in a query's sample, q: X → [0, 1] a query, k queries in all; α the accuracy that all have but with
-probability β; ε′ the loss of the noise on a sample, ε that of the query: the sample amplifies.
+Symbols: n rows, ℓ of them in a query's sample, q: X → [0, 1] a query, k queries in all; α the accuracy of all queries
+except with probability β; ε′ the loss of the noise on a sample, ε that of the query, which the sampling amplifies.
 
-Differs: ε′ solves the exact loss, log(1 + (ℓ/n)(e^ε′ − 1)) without replacement, where the paper linearises it, and with replacement
-ℓ·log(1 + (e^ε′ − 1)/n), where Proposition 7 is wrong. Composition is the ledger's. Values are multiples of 2^-20 and the noise
-is discrete on that grid, so sums are exact. The population's accuracy asks for α/8 on the sample, not α: ``for_population``.
-Where rows come and go, n is private: a Poisson sample at a public rate, and sums are divided by a public scale.
+Differs: ε′ solves the exact formula for the loss. Without replacement it is log(1 + (ℓ/n)(e^ε′ − 1)), which the paper
+linearizes. With replacement it is ℓ·log(1 + (e^ε′ − 1)/n), where Proposition 7 is wrong. The ledger composes the
+queries. Values are multiples of 2^-20 and the noise is discrete on that grid, so sums are exact. Accuracy α on the
+population needs α/8 on the sample, not α (``for_population``). If rows are added or removed, n is private: the sample
+is then a Poisson sample at a public rate, and sums are divided by a public scale.
 """
 
 from __future__ import annotations
@@ -29,26 +30,26 @@ from hedgerow.privacy.events import COIN, DistinctRows, Exponential, Laplace, Po
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
 
-GRID = 1 / STEPS
-WHY = "sampled statistic"
+GRID = 1 / STEPS  # the grid of values and noise
+WHY = "sampled statistic"  # purpose of the ledger entries
 
 
 @final
 @dataclass(frozen=True)
 class Plan:
-    """One query: what is drawn, and the accuracy α that it has on the table but with probability ``beta``."""
+    """One query: its event, and its accuracy α on the table except with probability ``beta``."""
 
     event: Subsampled
     alpha: float
     beta: float
     scale: float
-    """What a sum over the sample is divided by: ℓ, or where rows come and go the rate times a public number of rows."""
+    """The divisor of a sum over the sample: ℓ, or under add-remove the rate times a public number of rows."""
 
 
 @final
 @dataclass(frozen=True)
 class Sampled:
-    """An answer: a fraction, as it was drawn and not cut to [0, 1], and what it cost in the budget's currency."""
+    """An answer: a fraction as it was drawn, not cut to [0, 1], and its cost in the budget's currency."""
 
     value: float
     error: float
@@ -56,20 +57,23 @@ class Sampled:
 
 
 def sampling_error(size: int, beta: float, rows: int | None = None) -> float:
-    """How far the mean of ℓ rows is from the table's, but with probability β: Hoeffding; of n rows without replacement, Serfling."""
+    """Return the distance of the mean of ℓ rows from that of the table, except with probability β.
+
+    The bound is Hoeffding's or, for rows drawn without replacement from n, Serfling's.
+    """
     left = 1.0 if rows is None else 1 - (size - 1) / rows
     return 0.0 if size == rows else math.sqrt(left * math.log(2 / beta) / (2 * size))
 
 
 def noise_error(event: Laplace, beta: float) -> float:
-    """How far the discrete noise is from 0, in rows, but with probability β: P[|X| ≥ mg] ≤ e^((1 − m)g/b)."""
+    """Return the size of the discrete noise in rows, except with probability β: P[|X| ≥ mg] ≤ e^((1 − m)g/b)."""
     return event.scale * math.log(1 / beta) + event.grid
 
 
 def sample_size(alpha: float, beta: float, queries: int = 1, rows: int | None = None) -> int:
-    """The least ℓ whose mean is within α/2 of the table's in all of k queries, but with probability β/2.
+    """Return the least ℓ whose mean is within α/2 of the table's in all of k queries, except with probability β/2.
 
-    2 log(4k/β)/α², as in Theorem 5; without replacement from n rows a little less, and never more than n.
+    It is 2 log(4k/β)/α², as in Theorem 5. Without replacement from n rows it is a little less, and never more than n.
     """
     _require(alpha, beta, queries)
     t = 2 * math.log(4 * queries / beta) / alpha**2
@@ -81,9 +85,12 @@ def sample_size(alpha: float, beta: float, queries: int = 1, rows: int | None = 
 def plan(
     rows: int, *, alpha: float, beta: float, queries: int = 1, size: int | None = None, replace: bool = False
 ) -> Plan:
-    """The least loss at which each of k queries is within α of the table, all but with probability β. Rows are replaced.
+    """Plan the least loss at which k queries are all within α of the table, except with probability β.
 
-    ``size``: ℓ, where given; by default ``sample_size``. A larger one costs more time and, up to a factor of 2, less privacy.
+    Replace-one only.
+
+    ``size`` is ℓ, by default ``sample_size``. A larger sample costs more time and, up to a factor of 2, less privacy.
+    ``replace`` draws the sample with replacement.
     """
     _require(alpha, beta, queries)
     of = None if replace else whole("rows", rows)
@@ -94,15 +101,15 @@ def plan(
     left = alpha - GRID - sampling_error(chosen, failure / 2, of)
     if not left > 0:
         raise InvalidInput(
-            f"size must be at least about {sample_size(alpha, beta, queries, of)} for alpha = {alpha:g}. Found {chosen}. "
-            "Sample more rows, or ask for less accuracy."
+            f"size must be at least about {sample_size(alpha, beta, queries, of)} for alpha = {alpha:g}. Found "
+            f"{chosen}. Sample more rows, or ask for less accuracy."
         )
     scale = (left * chosen - GRID) / math.log(2 / failure)
     return Plan(Subsampled(sample, Laplace(1.0, scale, GRID)), alpha, failure, float(chosen))
 
 
 def affordable(rows: int, *, epsilon: float, size: int, beta: float, replace: bool = False) -> Plan:
-    """What one query of loss ε can say from a sample of ℓ rows: the noise that solves the exact formula."""
+    """Plan one query of loss ε from a sample of ℓ rows, with the noise that solves the exact formula."""
     _require_size(whole("size", size))
     sample = RepeatedRows(size, rows) if replace else DistinctRows(size, rows)
     noise = Laplace(1.0, 1 / inner_epsilon(sample, positive("epsilon", epsilon)), GRID)
@@ -111,9 +118,10 @@ def affordable(rows: int, *, epsilon: float, size: int, beta: float, replace: bo
 
 
 def poisson_plan(scale: float, *, alpha: float, beta: float, queries: int = 1, size: int | None = None) -> Plan:
-    """Where rows come and go: every row is in the sample at the public rate ℓ/``scale``, and the sum is divided by ℓ.
+    """Plan a query for add-remove neighbours, where n is private.
 
-    Within α of (rows where q holds)/scale: by Bernstein for independent coins, n taken to be at most 2·scale.
+    Every row is sampled at the public rate ℓ/``scale``, and the sum is divided by ℓ. The answer is within α of (rows
+    where q holds)/scale, by Bernstein's inequality for independent coins, if n is at most 2·scale.
     """
     _require(alpha, beta, queries)
     scale, failure = positive("scale", scale), beta / queries
@@ -134,7 +142,7 @@ def poisson_plan(scale: float, *, alpha: float, beta: float, queries: int = 1, s
 
 
 def answer(plan: Plan, valued: Valued, rows: int, ledger: Ledger, noise: Noise) -> Sampled:
-    """q(S_ℓ) + Lap(1/(ℓε′)). ``valued`` gives the values of rows by their numbers, each from its row alone."""
+    """Return q(S_ℓ) + Lap(1/(ℓε′)). ``valued`` gives the values of rows by their numbers, each from its row alone."""
     with ledger.exclusively():
         receipt = ledger.charge(_require_rows(plan.event, rows), why=WHY, keep=False)
         if isinstance(plan.event.sample, PoissonSample):
@@ -149,7 +157,10 @@ def answer(plan: Plan, valued: Valued, rows: int, ledger: Ledger, noise: Noise) 
 
 
 def choose(event: Subsampled, scored: Callable[[Integers], Integers], rows: int, ledger: Ledger, noise: Noise) -> int:
-    """The exponential mechanism on scores summed over a sample; ``scored`` gives them for rows by number, a line each, in steps."""
+    """Run the exponential mechanism on scores summed over a sample, and return its choice.
+
+    ``scored`` gives the scores of rows by number, in steps, one line per candidate.
+    """
     with ledger.exclusively():
         receipt = ledger.charge(_require_rows(event, rows), why="sampled choice", keep=False)
         drawn = noise.draw_rows(receipt)
@@ -161,12 +172,15 @@ def choose(event: Subsampled, scored: Callable[[Integers], Integers], rows: int,
 
 
 def _total(valued: Valued, drawn: Integers) -> int:
-    drawn.sort()  # near rows are near in memory, and a sum has no order
+    drawn.sort()  # for locality in memory; the order does not matter to a sum
     return int(valued(drawn).sum()) if drawn.size else 0
 
 
 def _require_rows(event: Subsampled, rows: int) -> Subsampled:
-    """An event that counts on more rows than there are would be billed too little."""
+    """Refuse an event made for another number of rows.
+
+    If it counts on more rows than there are, its bill is too small.
+    """
     if not isinstance(event.sample, PoissonSample) and event.sample.rows != rows:
         raise InvalidInput(f"A plan must be for the table's {rows} rows. Found {event.sample.rows}. Plan it again.")
     if isinstance(event.inner, Laplace | Exponential) and event.inner.sensitivity < 1:
@@ -176,13 +190,13 @@ def _require_rows(event: Subsampled, rows: int) -> Subsampled:
     return event
 
 
-# What Theorem 5 says of the population, by Theorem 4
+# Theorem 5 on the population, by Theorem 4
 
 
 @final
 @dataclass(frozen=True)
 class PopulationPlan:
-    """k queries within α of the population, all but with probability β; what each is, and the budget of them all."""
+    """A plan for k queries within α of the population, except with probability β: each query, and the budget of all."""
 
     plan: Plan
     budget: Budget
@@ -191,7 +205,10 @@ class PopulationPlan:
 
 
 def for_population(rows: int, *, alpha: float, beta: float, queries: int, replace: bool = False) -> PopulationPlan:
-    """Theorem 5: (α/8, αβ/16)-accurate on the sample and (α/64, αβ/32)-private, hence (α, β)-accurate (Theorem 4)."""
+    """Plan queries that are (α, β)-accurate on the population (Theorem 5, by Theorem 4).
+
+    They are (α/8, αβ/16)-accurate on the sample and (α/64, αβ/32)-private.
+    """
     _require(alpha, beta, queries)
     budget = Budget(alpha / 64, alpha * beta / 32)
     found = plan(rows, alpha=alpha / 8, beta=alpha * beta / 16, queries=queries, replace=replace)
@@ -204,7 +221,10 @@ def for_population(rows: int, *, alpha: float, beta: float, queries: int, replac
 
 
 def population_rows(*, alpha: float, beta: float, queries: int) -> int:
-    """The least number of rows for which ``for_population`` has a plan: O(√k log(k/β) / α²), up to logarithms."""
+    """Return a number of rows for which ``for_population`` has a plan, within 0.1 % of the least.
+
+    It is O(√k log(k/β) / α²), up to logarithms.
+    """
     total = Budget(alpha / 64, alpha * beta / 32).total
 
     def enough(rows: int) -> bool:
@@ -222,6 +242,7 @@ def population_rows(*, alpha: float, beta: float, queries: int) -> int:
 
 
 def _require(alpha: float, beta: float, queries: int) -> None:
+    """Refuse parameters out of range."""
     if not 0 < positive("alpha", alpha) <= 1:
         raise InvalidInput(f"alpha must be above 0 and at most 1. Found {alpha!r}. Give a fraction, such as 0.05.")
     if not 0 < positive("beta", beta) < 1:

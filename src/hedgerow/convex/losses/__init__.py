@@ -1,5 +1,7 @@
-"""Losses.
+"""Losses of convex questions.
 
-``loss`` is what every loss of a linear predictor can do, ``families`` are those there are, ``custom`` one of the user's own. A
-new one goes into ``families``, into its list of names, and through tests/convex/test_losses.py.
+- ``loss``: the interface of every loss of a linear predictor.
+- ``families``: the losses that the package offers. To add one, write it there, add it to ``__all__``, and run
+  tests/convex/test_losses.py on it.
+- ``custom``: a loss that the user defines.
 """

@@ -1,13 +1,14 @@
-"""A user's own convex loss, and the check of what it claims.
+"""User-defined convex losses, and a check of the constants that they declare.
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §2 (L, S, convexity).
 
-A user's functions are called with public values alone: every cell of the universe, and θ from the set or from the public
-hypothesis. What they declare is checked there, which finds gross mistakes and proves nothing: convexity and smoothness
-cannot be checked on finitely many points, and a function may do anything with what it is given. So a loss of one's own is
-answered from the hypothesis, and never minimised on the data, unless the owner vouches for it (``hr.open(vouched=…)``):
-that it is convex and smooth as declared, and harmless with the private θ that it will see. Even then gradients are
-clipped to the declared L and excess losses to S, without a word, for a refusal there could depend on the data.
+The user's functions are called with public values only: every cell of the universe, and a θ from the set or from the
+public hypothesis. The declared constants are checked on these values. The check finds gross mistakes and proves
+nothing: convexity and smoothness cannot be established at finitely many points, and a function may do anything with its
+arguments. A user-defined loss is therefore answered from the hypothesis and never minimized on the data, unless the
+owner trusts it (``hr.open(vouched=…)``). By trusting a loss the owner asserts that it is convex and smooth as declared,
+and that it does no harm with the private θ that it will see. Even then gradients are clipped to the declared L, and
+excess losses to S, without any message, because a refusal at that point could depend on the data.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
 from hedgerow._checks import positive
@@ -30,20 +31,44 @@ from hedgerow.errors import InvalidInput
 from hedgerow.questions.universe import Universe
 
 Records = Mapping[str, NDArray[Any]]
-CHECKED_CELLS = 20_000  # of more, an even selection is checked
-STEP = 2.0**-20  # of the difference quotient that stands for a one-sided derivative
-SLACK = 1e-7
+CHECKED_CELLS = 20_000  # the check looks at no more cells than this: an evenly spaced selection of a larger universe
+STEP = 2.0**-20  # step of the difference quotient that replaces a one-sided derivative
+SLACK = 1e-7  # relative error that the check allows for float64
 
 
 @dataclass(frozen=True)
 class Custom:
-    """ℓ_x(θ) by its value and (sub)gradient, each for many records at once.
+    """A convex loss ℓ_x(θ) that the user defines by its value and its (sub)gradient.
 
-    ``value(theta, records)`` gives one number per record, ``gradient(theta, records)`` one row of ``dimension`` numbers
-    per record; ``records[name]`` holds the values of each named attribute: numbers by their representative (NaN in the
-    extra cell), others by their label. ``lipschitz`` is L over the set it is asked over; ``scale`` is S, by default
-    diameter·L. A loss with kinks (``smoothness`` infinite) may give ``directional(theta, direction, records)``; without
-    it, u is the difference quotient over a tiny step, for which Ullman's Claim 3.5 holds too, by convexity.
+    Each function is called for many records at once. ``records[name]`` holds the values of a named attribute: the
+    representative value of a number (NaN in the extra cell), the label of anything else.
+
+    Parameters
+    ----------
+    value : callable
+        ``value(theta, records)`` returns one number per record.
+    gradient : callable
+        ``gradient(theta, records)`` returns one row of ``dimension`` numbers per record.
+    attributes : list of str
+        The attributes that the functions read.
+    dimension : int
+        The length of θ.
+    lipschitz : float
+        L, the largest gradient norm over the set of the question.
+    scale : float, optional
+        S, the largest |⟨θ − θ′, gradient⟩|. The default is the set's diameter times L.
+    smoothness : float, optional
+        A bound on the norm of the Hessian. The default, infinity, means that the loss may have kinks.
+    strong_convexity : float, optional
+        A lower bound on the eigenvalues of the Hessian.
+    directional : callable, optional
+        ``directional(theta, direction, records)`` returns the one-sided derivatives of a loss with kinks. Without it, u
+        is a difference quotient over a tiny step. Ullman's Claim 3.5 holds for this quotient too, by convexity.
+
+    Raises
+    ------
+    InvalidInput
+        If a constant is out of range or no attribute is named.
     """
 
     value: Callable[[Array, Records], Array]
@@ -63,7 +88,9 @@ class Custom:
             )
         object.__setattr__(self, "attributes", tuple(self.attributes))
         if int(self.dimension) != self.dimension or self.dimension < 1:
-            raise InvalidInput(f"dimension must be a whole number of at least 1. Found {self.dimension!r}. Count θ.")
+            raise InvalidInput(
+                f"dimension must be a whole number of at least 1. Found {self.dimension!r}. Give the length of θ."
+            )
         positive("lipschitz", self.lipschitz, "State the largest gradient norm over the set.")
         if self.scale is not None:
             positive("scale", self.scale, "State the largest |⟨θ − θ′, gradient⟩| over the set, or leave it out.")
@@ -74,18 +101,21 @@ class Custom:
             )
 
     def on(self, universe: Universe) -> CustomRisk:
+        """Bind the loss to a universe."""
         return CustomRisk(self, universe)
 
     def check(self, universe: Universe, over: ConvexSet, points: int = 32) -> None:
         """Refuse a loss that is not convex, not finite, or exceeds its constants at some cell.
 
-        Looks at extreme points of the set and at an even spread of others, each against each, so it finds gross
-        mistakes; it is no proof.
+        The check compares extreme points of the set and evenly spread points with one another. It finds gross mistakes;
+        it is no proof.
         """
         self.on(universe).check(over, points)
 
 
 class CustomRisk(Risk):
+    """A user-defined loss bound to a universe."""
+
     is_glm = False
 
     def __init__(self, loss: Custom, universe: Universe) -> None:
@@ -93,11 +123,12 @@ class CustomRisk(Risk):
         self.attributes = universe.order(loss.attributes)
         self.shape = universe.sizes(self.attributes)
         self.dimension = int(loss.dimension)
-        self.require_size(columns=[2 * math.prod(self.shape) * self.dimension])  # gradients of all cells
+        self.require_size(columns=[2 * math.prod(self.shape) * self.dimension])  # room for the gradients of all cells
         self.smoothness = float(loss.smoothness)
         self.records = self._records(np.arange(math.prod(self.shape)))
 
     def _records(self, cells: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the attribute values of the given cells, as the user's functions expect them."""
         columns: dict[str, NDArray[Any]] = {}
         for name, codes in zip(self.attributes, np.unravel_index(cells, self.shape), strict=True):
             attribute = self.universe[name]
@@ -109,9 +140,11 @@ class CustomRisk(Risk):
         return columns
 
     def losses(self, theta: Array) -> Array:
+        """Return the user's value for every cell."""
         return self._values(theta, self.records).reshape(self.shape)
 
     def directional(self, theta: Array, toward: Array, tolerance: float = 0.0) -> Array:
+        """Return one-sided derivatives: the user's, else from the gradient if smooth, else a difference quotient."""
         direction = toward - theta
         if self.loss.directional is not None:
             slopes = self._finite("directional", self.loss.directional(theta, direction, self.records), ())
@@ -123,6 +156,7 @@ class CustomRisk(Risk):
         return slopes.reshape(self.shape)
 
     def objective(self, marginal: NDArray[np.generic]) -> CustomObjective:
+        """Return the objective on the marginal."""
         if marginal.shape != self.shape:
             raise InvalidInput(
                 f"The marginal must be over {self.attributes!r}, of shape {self.shape}. Found shape {marginal.shape}. "
@@ -132,10 +166,12 @@ class CustomRisk(Risk):
         return CustomObjective(self, m, float(m.sum()))
 
     def lipschitz(self, over: ConvexSet) -> float:
+        """Return the declared L."""
         over.require(self.dimension)
         return float(self.loss.lipschitz)
 
     def scale(self, over: ConvexSet) -> float:
+        """Return the smaller of the declared S and the set's diameter times L."""
         over.require(self.dimension)
         bound = over.diameter_l2(self.dimension) * self.loss.lipschitz
         if self.loss.scale is None and not math.isfinite(bound):
@@ -146,9 +182,11 @@ class CustomRisk(Risk):
         return bound if self.loss.scale is None else min(bound, float(self.loss.scale))
 
     def strong_convexity(self, over: ConvexSet) -> float:
+        """Return the declared strong convexity."""
         return float(self.loss.strong_convexity)
 
     def magnitude(self, over: ConvexSet) -> float:
+        """Return a bound on the losses over the set: the largest at one point, plus what S and L allow elsewhere."""
         start = over.project(np.zeros(self.dimension))
         return float(np.abs(self._values(start, self.records)).max()) + 2 * self.scale(over) + self.loss.lipschitz
 
@@ -156,12 +194,15 @@ class CustomRisk(Risk):
         return f"Custom({', '.join(self.attributes)})"
 
     def _values(self, theta: Array, records: Records) -> Array:
+        """Call the user's ``value`` and check its shape and finiteness."""
         return self._finite("value", self.loss.value(theta, records), ())
 
     def _gradients(self, theta: Array, records: Records) -> Array:
+        """Call the user's ``gradient`` and check its shape and finiteness."""
         return self._finite("gradient", self.loss.gradient(theta, records), (self.dimension,))
 
     def _finite(self, role: str, given: Any, each: tuple[int, ...]) -> Array:
+        """Return the result of a user's function as floats. Refuse a wrong shape, NaN and infinity."""
         rows, found = math.prod(self.shape), np.asarray(given, dtype=float)
         if found.shape[1:] != each or found.ndim != 1 + len(each):
             raise InvalidInput(
@@ -176,7 +217,7 @@ class CustomRisk(Risk):
         return found
 
     def check(self, over: ConvexSet, points: int) -> None:
-        """``Custom.check``."""
+        """Carry out ``Custom.check``."""
         over.require(self.dimension)
         total = math.prod(self.shape)
         count = min(total, CHECKED_CELLS)
@@ -192,7 +233,7 @@ class CustomRisk(Risk):
                     f"Gradients must have norm at most lipschitz = {self.loss.lipschitz:g}. Found {longest:.6g}. "
                     "State the true constant, or narrow the set."
                 )
-            rises = g @ (thetas - theta).T  # ⟨∇ℓ_x(θ), θ′ − θ⟩, cells × points
+            rises = g @ (thetas - theta).T  # ⟨∇ℓ_x(θ), θ′ − θ⟩, a table of cells × points
             if float(np.abs(rises).max()) > scale * (1 + SLACK) + SLACK * self.loss.lipschitz:
                 raise InvalidInput(
                     f"|⟨θ − θ′, gradient⟩| must be at most scale = {scale:g}. Found {float(np.abs(rises).max()):.6g}. "
@@ -210,16 +251,18 @@ class CustomRisk(Risk):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CustomObjective:
-    """Σ_x m(x)·ℓ_x(θ). Holds a marginal, so it has no repr and never raises on values."""
+    """The function Σ_x m(x)·ℓ_x(θ). It holds a marginal, so it has no repr and never raises on values."""
 
     risk: CustomRisk
     weights: Array
     mass: float
 
     def value(self, theta: Array) -> float:
+        """Return Σ_x m(x)·ℓ_x(θ), with NaN counted as 0."""
         return float(self.weights @ np.nan_to_num(np.asarray(self.risk.loss.value(theta, self.risk.records), float)))
 
     def gradient(self, theta: Array) -> Array:
+        """Return the sum of gradients, each clipped to the declared L."""
         each = np.nan_to_num(np.asarray(self.risk.loss.gradient(theta, self.risk.records), float))
         lengths = np.linalg.norm(each, axis=1)
         clip = np.minimum(1.0, self.risk.loss.lipschitz / np.maximum(lengths, 1e-300))
@@ -228,7 +271,10 @@ class CustomObjective:
 
 
 def _probes(over: ConvexSet, p: int, points: int) -> Array:
-    """Points of the set spread evenly and repeatably: a quasi-random normal sequence at several sizes, and extremes."""
+    """Return points of the set, spread evenly and reproducibly.
+
+    The points are a quasi-random normal sequence at several sizes, and extreme points.
+    """
     uniform = halton(points, min(p, 500))
     normal = scipy.special.ndtri(np.resize(uniform, (points, p)))
     radius = over.radius_l2(p)
@@ -239,7 +285,11 @@ def _probes(over: ConvexSet, p: int, points: int) -> Array:
 
 
 def halton(points: int, dimension: int) -> Array:
-    """The Halton sequence without its first point, 0: a coordinate each prime, the digits of 1, 2, … in it mirrored."""
+    """Return the Halton sequence without its first point, which is 0.
+
+    Each coordinate belongs to a prime. Its values are 1, 2, … written in that base, with the digits mirrored at the
+    point.
+    """
     primes: list[int] = []
     for number in itertools.count(2):
         if len(primes) == dimension:

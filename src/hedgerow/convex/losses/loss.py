@@ -1,4 +1,4 @@
-"""What every loss of a linear predictor can do: slopes, constants, labels, and what it is asked about.
+"""The interface of a loss of a linear predictor: slopes, constants, labels, and the fields that name attributes.
 
 Paper and symbols: see ``families``.
 """
@@ -25,7 +25,10 @@ Interval = float | tuple[float, float]
 
 @dataclass(frozen=True)
 class LinearLoss(ABC):
-    """φ(z, y), convex in z; vectorised over z and y. The optional fields say what it is asked about in a universe."""
+    """A loss φ(z, y), convex in z and vectorized over z and y.
+
+    The fields, all optional, say which attributes of a universe a question is about (see ``families.Loss``).
+    """
 
     target: str | None = field(default=None, kw_only=True)
     features: tuple[str, ...] = field(default=(), kw_only=True)
@@ -51,71 +54,81 @@ class LinearLoss(ABC):
         object.__setattr__(self, "ridge", ridge)
 
     @abstractmethod
-    def value(self, z: Array, y: Array) -> Array: ...
+    def value(self, z: Array, y: Array) -> Array:
+        """Return φ(z, y)."""
+        ...
 
     @abstractmethod
     def slopes(self, z: Array, y: Array, tolerance: float = 0.0) -> tuple[Array, Array]:
-        """The left and right derivatives φ′(z−), φ′(z+); within ``tolerance`` of a kink, those at the kink."""
+        """Return the left and right derivatives φ′(z−), φ′(z+).
+
+        Within ``tolerance`` of a kink, return those at the kink.
+        """
 
     @abstractmethod
     def curvature(self, z: Array, y: Array) -> Array:
-        """φ″(z, y), 0 at kinks."""
+        """Return φ″(z, y), with 0 at kinks."""
 
     def derivative(self, z: Array, y: Array) -> Array:
-        """φ′(z, y): the one subgradient halfway between the two slopes at a kink."""
+        """Return φ′(z, y). At a kink this is the subgradient halfway between the two slopes."""
         left, right = self.slopes(z, y)
         return left if left is right else (left + right) / 2
 
     def directional(self, z: Array, y: Array, dz: Array, tolerance: float = 0.0) -> Array:
-        """φ′(z; dz) = lim (φ(z + h·dz) − φ(z))/h as h ↓ 0.
+        """Return φ′(z; dz) = lim (φ(z + h·dz) − φ(z))/h as h ↓ 0.
 
-        A ``tolerance`` treats a predictor that close to a kink as at it, for a θ known up to a solver's accuracy.
+        A predictor within ``tolerance`` of a kink is treated as lying on it. This serves a θ that is known only up to a
+        solver's accuracy.
         """
         left, right = self.slopes(z, y, tolerance)
         return np.where(dz > 0, right, left) * dz
 
     @property
     def smoothness(self) -> float:
-        """sup φ″, infinite where there is a kink."""
+        """sup φ″, infinite if φ has a kink."""
         return math.inf
 
     @property
     def mean_smoothness(self) -> float:
-        """sup over z of the mean of φ″(z, y) over labels as likely as z says they are."""
+        """sup over z of the mean of φ″(z, y) over y, for labels distributed as z predicts."""
         return self.smoothness
 
     @property
     def is_smooth(self) -> bool:
+        """True if φ has no kink."""
         return math.isfinite(self.smoothness)
 
     @property
     def strong_convexity(self) -> float:
-        """In θ, whatever the features: the ridge."""
+        """The strong convexity in θ, for any features: the ridge."""
         return float(self.ridge)
 
     def lipschitz(self, z: Interval = math.inf, y: Interval = 1.0) -> float:
-        """sup |φ′| for predictors and labels in the intervals (a number b means [−b, b]); inf where there is no bound.
+        """Return sup |φ′| for predictors z and labels y in the given intervals, or infinity if there is no bound.
 
-        φ′ is monotone in z and in y for every loss here, so the corners decide.
+        A number b stands for the interval [−b, b]. For every loss here φ′ is monotone in z and in y, so it is largest
+        at a corner of the intervals.
         """
         zs, ys = ends_of(z), self._label_ends(y)
         corners = [self.slopes(np.array(a), np.array(b)) for a in zs for b in ys]
         return max(abs(float(slope)) for pair in corners for slope in pair)
 
     def curvature_floor(self, z: Interval) -> float:
-        """inf φ″ for predictors in the interval."""
+        """Return inf φ″ for predictors in the interval, or a lower bound."""
         return 0.0
 
     def _label_ends(self, y: Interval) -> tuple[float, float]:
+        """Return the ends of the interval of labels that the loss accepts."""
         low, high = ends_of(y)
         if self.labels == "binary":
             return 0.0, 1.0
         return (max(low, 0.0), max(high, 0.0)) if self.labels == "count" else (low, high)
 
     def as_labels(self, y: ArrayLike) -> Array:
-        """Labels that suit the loss, whatever is given: what a row holds is never refused.
+        """Convert any numbers to labels that suit the loss. Values of a row are never refused.
 
-        Missing (NaN) is 0. Binary labels are 1 from ½ on, else 0; counts are at least 0; classes are whole numbers from 0.
+        Missing values (NaN) become 0. Binary labels are 1 from ½ on, else 0. Counts are at least 0. Classes are whole
+        numbers from 0.
         """
         given = np.nan_to_num(np.asarray(y, dtype=np.float64), nan=0.0)
         if self.labels == "binary":
@@ -126,15 +139,17 @@ class LinearLoss(ABC):
 
 
 def _names(role: str, given: str | Sequence[str]) -> tuple[str, ...]:
+    """Return attribute names as a tuple. Refuse a single text, which is a likely mistake."""
     if isinstance(given, str):
         raise InvalidInput(f"{role} must be a list of names. Found the text {given!r}. Write [{given!r}].")
     return tuple(_plain(name) for name in given)
 
 
 def _plain(name: str) -> str:
-    """Of Python's own class: what a subclass is equal to may change between two uses."""
+    """Return a name as a plain ``str``: a subclass could change between two uses what it is equal to."""
     return str.__str__(name) if isinstance(name, str) else name
 
 
 def ends_of(bound: Interval) -> tuple[float, float]:
+    """Return both ends of an interval. A number b stands for [−b, b]."""
     return bound if isinstance(bound, tuple) else (-bound, bound)

@@ -1,7 +1,10 @@
-"""Where the parameters of a convex question may lie.
+"""Constraint sets: the parameters that a convex question allows.
 
-``convex_set`` is what every set can do, ``elementary`` and ``structured`` are the sets, ``potentials`` the mirror maps that
-follow their shape. A new set goes beside them, into the list below, and through tests/convex/test_sets.py.
+- ``convex_set``: the interface of every set.
+- ``elementary`` and ``structured``: the sets themselves.
+- ``potentials``: mirror maps that follow the shape of a set.
+
+A new set goes into one of these modules, into the tuple ``SETS`` below, and through tests/convex/test_sets.py.
 """
 
 from hedgerow.convex.sets.convex_set import ConvexSet, SparsePoint, VertexSet
@@ -9,7 +12,7 @@ from hedgerow.convex.sets.elementary import Box, L1Ball, L2Ball, Polytope, Simpl
 from hedgerow.convex.sets.structured import GroupL1Ball, InterpolationBall, NuclearBall
 
 SETS = (Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall, Polytope, Simplex, Unconstrained)
-"""All there are: the methods of another would be called with private values."""
+"""Every set that a question accepts. Another class is refused, because its methods would see private values."""
 
 __all__ = [
     "SETS",

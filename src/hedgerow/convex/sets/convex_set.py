@@ -1,4 +1,4 @@
-"""What every constraint set can do, and the few numerical pieces the sets share.
+"""The interface of every constraint set, and numerical pieces that the sets share.
 
 Symbols: C a closed convex set of vectors θ ∈ R^p, ‖C‖₁ and ‖C‖₂ its radii (the largest norm of a point of C), G_C its
 Gaussian width E sup_{θ∈C} ⟨b, θ⟩ for b ~ N(0, I).
@@ -17,56 +17,57 @@ from hedgerow._types import Array
 from hedgerow.convex.sets.potentials import Potential
 from hedgerow.errors import InvalidInput
 
-ROUNDED = 16 * 2.0**-53  # of a sum, which is then as near as it gets
-CORRECTIONS = 4
+ROUNDED = 16 * 2.0**-53  # relative error of a sum that rounding explains, so that no correction can improve it
+CORRECTIONS = 4  # at most this many corrections of a projection onto the simplex
 
 
 class ConvexSet(ABC):
-    """Where θ may lie. A frozen value; most sets fit any dimension p, some (``dimension``) only one."""
+    """A set of allowed parameters θ. Sets are frozen values. Most fit any dimension p, some only their own."""
 
     @property
     def dimension(self) -> int | None:
-        """The one dimension the set lives in, or None where it fits any."""
+        """The only dimension that fits the set, or None if any does."""
         return None
 
     @property
     def is_bounded(self) -> bool:
+        """True if the radii are finite."""
         return True
 
     @abstractmethod
     def contains(self, theta: ArrayLike, tolerance: float = 1e-9) -> bool:
-        """Whether θ is in the set, up to ``tolerance`` in the set's own gauge."""
+        """Return True if θ is in the set, up to ``tolerance`` in the set's own gauge."""
 
     @abstractmethod
     def project(self, theta: ArrayLike) -> Array:
-        """The nearest point of the set in Euclidean distance."""
+        """Return the point of the set that is nearest in Euclidean distance."""
 
     @abstractmethod
     def minimise(self, gradient: ArrayLike) -> Array:
-        """A point of the set that minimises ⟨gradient, θ⟩."""
+        """Return a point of the set that minimizes ⟨gradient, θ⟩."""
 
     @abstractmethod
     def radius_l1(self, p: int) -> float:
-        """max ‖θ‖₁ over the set."""
+        """Return ‖C‖₁ = max ‖θ‖₁ over the set."""
 
     @abstractmethod
     def radius_l2(self, p: int) -> float:
-        """max ‖θ‖₂ over the set."""
+        """Return ‖C‖₂ = max ‖θ‖₂ over the set."""
 
     @abstractmethod
     def diameter_l2(self, p: int) -> float:
-        """max ‖θ − θ′‖₂ over the set."""
+        """Return max ‖θ − θ′‖₂ over the set."""
 
     @abstractmethod
     def gaussian_width(self, p: int) -> float:
-        """G_C = E sup ⟨b, θ⟩ for standard normal b: exact or an upper bound."""
+        """Return G_C = E sup ⟨b, θ⟩ for standard normal b, exactly or as an upper bound."""
 
     @abstractmethod
     def potential(self, p: int) -> Potential:
-        """The mirror potential Ψ suited to the set in dimension p."""
+        """Return the mirror potential Ψ that suits the set in dimension p."""
 
     def require(self, p: int) -> int:
-        """Refuse a dimension the set does not live in."""
+        """Return the dimension p as an int. Refuse a dimension that does not fit the set."""
         if isinstance(p, bool) or int(p) != p or p < 1:
             raise InvalidInput(f"The dimension must be a whole number of at least 1. Found {p!r}. Correct it.")
         if self.dimension is not None and p != self.dimension:
@@ -77,7 +78,7 @@ class ConvexSet(ABC):
         return int(p)
 
     def vector(self, theta: ArrayLike) -> Array:
-        """θ as a finite float vector that fits the set, or a refusal."""
+        """Return θ as a float vector. Refuse a θ that is not finite or does not fit the set."""
         v = np.asarray(theta, dtype=float)
         if v.ndim != 1:
             raise InvalidInput(f"Parameters must be a vector. Found {v.ndim} axes. Flatten them to one axis.")
@@ -88,40 +89,46 @@ class ConvexSet(ABC):
 
 
 class SparsePoint(NamedTuple):
-    """A vector given by its coordinates that may differ from zero."""
+    """A vector given by the coordinates that may differ from zero."""
 
     indices: NDArray[np.int64]
     values: Array
 
     def dense(self, p: int) -> Array:
+        """Return the vector with all p coordinates."""
         v = np.zeros(p)
         v[self.indices] = self.values
         return v
 
 
 class VertexSet(ConvexSet):
-    """The convex hull of finitely many vertices, numbered, none of which need be spelled out."""
+    """The convex hull of finitely many numbered vertices. The list of vertices is never built."""
 
     @abstractmethod
-    def vertex_count(self, p: int) -> int: ...
+    def vertex_count(self, p: int) -> int:
+        """Return the number of vertices in dimension p."""
+        ...
 
     @abstractmethod
     def vertex_scores(self, gradient: ArrayLike) -> Array:
-        """⟨gradient, v⟩ for every vertex v, in the order of their numbers."""
+        """Return ⟨gradient, v⟩ for every vertex v, in the order of their numbers."""
 
     @abstractmethod
-    def vertex(self, index: int, p: int) -> SparsePoint: ...
+    def vertex(self, index: int, p: int) -> SparsePoint:
+        """Return the vertex with this number."""
+        ...
 
 
 def project_simplex(v: Array, scale: float) -> Array:
-    """The nearest point of {x ≥ 0, Σx = scale}: subtract the τ that makes the positive parts sum to scale.
+    """Return the nearest point of {x ≥ 0, Σx = scale}: subtract the τ that makes the positive parts sum to scale.
 
-    A running sum rounds by as much as its length, in every coordinate alike. The sum of the positive parts does not, and tells by how much.
+    The running sum that gives τ has a rounding error that grows with its length and is the same in every coordinate.
+    The sum of the positive parts reveals the size of this error, and the corrections remove it.
     """
-    v = v - v.max()  # which changes nothing but rounding: beside a large v the scale would be lost
+    v = v - v.max()  # the projection stays the same, and rounding cannot lose a small scale beside a large v
     ordered = -np.sort(-v)
     excess = np.cumsum(ordered) - scale
-    active = np.flatnonzero(ordered * np.arange(1, v.size + 1) > excess)  # a prefix; never empty, for scale > 0
+    active = np.flatnonzero(ordered * np.arange(1, v.size + 1) > excess)  # a prefix, not empty because scale > 0
     count = int(active[-1]) + 1 if active.size else v.size
     τ = float(excess[count - 1]) / count
     inside: Array = np.maximum(v - τ, 0.0)
@@ -135,10 +142,10 @@ def project_simplex(v: Array, scale: float) -> Array:
 
 
 def shrink_to_sum(sizes: Array, radius: float) -> Array:
-    """The nearest point of {x ≥ 0, Σx ≤ radius} to nonnegative sizes."""
+    """Return the point of {x ≥ 0, Σx ≤ radius} that is nearest to the nonnegative sizes."""
     return sizes if sizes.sum() <= radius else project_simplex(sizes, radius)
 
 
 def expected_norm(p: int) -> float:
-    """E‖b‖₂ for b ~ N(0, I_p), exactly: √2·Γ((p+1)/2)/Γ(p/2)."""
+    """Return E‖b‖₂ for b ~ N(0, I_p), exactly: √2·Γ((p+1)/2)/Γ(p/2)."""
     return math.sqrt(2) * math.exp(math.lgamma((p + 1) / 2) - math.lgamma(p / 2))

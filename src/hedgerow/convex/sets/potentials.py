@@ -1,4 +1,4 @@
-"""Mirror potentials: the Ψ that makes mirror descent follow the shape of the constraint set.
+"""Mirror potentials Ψ, which make mirror descent follow the shape of a constraint set.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, §3.1–3.2.
@@ -6,19 +6,21 @@ Constraint Set Geometry*, §3.1–3.2.
 Symbols: C the constraint set, Q the unit ball of the norm ‖·‖_Q, Ψ the potential, 1-strongly convex with respect to
 ‖·‖_Q on C; q the exponent of a q-norm; β the width of the hyperbolic entropy.
 
-One step is argmin_{C} ⟨ηg − ∇Ψ(θ), ·⟩ + Ψ. With range = maxΨ − minΨ and b ~ N(0, σ²I) added to gradients of an
-L-Lipschitz loss, E‖b‖²_{Q*} ≤ σ²(G_Q² + ‖Q‖₂²) (Gaussian Poincaré), so ``norm_width`` and ``norm_radius_l2`` are what
-a step size needs.
+One step is argmin_{C} ⟨ηg − ∇Ψ(θ), ·⟩ + Ψ. The choice of a step size η needs three constants. ``range`` is maxΨ − minΨ.
+``norm_width`` (G_Q) and ``norm_radius_l2`` (‖Q‖₂) bound the noise: for b ~ N(0, σ²I) added to a gradient,
+E‖b‖²_{Q*} ≤ σ²(G_Q² + ‖Q‖₂²) by the Gaussian Poincaré inequality.
 
-Differs: every potential is scaled to constant exactly 1, and several printed ones are replaced.
- - Fact 3.4 prints ‖·‖²_{Q,q}/(4(q−1)); 1/(2(q−1)) is what is 1-strongly convex in the q-norm, and a further factor
-   k^{2(1−1/q)} (e² at the paper's q) in ‖·‖_Q. ``QNorm`` takes the q that makes the range smallest, about e·ln k.
- - For a list of k vertices ``VertexEntropy`` is the least negative entropy of a mixture that gives θ: the same norm,
-   range ln k, and a closed-form step, where the q-norm's needs a convex programme.
- - For the ℓ1 ball ``HyperbolicEntropy`` (Ghai, Hazan & Singer 2020) has range about ln(2p) against e·ln p. The
-   q-norm remains, as ``L1Ball.potential(p, "q-norm")``.
- - Groups and singular values use the squared q-norm of their sizes, strongly convex everywhere, where the paper's
-   power sums are so on the unit ball only (and need 4√e·ln(2m), and O(log(p/k)) where O(√log(p/k)) is printed).
+Differs: every potential is scaled to a strong convexity of exactly 1, and several printed potentials are replaced.
+- Fact 3.4 prints ‖·‖²_{Q,q}/(4(q−1)). The potential that is 1-strongly convex in the q-norm has 1/(2(q−1)), and in
+  ‖·‖_Q a further factor k^{2(1−1/q)}, which is e² at the paper's q. ``QNorm`` takes the q with the smallest range,
+  about e·ln k.
+- For a list of k vertices, ``VertexEntropy`` is the least negative entropy of a mixture that gives θ. It has the same
+  norm, range ln k and a closed-form step. The step of the q-norm would need a convex program.
+- For the ℓ1 ball, ``HyperbolicEntropy`` (Ghai, Hazan & Singer 2020) has range about ln(2p), against e·ln p for the
+  q-norm. The q-norm remains available as ``L1Ball.potential(p, "q-norm")``.
+- Groups and singular values use the squared q-norm of their sizes, which is strongly convex everywhere. The paper's
+  power sums are strongly convex on the unit ball only. They need 4√e·ln(2m) for the nuclear norm, and O(log(p/k)) for
+  groups where O(√log(p/k)) is printed.
 Proofs: docs/proofs/geometry.md.
 """
 
@@ -31,46 +33,57 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 
 from hedgerow._types import Array
 
-LARGEST_EXPONENT = 700.0  # exp of more overflows; a size this large is outside every set here
+LARGEST_EXPONENT = 700.0  # exp overflows beyond it, and a size this large is outside every set
 
 
 class Potential(ABC):
-    """Ψ on C, 1-strongly convex in ``norm``: Ψ(θ′) ≥ Ψ(θ) + ⟨∇Ψ(θ), θ′−θ⟩ + ½‖θ′−θ‖²."""
+    """A potential Ψ on C that is 1-strongly convex in ``norm``: Ψ(θ′) ≥ Ψ(θ) + ⟨∇Ψ(θ), θ′−θ⟩ + ½‖θ′−θ‖²."""
 
     strong_convexity = 1.0
-    start: Array  # argmin Ψ over C
+    start: Array  # the minimizer of Ψ over C
     range: float  # maxΨ − minΨ over C, or an upper bound
     norm_radius_l2: float  # ‖Q‖₂, the largest ℓ2 norm in the unit ball of ``norm``
-    norm_width: float  # G_Q, its Gaussian width or an upper bound
+    norm_width: float  # G_Q, the Gaussian width of that ball, or an upper bound
 
     @abstractmethod
-    def value(self, theta: Array) -> float: ...
+    def value(self, theta: Array) -> float:
+        """Return Ψ(θ)."""
+        ...
 
     @abstractmethod
-    def gradient(self, theta: Array) -> Array: ...
+    def gradient(self, theta: Array) -> Array:
+        """Return ∇Ψ(θ)."""
+        ...
 
     @abstractmethod
     def minimiser(self, dual: Array) -> Array:
-        """argmin over C of Ψ − ⟨dual, ·⟩."""
+        """Return argmin over C of Ψ − ⟨dual, ·⟩."""
 
     @abstractmethod
-    def norm(self, x: Array) -> float: ...
+    def norm(self, x: Array) -> float:
+        """Return ‖x‖_Q."""
+        ...
 
     @abstractmethod
-    def dual_norm(self, g: Array) -> float: ...
+    def dual_norm(self, g: Array) -> float:
+        """Return the dual norm of a gradient, sup ⟨g, x⟩ over ‖x‖_Q ≤ 1."""
+        ...
 
     def mirror_step(self, theta: Array, direction: Array, eta: float) -> Array:
-        """argmin over C of ⟨η·direction − ∇Ψ(θ), ·⟩ + Ψ: one step of mirror descent."""
+        """Take one step of mirror descent: argmin over C of ⟨η·direction − ∇Ψ(θ), ·⟩ + Ψ."""
         return self.minimiser(self.gradient(theta) - eta * direction)
 
 
 @dataclass(frozen=True, eq=False)
 class Euclidean(Potential):
-    """½‖θ − centre‖₂²; the step is a projection. For any set, and the best for ℓ2 balls and boxes."""
+    """The Euclidean potential ½‖θ − center‖₂², whose step is a projection.
+
+    It works for any set and is the best for ℓ2 balls and boxes.
+    """
 
     start: Array
     range: float
@@ -79,24 +92,32 @@ class Euclidean(Potential):
     norm_radius_l2: float = 1.0
 
     def value(self, theta: Array) -> float:
+        """Return ½‖θ − center‖₂²."""
         return float(np.sum((theta - self.start) ** 2)) / 2
 
     def gradient(self, theta: Array) -> Array:
+        """Return θ − center."""
         return theta - self.start
 
     def minimiser(self, dual: Array) -> Array:
+        """Project center + dual onto C."""
         return self.project(self.start + dual)
 
     def norm(self, x: Array) -> float:
+        """Return ‖x‖₂."""
         return float(np.linalg.norm(x))
 
     def dual_norm(self, g: Array) -> float:
+        """Return ‖g‖₂."""
         return float(np.linalg.norm(g))
 
 
 @dataclass(frozen=True, eq=False)
 class Entropy(Potential):
-    """s·Σθ ln(θ/s) on the simplex of scale s; the step is multiplicative weights. Range s²·ln p in the ℓ1 norm."""
+    """The entropy s·Σθ ln(θ/s) on the simplex of scale s, whose step is multiplicative weights.
+
+    Its range is s²·ln p in the ℓ1 norm.
+    """
 
     p: int
     scale: float
@@ -108,35 +129,40 @@ class Entropy(Potential):
         object.__setattr__(self, "norm_width", math.sqrt(2 * math.log(2 * self.p)))
 
     def value(self, theta: Array) -> float:
+        """Return s·Σθ ln(θ/s)."""
         return self.scale * float(scipy.special.xlogy(theta, theta / self.scale).sum())
 
     def gradient(self, theta: Array) -> Array:
-        with np.errstate(divide="ignore"):  # a weight that underflowed to zero stays zero
+        """Return s·(ln(θ/s) + 1)."""
+        with np.errstate(divide="ignore"):  # a weight that underflowed to zero has gradient −∞ and stays zero
             return self.scale * (np.log(theta / self.scale) + 1)
 
     def minimiser(self, dual: Array) -> Array:
+        """Return s·softmax(dual/s)."""
         weights: Array = scipy.special.softmax(dual / self.scale)
         return self.scale * weights
 
     def norm(self, x: Array) -> float:
+        """Return ‖x‖₁."""
         return float(np.abs(x).sum())
 
     def dual_norm(self, g: Array) -> float:
+        """Return ‖g‖_∞."""
         return float(np.abs(g).max())
 
 
 @dataclass(frozen=True, eq=False)
 class VertexEntropy(Potential):
-    """min Σα ln α over the mixtures α of the vertices that give θ. Range ln k in the norm of conv(±(V − centre)).
+    """The least negative entropy Σα ln α of the mixtures α of vertices that give θ.
 
-    Only differences of points matter to strong convexity, so the vertices are centred first. The step
-    V·softmax(V·dual) is closed; ∇Ψ(θ) is found by Newton's method, so a loop does best to carry the dual along
-    (the dual that gave θ *is* ∇Ψ(θ)).
+    Its range is ln k in the norm whose unit ball is conv(±(V − center)). Strong convexity depends only on differences
+    of points, so the vertices are centered first. The step V·softmax(V·dual) has a closed form, but ∇Ψ(θ) is found by
+    Newton's method. A loop does best to keep the dual: the dual that gave θ *is* ∇Ψ(θ).
     """
 
     vertices: Array  # k × p
     _centred: Array = field(init=False)
-    _basis: Array = field(init=False)  # p × rank, orthonormal columns that span the centred vertices
+    _basis: Array = field(init=False)  # p × rank, orthonormal columns that span the centered vertices
 
     def __post_init__(self) -> None:
         k, p = self.vertices.shape
@@ -151,13 +177,17 @@ class VertexEntropy(Potential):
         object.__setattr__(self, "norm_width", radius * min(math.sqrt(2 * math.log(2 * k)), math.sqrt(p)))
 
     def value(self, theta: Array) -> float:
+        """Return Ψ(θ), computed from its dual."""
         v, x = self.gradient(theta), theta - self.start
         return float(
             v @ x - scipy.special.logsumexp(self._centred @ v)
-        )  # strong duality: the largest ⟨v, θ⟩ − ln Σ exp⟨v, vᵢ⟩
+        )  # by strong duality Ψ(θ) is the largest ⟨v, θ⟩ − ln Σ exp⟨v, vᵢ⟩
 
     def gradient(self, theta: Array) -> Array:
-        """The v with V·softmax(Vv) = θ, in the span of the vertices: Newton on the convex ln Σ exp⟨v, vᵢ⟩ − ⟨v, θ⟩."""
+        """Return the v in the span of the vertices with V·softmax(Vv) = θ.
+
+        Newton's method minimizes the convex function ln Σ exp⟨v, vᵢ⟩ − ⟨v, θ⟩.
+        """
         x, W = (theta - self.start) @ self._basis, self._centred @ self._basis
         v = np.zeros(x.size)
         now = float(scipy.special.logsumexp(W @ v) - v @ x)
@@ -168,7 +198,7 @@ class VertexEntropy(Potential):
             hessian[np.diag_indices(x.size)] += 1e-15 * np.trace(hessian) + 1e-300
             move = -np.linalg.solve(hessian, slope)
             decrease, step = float(slope @ move), 1.0
-            if -decrease < 1e-13:  # within rounding of the value; one more full step squares the error
+            if -decrease < 1e-13:  # the value is exact up to rounding; one more full step squares the error in v
                 return self._basis @ (v + move)
             while (
                 then := float(scipy.special.logsumexp(W @ (v + step * move)) - (v + step * move) @ x)
@@ -180,25 +210,28 @@ class VertexEntropy(Potential):
         return self._basis @ v
 
     def minimiser(self, dual: Array) -> Array:
+        """Return the mixture of the vertices with weights softmax(V·dual)."""
         weights: Array = scipy.special.softmax(self._centred @ dual)
         return weights @ self.vertices
 
     def norm(self, x: Array) -> float:
-        """inf Σ|α| over the α with Σ α·(v − centre) = x; infinite off their span."""
+        """Return inf Σ|α| over the α with Σ α·(v − center) = x, or infinity if x is not in the span of the vertices."""
         k = len(self.vertices)
         found = scipy.optimize.linprog(np.ones(2 * k), A_eq=np.hstack([self._centred.T, -self._centred.T]), b_eq=x)
         return float(found.fun) if found.success else math.inf
 
     def dual_norm(self, g: Array) -> float:
+        """Return max |⟨g, v − center⟩| over the vertices v."""
         return float(np.abs(self._centred @ g).max())
 
 
 @dataclass(frozen=True, eq=False)
 class HyperbolicEntropy(Potential):
-    """κ·Σ [θ asinh(θ/β) − √(θ²+β²)] in the ℓ1 norm, on sets within the ℓ1 ball of radius r; κ = r + βp.
+    """The hyperbolic entropy κ·Σ [θ asinh(θ/β) − √(θ²+β²)] on sets within the ℓ1 ball of radius r, with κ = r + βp.
 
-    ∇²Ψ = κ·diag(1/√(θ²+β²)), so ⟨x, ∇²Ψ x⟩ ≥ κ‖x‖₁²/Σ√(θᵢ²+β²) ≥ ‖x‖₁² by Cauchy–Schwarz. β is the one with the
-    smallest range. ``solve(|dual|/κ, β)`` gives the sizes of the minimiser.
+    It is 1-strongly convex in the ℓ1 norm: ∇²Ψ = κ·diag(1/√(θ²+β²)), so ⟨x, ∇²Ψ x⟩ ≥ κ‖x‖₁²/Σ√(θᵢ²+β²) ≥ ‖x‖₁² by
+    Cauchy–Schwarz. β is chosen to make the range smallest. ``solve(|dual|/κ, β)`` returns the sizes of the minimizer's
+    coordinates.
     """
 
     p: int
@@ -207,7 +240,7 @@ class HyperbolicEntropy(Potential):
     beta: float = field(init=False)
 
     def __post_init__(self) -> None:
-        def spread(log_b: float) -> float:  # Ψ(r·e₁) − Ψ(0) at β = r·b, r = 1
+        def spread(log_b: float) -> float:  # the range Ψ(r·e₁) − Ψ(0) for r = 1 and β = b
             b = math.exp(log_b)
             return (1 + b * self.p) * (math.asinh(1 / b) - 1 / (math.sqrt(1 + b * b) + b))
 
@@ -220,32 +253,41 @@ class HyperbolicEntropy(Potential):
 
     @property
     def kappa(self) -> float:
+        """κ = r + βp, the factor that makes the strong convexity 1."""
         return self.radius + self.beta * self.p
 
     def value(self, theta: Array) -> float:
+        """Return κ·Σ [θ asinh(θ/β) − √(θ²+β²)]."""
         b = self.beta
         return self.kappa * float((theta * np.arcsinh(theta / b) - np.sqrt(theta**2 + b * b)).sum())
 
     def gradient(self, theta: Array) -> Array:
+        """Return κ·asinh(θ/β)."""
         return self.kappa * np.arcsinh(theta / self.beta)
 
     def minimiser(self, dual: Array) -> Array:
+        """Solve for the sizes of the coordinates and give them the signs of the dual."""
         return np.sign(dual) * self.solve(np.abs(dual) / self.kappa, self.beta)
 
     def norm(self, x: Array) -> float:
+        """Return ‖x‖₁."""
         return float(np.abs(x).sum())
 
     def dual_norm(self, g: Array) -> float:
+        """Return ‖g‖_∞."""
         return float(np.abs(g).max())
 
 
 def hyperbolic_on_l1(v: Array, beta: float, radius: float) -> Array:
-    """β·sinh((v − λ)₊) with the least λ ≥ 0 for which the sum is at most ``radius``; v ≥ 0. Sorting, then a quadratic."""
+    """Return β·sinh((v − λ)₊) for v ≥ 0, with the least λ ≥ 0 for which the sum is at most ``radius``.
+
+    The active coordinates follow from sorting, and λ from a quadratic equation.
+    """
     if beta * np.sinh(np.minimum(v, LARGEST_EXPONENT)).sum() <= radius:
         return beta * np.sinh(v)
-    # All that follows is counted from the largest: beside a large v the rest would be lost to rounding.
+    # Measure everything from the largest entry. Otherwise rounding would lose the other terms beside a large v.
     behind = float(v.max()) - v
-    w = -np.sort(behind[behind < math.asinh(radius / beta)])  # ≤ 0, decreasing; smaller ones end at zero
+    w = -np.sort(behind[behind < math.asinh(radius / beta)])  # ≤ 0 and decreasing; entries left out become zero
     up, down = np.cumsum(np.exp(w)), np.cumsum(np.exp(-w))
     reached = beta * (up * np.exp(-w) - down * np.exp(w)) / 2  # the sum if λ were at w
     k = int(np.flatnonzero(reached <= radius)[-1])
@@ -257,10 +299,11 @@ def hyperbolic_on_l1(v: Array, beta: float, radius: float) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class QNorm(Potential):
-    """(c/2)·‖sizes(θ)‖_q², for a norm that is the sum of k sizes: coordinates, groups, singular values.
+    """The potential (c/2)·‖sizes(θ)‖_q², for a norm that is the sum of k sizes.
 
-    ½‖·‖_q² is (q−1)-strongly convex in its norm and Σsizes ≤ k^{1−1/q}·‖sizes‖_q, so c = k^{2(1−1/q)}/(q−1).
-    ``decompose(θ)`` gives the sizes and the map from new sizes back to a vector with θ's directions.
+    The sizes are those of coordinates, groups or singular values. ½‖·‖_q² is (q−1)-strongly convex in the q-norm, and
+    Σsizes ≤ k^{1−1/q}·‖sizes‖_q, so c = k^{2(1−1/q)}/(q−1). ``decompose(θ)`` returns the sizes, and a function from new
+    sizes to a vector with the directions of θ.
     """
 
     p: int
@@ -272,30 +315,35 @@ class QNorm(Potential):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "start", np.zeros(self.p))
-        object.__setattr__(self, "range", self.weight * self.radius**2 / 2)  # largest where one size has it all
+        object.__setattr__(self, "range", self.weight * self.radius**2 / 2)  # Ψ is largest where only one size is not 0
 
     @cached_property
     def q(self) -> float:
-        """The q in (1, 2] of smallest c: with s = q − 1, (1 + s)² = 2s·ln k where that has a root s ≤ 1."""
+        """The q in (1, 2] with the smallest c. For s = q − 1, (1 + s)² = 2s·ln k if this equation has a root s ≤ 1."""
         m = math.log(self.k) - 1
         return 2.0 if m <= 1 else 1 + 1 / (m + math.sqrt(m * m - 1))
 
     @property
     def weight(self) -> float:
+        """The factor c that makes the strong convexity 1."""
         return float(self.k ** (2 * (1 - 1 / self.q))) / (self.q - 1)
 
     def value(self, theta: Array) -> float:
+        """Return (c/2)·‖sizes(θ)‖_q²."""
         return self.weight * _q_norm(self.decompose(theta)[0], self.q) ** 2 / 2
 
     def gradient(self, theta: Array) -> Array:
+        """Return ∇Ψ(θ), with the directions of θ."""
         sizes, recompose = self.decompose(theta)
         return recompose(self.weight * _dual_sizes(sizes, self.q))
 
     def minimiser(self, dual: Array) -> Array:
+        """Solve for the sizes of the minimizer and give them the directions of the dual."""
         sizes, recompose = self.decompose(dual)
         return recompose(self._solve(sizes))
 
     def _solve(self, w: Array) -> Array:
+        """Return the sizes of the minimizer for a dual of sizes w, by a search for the multiplier of the constraint."""
         conjugate = self.q / (self.q - 1)
 
         def at(multiplier: float) -> Array:
@@ -308,23 +356,26 @@ class QNorm(Potential):
         return _within(sizes, float(sizes.sum()), self.radius)
 
     def norm(self, x: Array) -> float:
+        """Return the sum of the sizes of x."""
         return float(self.decompose(x)[0].sum())
 
     def dual_norm(self, g: Array) -> float:
+        """Return the largest size of g."""
         return float(self.decompose(g)[0].max())
 
 
 def _within(sizes: Array, norm: float, radius: float) -> Array:
-    """Undo what rounding left outside."""
+    """Scale the sizes back into the ball if rounding left them outside."""
     return sizes if norm <= radius else sizes * (radius / norm)
 
 
 def _q_norm(sizes: Array, q: float) -> float:
+    """Return ‖sizes‖_q without overflow."""
     top = float(sizes.max())
     return 0.0 if top == 0 else top * float(((sizes / top) ** q).sum()) ** (1 / q)
 
 
 def _dual_sizes(sizes: Array, q: float) -> Array:
-    """The gradient of ½‖·‖_q² at nonnegative sizes: ‖x‖_q^{2−q}·x^{q−1}."""
+    """Return the gradient of ½‖·‖_q² at nonnegative sizes: ‖x‖_q^{2−q}·x^{q−1}."""
     norm = _q_norm(sizes, q)
     return np.zeros_like(sizes) if norm == 0 else norm * (sizes / norm) ** (q - 1)

@@ -1,9 +1,12 @@
-"""How far a point can be from the least value: the proven bounds that ``public_minimum`` reports.
+"""Proven bounds on the distance of f(θ) from the least value, as ``public_minimum`` reports them.
 
-Every bound is one of these, all for min over C of ⟨g, θ′ − θ⟩ + (σ/2)‖θ′ − θ‖² ≤ f* − f(θ) + Σ m e:
- - bounded C: the Frank–Wolfe gap ⟨g, θ − argmin_C ⟨g, ·⟩⟩; with σ > 0 also its value at the projection of θ − g/σ;
- - C everything: ‖g‖²/(2σ); else, for squared and logistic losses, by the Newton decrement, as in Bach,
-   *Self-concordant analysis for logistic regression* (docs/proofs/convex_pmw.md).
+Symbols: f, C, g, σ, m and e as in ``public_minimum``; f* the least value of the loss over C.
+
+Every bound rests on min over C of ⟨g, θ′ − θ⟩ + (σ/2)‖θ′ − θ‖² ≤ f* − f(θ) + Σ m e and bounds this minimum from below:
+- for a bounded C by the Frank–Wolfe gap ⟨g, θ − argmin_C ⟨g, ·⟩⟩, and if σ > 0 also by the value at the projection of θ
+  − g/σ;
+- for C everything by ‖g‖²/(2σ), or, for squared and logistic losses, by the Newton decrement, as in Bach,
+  *Self-concordant analysis for logistic regression* (docs/proofs/convex_pmw.md).
 """
 
 from __future__ import annotations
@@ -18,17 +21,19 @@ from hedgerow.convex.bound_loss import GlmRisk, Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.weighted_cells import Function
 
-ROUNDING = 1e-14  # of the numbers that a loss is computed from
+ROUNDING = 1e-14  # relative rounding error of a loss, in units of the numbers from which it is computed
 
 
 class Judge(Protocol):
-    """What a method reports its points to: the proven gap of each decides when it may stop."""
+    """A receiver of the points that a method visits. The proven gap of a point tells the method when to stop."""
 
-    def offer(self, f: Function, theta: Array, g: Array, hessian: Array | None = None) -> float: ...
+    def offer(self, f: Function, theta: Array, g: Array, hessian: Array | None = None) -> float:
+        """Return the proven gap of f at θ."""
+        ...
 
 
 class Best:
-    """The point with the smallest proven gap so far. A gap at one point also bounds f at every other."""
+    """The point with the smallest proven gap so far. A gap at one point also bounds f at every other point."""
 
     def __init__(
         self, objective: Any, over: ConvexSet, rounding: float, widest: float = math.inf, stationary: bool = False
@@ -41,18 +46,19 @@ class Best:
         self.width = 0.0
 
     def offer(self, f: Function, theta: Array, g: Array, hessian: Array | None = None) -> float:
-        """The gap of f itself at θ; remembers θ if it has the least for the loss."""
+        """Return the gap of f at θ, and keep θ if it has the smallest gap for the loss itself."""
         below = self._below(f, theta, g, hessian)
         value = self.objective.value(theta) / self.objective.mass
         self._keep(theta, value, below + f.missed(theta), f.width)
         return below + self.rounding
 
     def keep(self, theta: Array, value: float, gap: float, width: float) -> None:
-        """A point whose value is within the gap by other means: says nothing of its slopes."""
+        """Consider a point whose value was bounded by other means, which prove nothing about its slopes."""
         if not self.stationary or self.theta is None:
             self._keep(theta, value, math.inf if self.stationary else gap, width)
 
     def _keep(self, theta: Array, value: float, gap: float, width: float) -> None:
+        """Keep the point if its gap is smaller than that of the best one. A kink rounded too widely counts last."""
         if self.nonnegative and not self.stationary:
             gap = min(gap, value)
         gap = max(gap, 0.0) + self.rounding
@@ -60,7 +66,7 @@ class Best:
             self.theta, self.value, self.gap, self.width = theta, value, gap, width
 
     def _below(self, f: Function, theta: Array, g: Array, hessian: Array | None) -> float:
-        """How far below f(θ) + Σ m e the least value can be."""
+        """Return an upper bound on f(θ) + Σ m e minus the least value of the loss."""
         bounds = [math.inf]
         if self.over.is_bounded:
             bounds.append(float(g @ (theta - self.over.minimise(g))))
@@ -74,7 +80,10 @@ class Best:
 
 
 def _decrement_bound(g: Array, H: Array, R: float) -> float:
-    """(x + (1 − x)ln(1 − x))/t² with x = νt, ν² = gᵀH⁺g, t = R/√λ: about ν²/2 (docs/proofs/convex_pmw.md)."""
+    """Return (x + (1 − x)ln(1 − x))/t², about ν²/2, with x = νt, ν² = gᵀH⁺g and t = R/√λ.
+
+    Proof: docs/proofs/convex_pmw.md.
+    """
     if not math.isfinite(R):
         return math.inf
     λ, V = np.linalg.eigh(H)
@@ -89,5 +98,5 @@ def _decrement_bound(g: Array, H: Array, R: float) -> float:
 
 
 def rounding_of(risk: Risk, over: ConvexSet) -> float:
-    """What float64 sums may hide, added to every bound."""
+    """Return a bound on the rounding error of float64 sums. It is added to every gap."""
     return ROUNDING * (risk.scale(over) + risk.magnitude(over) if over.is_bounded else 1.0)

@@ -1,20 +1,29 @@
-"""n·err(D, θ), how much worse θ is on the private counts than the best of the set, as a whole number of public units.
+"""The excess risk n·err(D, θ) on private counts, as a whole number of public units.
+
+n·err(D, θ) says how much worse θ is on the counts than the best point of the set.
 
 Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, §3 (err). Proof: docs/proofs/private_minimum.md.
 
-Symbols: ℓ_x the loss of record x or its ``Surrogate``, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|, N the most rows a table may have here, g the
-unit, K and G units the most that a record can lose and gain by going from θ to another point of the set (S, or for one θ less: what is
-left to gain is no more than its loss at θ where no loss is negative), F_x(θ′) = ℓ_x(θ) − ℓ_x(θ′) rounded to whole units and
-held within [−K, G], y the minimiser found on the counts.
+Symbols:
+- ℓ_x the loss of record x or its ``Surrogate``, S = sup |⟨θ − θ′, ∇ℓ_x(θ)⟩|;
+- N the largest number of rows for which the value is computed, g the unit;
+- K and G the largest loss and gain of a record, in units, from θ to another point of the set. Both are at most S. For
+  one θ they can be smaller: if no loss is negative, a record gains at most its loss at θ;
+- F_x(θ′) = ℓ_x(θ) − ℓ_x(θ′), rounded to whole units and clipped to [−K, G];
+- y the minimizer found on the counts.
 
-The value is V = Σ D(x)·F_x(y) (and n times what the surrogate's ridge adds, the same for every record), in whole numbers.
-For a fixed θ′ one row moves such a sum by at most K + G units, or the larger of them where rows come and go; so the supremum over θ′ moves by no
-more. V is below it by at most the solver's gap and twice N times what rounding a record's loss may hide: these are added
-to what is billed. Where n is private, V is held below K·(N − n), which moves by K a row and is zero from N rows on: so no
-promise is needed about larger tables, and for tables of up to N/2 rows nothing changes.
+The value is V = Σ D(x)·F_x(y), plus n times the difference of the surrogate's ridge, which is the same for every
+record. All of it is computed in whole numbers.
 
-A question whose S is too small for float64 to tell its losses apart N times over, or whose minimum is too hard to be sure
-of for every table, has no such value (``excess_of`` is None): decided from public facts.
+Sensitivity: for a fixed θ′ one row moves the sum by at most K + G units if it is replaced. If it is added or removed,
+it moves the sum by at most the larger of the two, plus the ridge's part. The supremum over θ′ therefore moves by no
+more. V is below this supremum by at most the solver's gap plus twice N times the rounding error of a record's loss.
+Both are added to the sensitivity that is billed. If n is private, V is clipped to at most K·(N − n). This bound moves
+by K per row and is zero from N rows on, so nothing needs to be assumed about larger tables. For tables of up to N/2
+rows it changes nothing.
+
+A question has no such value (``excess_of`` returns None) if its S is so small that float64 cannot tell the losses of N
+rows apart, or if its minimum is too hard to guarantee for every table. Both are decided from public facts.
 """
 
 from __future__ import annotations
@@ -33,48 +42,53 @@ from hedgerow.convex.solver.private_minimum import Surrogate, certain_value, min
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import grid_at_most
 
-SHARES = (0.02, 0.2, 1.0)  # of the sensitivity, for the solver's gap: the first that can be promised
-HIDDEN = 0.004  # of S: what rounding to units, and what float64, may each hide in N rows
-SPARE = 8  # times as many rows as estimated, where n is private: N
+# The solver's gap, as a share of the sensitivity: the first share that can be guaranteed is taken.
+SHARES = (0.02, 0.2, 1.0)
+HIDDEN = 0.004  # share of S that rounding to units, and float64, may each hide in N rows
+SPARE = 8  # if n is private, N is this many times the estimated number of rows
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Excess:
-    """All public: what will be computed, and how far one row moves it. ``units`` alone takes the counts."""
+    """A plan for computing n·err and its sensitivity.
+
+    The plan is public; only ``units`` and ``value`` read the counts.
+    """
 
     surrogate: Surrogate
     theta: Array
     unit: float  # g, a power of two
-    bound: int  # K, the larger of the two
+    bound: int  # K, at least G
     gain: int  # G
-    penalty: int  # the most units that the ridge adds for a row
+    penalty: int  # the most units that the ridge adds per row
     rows: float  # N
-    private_rows: bool
-    gap: float  # nτ: what the solver may leave, in all
+    private_rows: bool  # True under add/remove
+    gap: float  # the solver's gap, summed over all rows
     below: float
-    """By how much V·g may be less than n·err, for a table of as many rows as were stated."""
+    """The largest amount by which V·g can fall short of n·err, for a table of the stated number of rows."""
 
     @property
     def most(self) -> int:
-        """Units by which one row moves V."""
+        """The sensitivity of V: the largest number of units by which one row moves it."""
         one = self.bound + self.penalty if self.private_rows else self.bound + self.gain
         return one + math.ceil((self.gap + 2 * self._hidden) / self.unit)
 
     @property
     def _hidden(self) -> float:
-        return self.rows * (self.surrogate.evaluated + self.unit)  # half a unit for a loss, half for the ridge
+        """N times the rounding error of one row."""
+        return self.rows * (self.surrogate.evaluated + self.unit)  # half a unit for the loss, half a unit for the ridge
 
     def sensitivity(self, grid: float) -> float:
-        """Of ``value``."""
+        """Return the sensitivity of ``value`` on this grid."""
         return self.most * self.unit + grid
 
     def value(self, counts: NDArray[np.int64], grid: float) -> float:
-        """n·err in whole steps of the grid, a power of two not below the unit. Private."""
+        """Return n·err rounded down to the grid, a power of two that is at least the unit. Private."""
         return float(self.units(counts) // round(grid / self.unit)) * grid
 
     def units(self, counts: NDArray[np.int64]) -> int:
-        """V. Private."""
+        """Return V. Private."""
         n = int(counts.sum())
         if self.private_rows and n >= self.rows:
             return 0
@@ -89,6 +103,7 @@ class Excess:
 
 
 def _dot(counts: NDArray[np.int64], F: NDArray[np.int64], largest: int) -> int:
+    """Return Σ D(x)·F(x) exactly, with Python integers if int64 could overflow."""
     present = np.flatnonzero(counts)
     D, F = counts.reshape(-1)[present], F.reshape(-1)[present]
     return int(D @ F) if largest < 2**62 else sum(int(d) * int(f) for d, f in zip(D, F, strict=True))
@@ -105,11 +120,23 @@ def excess_of(
     *,
     only_here: bool = False,
 ) -> Excess | None:
-    """n·err(D, θ) up to ``error`` a row, for tables of ``rows`` rows, or about so many where n is private.
+    """Plan the value n·err(D, θ), accurate to ``error`` per row. Return None if it cannot be guaranteed.
 
-    ``only_here``: with what records can lose and gain from this θ, for which alone it is then; else with S, for every θ of the set.
+    Parameters
+    ----------
+    rows : float
+        The number of rows, or a public estimate if n is private.
+    error : float
+        The largest difference of the surrogate's excess risk from err, per row.
+    shares : tuple of float
+        The solver's gaps to try, as shares of the sensitivity.
+    only_here : bool
+        If True, take K and G from the losses and gains that records can have from this θ; the plan then serves this θ
+        alone. If False, take both from S; the plan then serves every θ of the set.
     """
-    with np.errstate(all="ignore"):  # at the ends of float64 constants are infinite, or none: then so is the value
+    with np.errstate(
+        all="ignore"
+    ):  # near the limits of float64 a constant may be infinite or NaN: there is no value then
         return _planned(risk, over, theta, budget, rows, error, shares, only_here)
 
 
@@ -123,6 +150,7 @@ def _planned(
     shares: tuple[float, ...],
     only_here: bool,
 ) -> Excess | None:
+    """Choose the unit, the bounds K and G, and the solver's gap. Return None if no gap can be guaranteed."""
     S = risk.scale(over) if over.is_bounded else math.inf
     private = budget.neighbours == "add-remove"
     N = math.ceil(SPARE * rows if private else rows)
@@ -144,10 +172,11 @@ def _planned(
 
 
 def _range(surrogate: Surrogate, theta: Array, S: float) -> tuple[float, float]:
-    """The most that a record's loss can rise and fall from θ to any point of the set: S, or less by what losses there are.
+    """Return the most that a record's loss can rise and fall from θ to any point of the set.
 
-    φ is convex, so largest at an end of the predictor's range; rounding a kink adds at most half its width. What all
-    records share, the ridge, may rise and fall by all of it.
+    The result is S, or less if the losses themselves give a smaller bound. φ is convex, so it is largest at an end of
+    the predictor's range. Rounding a kink adds at most half its width. The ridge, which all records share, may rise and
+    fall by its whole size.
     """
     risk, over = surrogate.risk, surrogate.over
     if not isinstance(risk, GlmRisk) or risk.outputs or risk.loss.labels == "count":
@@ -162,11 +191,17 @@ def _range(surrogate: Surrogate, theta: Array, S: float) -> tuple[float, float]:
 
 
 def in_rows(excess: Excess, counts: NDArray[np.int64], finest: float) -> float:
-    """V as a number of rows: V/``per_row`` in whole steps of ``finest``, which one row moves by at most 1. Private."""
+    """Return V as a number of rows, V/``per_row``, rounded down to steps of ``finest``. Private.
+
+    One row moves the result by at most 1.
+    """
     steps = round(1 / finest)
     return min(excess.units(counts) * steps // per_row(excess, finest), 2**52) * finest
 
 
 def per_row(excess: Excess, finest: float) -> int:
-    """Units that count as a row, so many that rounding to steps of ``finest`` leaves a row at most 1."""
+    """Return the number of units that count as one row.
+
+    It is so large that, after rounding to steps of ``finest``, one row moves the result by at most 1.
+    """
     return math.ceil(excess.most * (1 + 4 * finest))

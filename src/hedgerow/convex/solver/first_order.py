@@ -1,4 +1,4 @@
-"""Minimisers that need values and (sub)gradients only.
+"""Minimizers that need only values and (sub)gradients.
 
 Papers: Beck & Teboulle, *A fast iterative shrinkage-thresholding algorithm* (FISTA); Yudin & Nemirovskii 1976
 (ellipsoids); Lemaréchal, Nemirovskii & Nesterov, *New variants of bundle methods* (the level bundle method).
@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 
 from hedgerow._types import Array
 from hedgerow.convex.sets import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
@@ -19,14 +19,18 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.certificate import Best
 from hedgerow.convex.solver.weighted_cells import Function
 
-BUNDLE_STEPS = 400
-CHECKED = 10  # steps of FISTA between two looks at the bound
+BUNDLE_STEPS = 400  # at most this many cuts of the bundle method
+CHECKED = 10  # FISTA computes its bound once every CHECKED steps
 
 
 def accelerated(
     f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float, steps: int, *, restart: bool
 ) -> None:
-    """FISTA with a step that only shrinks, never below 1/β. Without restarts 2β·diameter²/(k + 1)² bounds its gap."""
+    """Run FISTA with a step that only shrinks, never below 1/β.
+
+    Without restarts its gap is at most 2β·diameter²/(k + 1)² after k steps. With restarts it is faster but has no such
+    bound.
+    """
     diameter = over.diameter_l2(len(theta))
     β, v, ahead, momentum = f.smoothness / 2**10, theta, theta, 1.0
     for k in range(1, steps + 1):
@@ -53,10 +57,13 @@ def accelerated(
 def ellipsoid(
     f: Function, over: ConvexSet, best: Best, start: Array, tolerance: float, most: int, scale: float
 ) -> None:
-    """Central cuts through an ellipsoid that holds C: after k of them a point was seen within S·(R/r)·e^(−k/2p(p+1)).
+    """Cut an ellipsoid that contains C through its center, again and again.
 
-    (vol E_k/vol C)^(1/p) < ε leaves out a part of θ* + ε(C − θ*), on which f ≤ f* + εS; r is the radius of a ball in C. The
-    ellipsoid is centre + B·ball: as a product BBᵀ it stays one whatever rounding does to B.
+    After k cuts some visited point is within S·(R/r)·e^(−k/2p(p+1)) of the least value, R the diameter of C and r the
+    radius of a ball in C: once (vol E_k/vol C)^(1/p) < ε, the cuts have removed a part of θ* + ε(C − θ*), on which
+    f ≤ f* + εS.
+
+    The ellipsoid is center + B·ball. BBᵀ is a valid shape whatever rounding does to B.
     """
     p, R, inner = len(start), over.diameter_l2(len(start)), _inner_radius(over, len(start))
     centre, B = start.copy(), np.eye(p) * R
@@ -72,12 +79,12 @@ def ellipsoid(
             if value < least:
                 least, seen = value, inside
             cut = f.gradient(inside)
-            if not cut.any():  # a subgradient of zero: the least value
+            if not cut.any():  # zero is a subgradient, so this is the least value
                 best.keep(inside, value, 0.0, 0.0)
                 return
         q = B.T @ cut
         length = float(np.linalg.norm(q))
-        if not 0 < length < math.inf:  # flatter than float64 can tell: nothing more is proven
+        if not 0 < length < math.inf:  # the ellipsoid is flatter than float64 resolves, so nothing more can be proven
             return
         q /= length
         along = B @ q
@@ -90,7 +97,7 @@ def ellipsoid(
 
 
 def _inner_radius(over: ConvexSet, p: int) -> float:
-    """Of a ball inside the set; 0 where none is known."""
+    """Return the radius of a ball inside the set, or 0 if none is known."""
     if isinstance(over, L2Ball):
         return over.radius
     if isinstance(over, L1Ball | GroupL1Ball | InterpolationBall | NuclearBall):
@@ -99,16 +106,17 @@ def _inner_radius(over: ConvexSet, p: int) -> float:
 
 
 def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
-    """Project the best point onto {every cut ≤ level}. Any weights w ≥ 0, Σw = 1, on the cuts prove a lower bound.
+    """Run the level bundle method: project the best point onto {every cut ≤ level}.
 
-    The dual of the projection is max over λ ≥ 0 of Σλ(c + Gθ(λ) − level) + ½‖θ(λ) − θ_best‖², θ(λ) = P_C(θ_best − Gᵀλ);
-    its λ/Σλ are the weights of Σ w c + min_C ⟨Gᵀw, ·⟩ ≤ f*.
+    Any weights w ≥ 0 with Σw = 1 on the cuts prove the lower bound Σ w c + min_C ⟨Gᵀw, ·⟩ ≤ f*. Good weights are λ/Σλ
+    from the dual of the projection, max over λ ≥ 0 of Σλ(c + Gθ(λ) − level) + ½‖θ(λ) − θ_best‖² with θ(λ) = P_C(θ_best
+    − Gᵀλ).
     """
     if not over.is_bounded:
         g = f.gradient(theta)
         best.offer(f, theta, g)
         return
-    G, c = np.empty((0, len(theta))), np.empty(0)  # the cuts: f ≥ c + ⟨G, θ⟩
+    G, c = np.empty((0, len(theta))), np.empty(0)  # the cuts f ≥ c + ⟨G, θ⟩, one per row
     least, top, centre = -math.inf, math.inf, theta
     weights = np.empty(0)
     for _ in range(BUNDLE_STEPS):
@@ -140,6 +148,8 @@ def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: fl
 
 
 def _onto_level(over: ConvexSet, centre: Array, G: Array, c: Array, level: float, start: Array) -> tuple[Array, Array]:
+    """Project the center onto {every cut ≤ level} through the dual. Return the point and the multipliers λ."""
+
     def negative_dual(λ: Array) -> tuple[float, Array]:
         v = over.project(centre - G.T @ λ)
         over_level = c + G @ v - level

@@ -1,21 +1,24 @@
-"""Minimisers on private counts: close to the true one for every table that could exist, rounding included.
+"""Minimizers on private counts, close to the true minimizer for every table that could exist, rounding included.
 
-Papers: Nesterov, *Gradient methods for minimizing composite functions* (accelerated steps); Devolder, Glineur & Nesterov,
-*First-order methods with inexact oracle* (what rounding does to them). Proofs: docs/proofs/private_minimum.md.
+Papers: Nesterov, *Gradient methods for minimizing composite functions* (accelerated steps); Devolder, Glineur &
+Nesterov, *First-order methods with inexact oracle* (the effect of rounding on them). Proofs:
+docs/proofs/private_minimum.md.
 
-Symbols: f the average of a β-smooth, σ-strongly convex loss over weighted cells, κ = β/σ, C the set, R its ℓ2 radius, D its
-diameter, θ* the minimiser; what float64 may get wrong: δ in what a gradient says of a value of f, e in its norm, ρ in a projection.
+Symbols: f the average of a β-smooth, σ-strongly convex loss over weighted cells, κ = β/σ, C the set, R its ℓ2 radius, D
+its diameter, θ* the minimizer. The errors of float64: δ in the bound that a gradient gives on f, e in the norm of a
+gradient, ρ in a projection.
 
-A solver that stops when it looks done may stop too early on some table, and what is billed for a value that rests on it
-would be wrong there. So only smooth, strongly convex losses are ever minimised on the data: a ``Surrogate`` of the loss
-that was asked about, chosen from public facts. Newton's method comes first and is believed only with a proof,
-f(y) − f* ≤ (‖ξ‖ + 4e)²/2σ for the ξ of ``_residual``. Otherwise accelerated steps follow, whose number is known beforehand:
+A solver that stops when it seems to have converged may stop too early on some table. The sensitivity that is billed for
+a value that rests on it would then be wrong. So only smooth, strongly convex losses are minimized on the data: a
+``Surrogate`` of the loss in question, chosen from public facts. Newton's method comes first. Its result is used only
+with a proof, f(y) − f* ≤ (‖ξ‖ + 4e)²/2σ for the ξ of ``_residual``. Otherwise accelerated steps follow, whose number is
+known in advance:
 
-    values   f(u) − f* ≤ D²/2A_k + (1 + √κ)δ, where A_k grows by (1 + ½√(1/κ))² a step;
+    values   f(u) − f* ≤ D²/2A_k + (1 + √κ)δ, where A_k grows by (1 + ½√(1/κ))² per step;
     places   ‖v − θ*‖ ≤ D/√(σA_k) + 6(e + βρ)/σ.
 
-``certain_value`` and ``certain_place`` say from public facts whether these reach what is wanted. Nothing here raises,
-warns or returns anything but a point.
+``certain_value`` and ``certain_place`` decide from public facts if these bounds reach the wanted accuracy. No function
+here raises or warns, and none returns anything but a point.
 """
 
 from __future__ import annotations
@@ -43,18 +46,19 @@ from hedgerow.convex.solver.weighted_cells import (
     rounded_smoothness,
 )
 
-MOST_WORK, MOST_STEPS = 2 * 10**9, 10**5  # cells × steps, and steps, that a proven method may take
-NARROWER = 0.2  # from one rounding of a kink to the next
-CHECKED = 10  # steps between two looks at the proof
-ULP = 2.0**-52
+MOST_WORK, MOST_STEPS = 2 * 10**9, 10**5  # limits of the proven method: cells × steps, and steps
+NARROWER = 0.2  # ratio of the widths of two consecutive roundings of a kink
+CHECKED = 10  # the accelerated method tries to prove its point once every CHECKED steps
+ULP = 2.0**-52  # relative rounding error of float64
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Surrogate:
-    """ℓ with its kinks rounded over the half width ``width``, plus (ridge/2)‖θ‖²: public, smooth and strongly convex.
+    """A smooth, strongly convex stand-in for ℓ: kinks rounded over the half width ``width``, plus (ridge/2)‖θ‖².
 
-    It lies within h/2 + ridge·R²/2 above ℓ, as the jump of a slope is at most 2; so does its excess risk about err.
+    It is public. It lies above ℓ by at most h/2 + ridge·R²/2, h = ``width``, because the slope of a loss jumps by at
+    most 2. Its excess risk differs from err by at most as much.
     """
 
     risk: Risk
@@ -68,7 +72,7 @@ class Surrogate:
 
     @classmethod
     def of(cls, risk: Risk, over: ConvexSet, error: float) -> Surrogate:
-        """Strongly convex, with an excess risk that differs from that of the loss by at most ``error``."""
+        """Return the strongly convex surrogate whose excess risk differs from that of the loss by at most ``error``."""
         radius = over.radius_l2(risk.dimension)
         square = radius * radius
         return cls(risk, over, error, error / square if square > 0 else 0.0)
@@ -86,7 +90,7 @@ class Surrogate:
 
     @cached_property
     def is_solvable(self) -> bool:
-        """Whether its constants are such that the proofs apply."""
+        """True if the constants are positive and finite and the set is no polytope, so that the proofs apply."""
         p = self.risk.dimension
         radius, diameter = self.over.radius_l2(p), self.over.diameter_l2(p)
         if not self.smoothness > 0:
@@ -98,50 +102,54 @@ class Surrogate:
             diameter * diameter,
             self.magnitude * self.smoothness,
         )
-        # a polytope's projection is itself the outcome of a solver
+        # the projection onto a polytope is itself found by a solver, without a proof
         return all(0 < c < math.inf for c in constants) and not isinstance(self.over, Polytope)
 
     @cached_property
     def magnitude(self) -> float:
-        """A bound on the numbers that a loss of one record is computed from, and on L²/β, what a step may gain."""
+        """A bound on the numbers from which a record's loss is computed, and on L²/β, the most that a step can gain."""
         radius, L = self.over.radius_l2(self.risk.dimension), self.risk.lipschitz(self.over)
         return self.risk.magnitude(self.over) + self.ridge * radius * radius + L * L / self.smoothness
 
     @cached_property
     def evaluated(self) -> float:
-        """What float64 may get wrong in the difference of two losses of a record, at points that are themselves off by ρ."""
+        """The rounding error of the difference of two losses of a record, at points that are themselves off by ρ."""
         return 4 * ULP * (self.risk.dimension + 16) * self.magnitude
 
     @property
     def _summed(self) -> float:
+        """The relative rounding error of a sum over all cells."""
         return ULP * (math.prod(self.risk.shape) + self.risk.dimension + 16)
 
     @cached_property
     def in_values(self) -> float:
-        """δ: by how much a computed gradient may miss being one of f, as a value of f anywhere in the set."""
+        """δ: the error that a computed gradient causes in a bound on f anywhere in the set."""
         p = self.risk.dimension
         steps = math.sqrt(self.smoothness * self.strong) * self.over.diameter_l2(p) * self.over.radius_l2(p)
         return 4 * self._summed * (self.magnitude + steps)
 
     @cached_property
     def in_gradients(self) -> float:
-        """e: what float64 may get wrong in the norm of a gradient of f."""
+        """e: the rounding error of a gradient of f, in norm."""
         radius = self.over.radius_l2(self.risk.dimension)
         return self._summed * (self.risk.lipschitz(self.over) + self.smoothness * radius)
 
     @property
     def in_projections(self) -> float:
-        """ρ, of a step from a point of the set: relative to the length of what is projected."""
+        """ρ: the rounding error of a projected step from a point of the set.
+
+        It is relative to the length of the vector that is projected.
+        """
         p = self.risk.dimension
         return ULP * (p + 16) * (self.over.radius_l2(p) + self.risk.lipschitz(self.over) / self.smoothness)
 
     def losses(self, theta: Array) -> Array:
-        """The loss of every cell without the added ridge, which is the same for all."""
+        """Return the loss of every cell without the added ridge, which is the same for all cells."""
         risk = rounded_risk(self.risk, self.width) if self.width > 0 else self.risk
         return risk.losses(theta)
 
     def function(self, marginal: NDArray[Any], width: float | None = None) -> _Penalised | None:
-        """f for these counts; None where they are all zero."""
+        """Return f for these counts, or None if all counts are zero."""
         objective: Any = self.risk.objective(marginal)
         if not objective.mass > 0:
             return None
@@ -152,6 +160,7 @@ class Surrogate:
 
 
 def has_kinks(risk: Risk) -> bool:
+    """Return True for a loss of this package that has a kink."""
     return isinstance(risk, GlmRisk) and type(risk.loss) in KINKS
 
 
@@ -164,23 +173,28 @@ class _Penalised:
         self._base, self._ridge, self.smoothness, self.strong = base, ridge, smoothness, strong
 
     def value(self, theta: Array) -> float:
+        """Return f(θ)."""
         return self._base.value(theta) + self._ridge / 2 * float(theta @ theta)
 
     def gradient(self, theta: Array) -> Array:
+        """Return ∇f(θ)."""
         return self._base.gradient(theta) + self._ridge * theta
 
     def hessian(self, theta: Array, damping: int = 0) -> Array:
+        """Return the Hessian of f, damped as the base function's."""
         return self._base.hessian(theta, damping) + self._ridge * np.eye(len(theta))
 
     def missed(self, theta: Array) -> float:
+        """Return 0: the surrogate is judged as a function of its own."""
         return 0.0
 
     def third(self) -> float:
+        """Return infinity: the bound is not used here."""
         return math.inf
 
 
 def _residual(f: _Penalised, over: ConvexSet, theta: Array) -> tuple[Array, float]:
-    """y = P_C(θ − g(θ)/β) and ‖ξ‖ for ξ = g(y) − g(θ) + β(θ − y): y minimises f − ⟨ξ, ·⟩ over C."""
+    """Return y = P_C(θ − g(θ)/β) and ‖ξ‖ for ξ = g(y) − g(θ) + β(θ − y). The point y minimizes f − ⟨ξ, ·⟩ over C."""
     g = f.gradient(theta)
     y = over.project(theta - g / f.smoothness)
     ξ = f.gradient(y) - g + f.smoothness * (theta - y)
@@ -189,7 +203,7 @@ def _residual(f: _Penalised, over: ConvexSet, theta: Array) -> tuple[Array, floa
 
 
 class _Proven:
-    """The point with the smallest proven gap so far, in the form that Newton's method reports to."""
+    """The point with the smallest proven gap so far. Newton's method reports its points to it."""
 
     def __init__(self, surrogate: Surrogate) -> None:
         self._over, self._rounding, self._strong = surrogate.over, 4 * surrogate.in_gradients, surrogate.strong
@@ -197,6 +211,7 @@ class _Proven:
         self.gap = math.inf
 
     def offer(self, f: Any, theta: Array, g: Array, hessian: Array | None = None) -> float:
+        """Return the proven gap of the point y that belongs to θ, and keep y if the gap is the smallest."""
         y, size = _residual(f, self._over, theta)
         gap = (size + self._rounding) ** 2 / (2 * self._strong)
         if gap < self.gap:
@@ -205,7 +220,7 @@ class _Proven:
 
 
 def minimiser(surrogate: Surrogate, counts: NDArray[Any], tolerance: float) -> Array:
-    """θ of the set with f(θ) − f* ≤ ``tolerance``, where ``certain_value`` says so. Private."""
+    """Return a θ of the set with f(θ) − f* ≤ ``tolerance``, if ``certain_value`` holds. Private."""
     with np.errstate(all="ignore"):
         f = surrogate.function(counts)
         if f is None:
@@ -215,7 +230,7 @@ def minimiser(surrogate: Surrogate, counts: NDArray[Any], tolerance: float) -> A
 
 
 def located(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Array:
-    """θ of the set with ‖θ − θ*‖ ≤ ``distance``, where ``certain_place`` says so. Private."""
+    """Return a θ of the set with ‖θ − θ*‖ ≤ ``distance``, if ``certain_place`` holds. Private."""
     with np.errstate(all="ignore"):
         f = surrogate.function(counts)
         if f is None:
@@ -226,7 +241,7 @@ def located(surrogate: Surrogate, counts: NDArray[Any], distance: float) -> Arra
 
 
 def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
-    """Whether ``minimiser`` reaches the tolerance for every table: a public fact about the loss and the set."""
+    """Return True if ``minimiser`` reaches the tolerance for every table. A public fact about the loss and the set."""
     if not surrogate.is_solvable:
         return False
     floor = (1 + math.sqrt(_condition(surrogate))) * surrogate.in_values
@@ -234,7 +249,7 @@ def certain_value(surrogate: Surrogate, tolerance: float) -> bool:
 
 
 def certain_place(surrogate: Surrogate, distance: float) -> bool:
-    """Whether ``located`` reaches the distance for every table: a public fact about the loss and the set."""
+    """Return True if ``located`` reaches the distance for every table. A public fact about the loss and the set."""
     if not surrogate.is_solvable:
         return False
     floor = 6 * (surrogate.in_gradients + surrogate.smoothness * surrogate.in_projections) / surrogate.strong
@@ -255,8 +270,8 @@ def _most_steps(surrogate: Surrogate) -> float:
 
 
 def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _Penalised, tolerance: float) -> Array | None:
-    """Newton's method, kinks rounded over ever smaller widths; None where it ends without a proof."""
-    if not isinstance(surrogate.risk, GlmRisk):  # a user's loss has no second derivatives
+    """Run Newton's method on ever narrower roundings of the kinks. Return None if it ends without a proof."""
+    if not isinstance(surrogate.risk, GlmRisk):  # a user-defined loss has no second derivatives
         return None
     proven, theta = _Proven(surrogate), _start(surrogate)
     try:
@@ -267,20 +282,24 @@ def _by_newton(surrogate: Surrogate, counts: NDArray[Any], f: _Penalised, tolera
             theta = newton(wider, surrogate.over, _Proven(surrogate), theta, max(tolerance, h / 1000))
             h *= NARROWER
         newton(f, surrogate.over, proven, theta, tolerance)
-    except Exception:  # what ended it may depend on the counts, so nobody hears of it: the proven method follows
+    except Exception:  # the failure may depend on the counts, so it stays invisible, and the proven method follows
         return None
     return proven.theta if proven.gap <= tolerance else None
 
 
 def _accelerated_steps(surrogate: Surrogate, tolerance: float) -> float:
-    """k with D²/A_k ≤ tolerance, by A_k ≥ (1/β)(1 + ½√(1/κ))^(2(k−1))."""
+    """Return a k with D²/A_k ≤ tolerance, from A_k ≥ (1/β)(1 + ½√(1/κ))^(2(k−1))."""
     far = surrogate.over.diameter_l2(surrogate.risk.dimension)
     wanted = surrogate.smoothness * far * far / tolerance if tolerance > 0 else math.inf
     return 2 + math.log(max(wanted, 1.0)) / (2 * math.log1p(0.5 / math.sqrt(_condition(surrogate))))
 
 
 def _accelerated(surrogate: Surrogate, f: _Penalised, tolerance: float) -> tuple[Array, Array]:
-    """u and v, for which A(f(u) − f*) + ½(1 + σA)‖v − θ*‖² never grows but for rounding; a proven point as both."""
+    """Run the accelerated steps. Return u, whose value is close to f*, and v, which is close to θ*.
+
+    A(f(u) − f*) + ½(1 + σA)‖v − θ*‖² never grows except by rounding. A point with a proven gap is returned early, as
+    both.
+    """
     over, β, σ = surrogate.over, surrogate.smoothness, surrogate.strong
     u = v = _start(surrogate)
     proven, A = _Proven(surrogate), 0.0

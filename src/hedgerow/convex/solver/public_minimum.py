@@ -1,14 +1,17 @@
-"""The minimiser of a convex loss over public weighted cells, with a proven bound on how far it is from the least.
+"""The minimizer of a convex loss over public weighted cells, with a proven bound on its distance from the least value.
 
-Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3 (θ̂ and err). Methods: proximal Newton on
-constrained sets (Lee, Sun & Saunders 2014), FISTA (Beck & Teboulle 2009), the level bundle method (Lemaréchal,
-Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concordance as in Bach, *Self-concordant analysis for logistic regression*.
+Paper: Ullman, *Private Multiplicative Weights Beyond Linear Queries*, Figure 3 (θ̂ and err). Methods: proximal Newton
+on constrained sets (Lee, Sun & Saunders 2014), FISTA (Beck & Teboulle 2009), the level bundle method (Lemaréchal,
+Nemirovskii & Nesterov 1995), ellipsoids (Yudin & Nemirovskii 1976); self-concordance as in Bach, *Self-concordant
+analysis for logistic regression*.
 
 Symbols: f(θ) = Σ m(x)ℓ_x(θ)/Σ m, C the set, g a (sub)gradient, σ the strong convexity, β the smoothness, h the half
-width over which a kink is rounded, e(x) ≥ 0 by how much a slope misses being a subgradient of φ at the cell's predictor.
+width over which a kink is rounded, e(x) ≥ 0 the amount by which a slope misses being a subgradient of φ at the
+predictor of cell x.
 
-The bounds are in ``certificate``, the loss as a function in ``weighted_cells``, methods by subgradients in ``first_order``. A
-loss with kinks is rounded over ever smaller h. How far it gets depends on the cells: on private counts see ``private_minimum``.
+The bounds are in ``certificate``, the loss as a function in ``weighted_cells``, and the methods that use only
+subgradients in ``first_order``. A loss with kinks is rounded over ever smaller h. The accuracy reached depends on the
+cells. For private counts see ``private_minimum``.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-import scipy  # which loads its parts when they are first named
+import scipy  # submodules load on first use
 from numpy.typing import NDArray
 
 from hedgerow._checks import positive
@@ -30,32 +33,37 @@ from hedgerow.convex.solver.certificate import Best, Judge, rounding_of
 from hedgerow.convex.solver.first_order import accelerated, bundle, ellipsoid
 from hedgerow.convex.solver.weighted_cells import KINKS, Function, Rounded, Smooth, listed
 
+# At most this many steps of Newton's method and of FISTA with restarts; the damping at which Newton's method gives up.
 NEWTON_STEPS, QUICK_STEPS, MOST_DAMPING = 60, 3000, 8
-MOST_WORK = 3 * 10**8  # cells × steps that the last resort may take
-NARROWEST = 1e-13  # half width below which a kink is not rounded
-NARROWER = 0.2
-CHECKED = 10  # steps for the quadratic model between two looks at its gap
+MOST_WORK = 3 * 10**8  # the slow methods may take at most this many cells × steps
+NARROWEST = 1e-13  # no kink is rounded over a half width below this one
+NARROWER = 0.2  # ratio of the widths of two consecutive roundings of a kink
+CHECKED = 10  # the gap of the quadratic model is computed once every CHECKED steps
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Minimum:
-    """θ, its value Σ m(x)ℓ_x(θ), and ``gap`` ≥ value − least value, both in units of the marginal. No repr: data."""
+    """A minimizer θ with its value Σ m(x)ℓ_x(θ) and a proven ``gap`` ≥ value − least value, in units of the marginal.
+
+    It has no repr, because it can be computed from data.
+    """
 
     theta: Array
     value: float
     gap: float
     width: float = 0.0
-    """Predictors this close to a kink are at it: the ``tolerance`` of ``Risk.directional`` at this θ."""
+    """Predictors this close to a kink count as lying on it: the ``tolerance`` of ``Risk.directional`` at this θ."""
 
 
 def minimised(
     risk: Risk, marginal: NDArray[Any], over: ConvexSet, tolerance: float = 1e-8, *, stationary: bool = False
 ) -> Minimum:
-    """The least of Σ m(x)ℓ_x over the set, to within ``tolerance`` per unit of mass where that can be proven.
+    """Minimize Σ m(x)ℓ_x over the set, to within ``tolerance`` per unit of mass if that can be proven.
 
-    ``stationary``: over a bounded set the gap is also one of slopes, Σ m(x)·ℓ′_x(θ; θ′ − θ) ≥ −gap for every θ′ of it.
-    Deterministic, and silent about what the marginal holds: where the bound is not reached, ``gap`` says so.
+    With ``stationary``, over a bounded set, the gap also bounds slopes: Σ m(x)·ℓ′_x(θ; θ′ − θ) ≥ −gap for every θ′ of
+    the set. The result is deterministic. Nothing is raised about the values of the marginal: if the tolerance is not
+    reached, ``gap`` says so.
     """
     p, tolerance = over.require(risk.dimension), positive("tolerance", tolerance)
     objective: Any = risk.objective(marginal)
@@ -80,7 +88,10 @@ def minimised(
 
 
 def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: float) -> Array:
-    """Steps to the least point of the quadratic model over C, shortened until f falls. The last θ, for a warm start."""
+    """Run proximal Newton: minimize the quadratic model over C, and shorten the step until f falls.
+
+    Return the last θ.
+    """
     value, damping = f.value(theta), 0
     g = f.gradient(theta)
     for _ in range(NEWTON_STEPS):
@@ -90,7 +101,7 @@ def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: f
             break
         step = _model_minimiser(over, theta, g, H, gap, tolerance) - theta
         t, ahead, found = _shortened(f, over, theta, value, step, float(g @ step))
-        if not found < value:  # at the level of rounding, or the model is too bold
+        if not found < value:  # f is exact up to rounding, or the model promises too much
             full = over.project(theta + step)
             if best.offer(f, full, f.gradient(full)) <= tolerance or damping >= MOST_DAMPING:
                 break
@@ -105,9 +116,10 @@ def newton(f: Function, over: ConvexSet, best: Judge, theta: Array, tolerance: f
 def _shortened(
     f: Function, over: ConvexSet, theta: Array, value: float, step: Array, slope: float
 ) -> tuple[float, Array, float]:
-    """How much of the step makes f fall by a tenth of what its slope promises, where that leads, and f there.
+    """Return a multiple t of the step, the point it leads to, and f there.
 
-    A rounded loss is straight between its kinks, where steps by its curvature are too short: there more than the step.
+    t makes f fall by a tenth of what the slope promises. A rounded loss is straight between its kinks, and steps from
+    its curvature are too short there. So t may exceed 1.
     """
     t = 1.0
     while slope < 0 and t > 1e-7:
@@ -121,12 +133,13 @@ def _shortened(
                     break
                 t, ahead, found = 4 * t, farther, lower
             return t, ahead, found
-        t *= max(0.1, min(0.7, -slope * t / (2 * max(found - value - slope * t, 1e-300))))  # the parabola's least
+        # the minimum of the parabola through both values and the slope
+        t *= max(0.1, min(0.7, -slope * t / (2 * max(found - value - slope * t, 1e-300))))
     return t, theta, value
 
 
 def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: float, tolerance: float) -> Array:
-    """argmin over C of ⟨g, v − θ⟩ + ½⟨v − θ, H(v − θ)⟩, closely enough for Newton's rate."""
+    """Return argmin over C of ⟨g, v − θ⟩ + ½⟨v − θ, H(v − θ)⟩, accurately enough for Newton's convergence rate."""
     λ, V = np.linalg.eigh(H)
     if not λ[-1] > 0:
         return over.minimise(g) if over.is_bounded else theta - g
@@ -141,11 +154,11 @@ def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: flo
             return float(np.linalg.norm(b / (λ + ν))) - over.radius
 
         longest = float(np.linalg.norm(b)) / over.radius * (1 + 1e-9)
-        if not (excess(0.0) > 0 > excess(longest)):  # inside but for rounding, which brentq would refuse
+        if not (excess(0.0) > 0 > excess(longest)):  # inside the ball up to rounding; brentq would raise
             return over.project(V @ (b / λ))
         found = scipy.optimize.brentq(excess, 0.0, longest, xtol=1e-300, rtol=1e-14)
         return over.project(V @ (b / (λ + float(found))))
-    if isinstance(over, Box):  # ‖√λ Vᵀv − b‖² with bounds
+    if isinstance(over, Box):  # minimize ‖√λ Vᵀv − b‖² within the bounds
         root, (low, high) = np.sqrt(λ), over.ends(len(theta))
         b = root * (V.T @ theta) - (V.T @ g) / root
         spread = np.maximum(high - low, 1e-12)
@@ -168,13 +181,14 @@ def _model_minimiser(over: ConvexSet, theta: Array, g: Array, H: Array, gap: flo
 
 
 def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
-    """Losses with kinks: Newton on ever narrower roundings, each from the last one's minimiser.
+    """Minimize a loss with kinks: Newton's method on ever narrower roundings, each from the last one's minimizer.
 
-    On to h ≤ tolerance even where a wider one has proven enough: on other data its slopes may be no subgradients.
+    The widths shrink to h ≤ tolerance even if a wider rounding has already proven enough, because on other data its
+    slopes may not be subgradients.
     """
     h, before = 1.0, theta
     while h > NARROWEST:
-        start = over.project(theta + NARROWER * (theta - before))  # near the end the minimisers lie on a line in h
+        start = over.project(theta + NARROWER * (theta - before))  # for small h the minimizers are linear in h
         before = theta
         theta = newton(Rounded(risk, objective, over, h), over, best, start, max(tolerance / 4, h / 1000))
         if h <= tolerance and (best.gap <= tolerance or not over.is_bounded):
@@ -182,10 +196,11 @@ def _continued(risk: GlmRisk, objective: Any, over: ConvexSet, best: Best, theta
         h *= NARROWER
 
 
-# Last resort: slow methods with proven rates. FISTA for smooth losses, ellipsoids for the others
+# Last resort: slow methods with proven rates, FISTA for smooth losses and ellipsoids for the others
 
 
 def _last_resort(risk: Risk, objective: Any, over: ConvexSet, best: Best, tolerance: float) -> None:
+    """Improve the best point by slow methods with proven rates, within a limit on their work."""
     f = Smooth(risk, objective, over)
     start = over.project(np.zeros(risk.dimension)) if best.theta is None else best.theta
     best.offer(f, start, f.gradient(start))

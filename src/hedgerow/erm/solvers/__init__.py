@@ -1,4 +1,7 @@
-"""The solvers, one a file: each plans what it will draw from public facts, and runs once that is paid for (`erm.solver`)."""
+"""The solvers, one per file.
+
+Each plans its draws from public facts and runs once the plan is paid for (``erm.solver``).
+"""
 
 from __future__ import annotations
 
@@ -26,4 +29,4 @@ SOLVERS: dict[str, type[Solver]] = {
         WhitenedDescent,
     )
 }
-"""All there are. Whatever is entered here, tests/erm/test_solvers.py holds to the contract of a solver."""
+"""Every solver by its name. tests/erm/test_solvers.py checks each of them against the contract of a solver."""

@@ -1,11 +1,11 @@
-"""Accelerated dual averaging: the loop, its weights and its bound, with noise in the gradients or without.
+"""Accelerated dual averaging: the loop, its weights and its bound, with noisy or exact gradients.
 
 Papers: Tseng "On accelerated proximal gradient methods for convex-concave optimization"; Lan "An optimal method for
 stochastic composite optimization"; Nesterov "Primal-dual subgradient methods".
 
-Symbols: f the average loss, β-smooth in the norm ‖·‖_Q of the potential Ψ (where it has kinks: f with its ridge is G-Lipschitz); Δ the
-ridge; D = maxΨ − minΨ; step weights a_t, A_t = a_1 + … + a_t; θ_t the dual-averaging iterate, w_t their weighted mean;
-V = E‖b_t‖²_{Q*} the noise of one gradient.
+Symbols: f the average loss, β-smooth in the norm ‖·‖_Q of the potential Ψ (if f has kinks: f with its ridge is
+G-Lipschitz); Δ the ridge; D = maxΨ − minΨ; step weights a_t, A_t = a_1 + … + a_t; θ_t the dual-averaging iterate, w_t
+their weighted mean; V = E‖b_t‖²_{Q*} the noise of one gradient.
 
     v_t = (A_{t−1} w_{t−1} + a_t θ_{t−1})/A_t                 where the gradient is taken
     θ_t = argmin over C of Ψ(u) + Σ_{s≤t} a_s (⟨g_s + b_s, u⟩ + (Δ/2)‖u‖²)
@@ -13,11 +13,12 @@ V = E‖b_t‖²_{Q*} the noise of one gradient.
 
 With 2βa_t² ≤ A_t(1 + ΔA_{t−1}) and c_t = 1 + ΔA_{t−1} − βa_t²/A_t,
     E f(w_T) − f(u) ≤ (D + V·Σ a_t²/(2c_t))/A_T                                  (docs/proofs/erm_mirror_descent.md).
-Where the loss has kinks v_t = θ_{t−1}, w averages the θ_{t−1}, no condition binds a_t, β is 0 and 2(G² + V) stands for V.
 
-If T noisy gradients share one Gaussian budget then V = T·B², and the sum is smallest for a_t ∝ √(1 + ΔA_{t−1}): even
-weights, once acceleration has got them there. So weights grow as fast as allowed up to a cap, and the cap is the one with
-the best bound.
+If the loss has kinks, v_t = θ_{t−1}, w averages the θ_{t−1}, no condition limits a_t, β is 0, and 2(G² + V) replaces V.
+
+If T noisy gradients share one Gaussian budget, then V = T·B², and the sum is smallest for a_t ∝ √(1 + ΔA_{t−1}): even
+weights, once acceleration has reached them. So the weights grow as fast as allowed up to a cap, and the cap is the one
+with the best bound.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ import numpy as np
 from hedgerow._types import Array
 from hedgerow.convex.sets.potentials import Euclidean, Potential
 
-_NEAR = 1.1  # take the fewest steps whose bound is within this factor of the best
+_NEAR = 1.1  # a schedule takes the fewest steps whose bound is within this factor of the best
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -47,27 +48,32 @@ class Schedule:
 
     @property
     def count(self) -> int:
+        """T, the number of steps."""
         return int(self.weights.size)
 
 
 @dataclasses.dataclass(frozen=True)
 class Terms:
-    """The public numbers that a schedule depends on, for the average loss."""
+    """The public numbers on which a schedule depends, for the average loss."""
 
     spread: float  # D
-    noise: float  # B² = V/T: the noise of the gradient if there were one step only
-    smoothness: float  # β; infinite where the loss has kinks
+    noise: float  # B² = V/T: the noise of the gradient if there were only one step
+    smoothness: float  # β; infinite if the loss has kinks
     lipschitz: float  # G, in the dual norm of ‖·‖_Q
     ridge: float  # Δ
 
     @property
     def smooth(self) -> bool:
+        """True if the loss has no kinks."""
         return math.isfinite(self.smoothness)
 
 
 @functools.lru_cache(maxsize=64)
 def schedule(terms: Terms, most_steps: int, steps: int | None = None) -> Schedule:
-    """The fewest steps whose bound is within a tenth of the best that `most_steps` allow, and their weights."""
+    """Return the weights of the fewest steps whose bound is within a tenth of the best that ``most_steps`` allow.
+
+    If ``steps`` is given, return the weights of exactly that many steps.
+    """
     if steps is not None:
         return _best_weights(terms, steps)
     ladder = sorted({min(most_steps, math.ceil(2 ** (k / 3))) for k in range(3 * most_steps.bit_length() + 1)})
@@ -77,8 +83,9 @@ def schedule(terms: Terms, most_steps: int, steps: int | None = None) -> Schedul
 
 
 def _best_weights(terms: Terms, T: int) -> Schedule:
-    # For one candidate cap after another, all at once; the caps span from a first step that is all, to no cap.
-    spread = max(terms.spread, 1e-30)  # a set of one point has none
+    # Try all candidate caps at once. They range from one that makes all weights equal to one that never binds.
+    """Return the weights of T steps with the best bound, over a range of caps on the weights."""
+    spread = max(terms.spread, 1e-30)  # a set of one point has spread 0
     unit = math.sqrt(spread / max(T * terms.noise, 1e-300)) / math.sqrt(T)
     caps = unit * np.geomspace(1e-4, 1e4, 160)
     A, used, a = np.zeros_like(caps), np.zeros_like(caps), np.empty((T, caps.size))
@@ -99,7 +106,7 @@ def _best_weights(terms: Terms, T: int) -> Schedule:
 
 
 def fastest(A: Any, strength: Any, smoothness: float) -> Any:
-    """The largest a with 2βa² ≤ (A + a)·strength, strength = 1 + ΔA."""
+    """Return the largest a with 2βa² ≤ (A + a)·strength, for strength = 1 + ΔA."""
     c = strength / (2 * smoothness)
     return (c + np.sqrt(c * c + 4 * c * A)) / 2
 
@@ -110,7 +117,7 @@ def descend(
     plan: Schedule,
     progress: Callable[[int], None] = lambda step: None,
 ) -> Array:
-    """w_T. `gradient` is of the average loss without the ridge, noisy or not."""
+    """Run the schedule and return w_T. ``gradient`` is that of the average loss without the ridge, noisy or exact."""
     θ = w = potential.start
     dual, A = np.zeros_like(θ), 0.0
     for t, a in enumerate(plan.weights):
@@ -125,7 +132,7 @@ def descend(
 
 
 def _minimiser(potential: Potential, dual: Array, ridge: float) -> Array:
-    """argmin over C of Ψ + (ridge/2)‖·‖² − ⟨dual, ·⟩; with a ridge the potential is Euclidean."""
+    """Return argmin over C of Ψ + (ridge/2)‖·‖² − ⟨dual, ·⟩. A ridge requires the Euclidean potential."""
     if ridge == 0:
         return potential.minimiser(dual)
     assert isinstance(potential, Euclidean)

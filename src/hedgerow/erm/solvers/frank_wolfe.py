@@ -1,23 +1,25 @@
-"""Frank–Wolfe on polytopes: every step privately picks one vertex, so the price of dimension is a logarithm.
+"""Frank–Wolfe on polytopes: each step privately picks one vertex, so the price of dimension is a logarithm.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, §5.2, Algorithm 4 and Theorem 5.5; the convergence is Jaggi's "Revisiting Frank–Wolfe".
 
-Symbols: C = conv(S), k = |S|; reach = max |⟨x, s⟩| over rows and vertices, ‖x‖∞·‖C‖₁ (or ‖x‖₂·‖C‖₂); B = |ℓ'|·reach, the
-paper's L₁‖C‖₁; Γ the curvature of the average loss; n rows; T steps; ε₀ the cost of one; ρ (or ε) what there is.
+Symbols: C = conv(S), k = |S|; reach = max |⟨x, s⟩| over rows and vertices, ‖x‖∞·‖C‖₁ (or ‖x‖₂·‖C‖₂); B = |ℓ'|·reach,
+the paper's L₁‖C‖₁; Γ the curvature of the average loss; n rows; T steps; ε₀ the cost of one step; ρ (or ε) the whole
+budget.
 
- - Step t takes s_t = argmin over S of ⟨s, Σ∇ℓ(θ_t)⟩ − Gumbel(2Δ/ε₀) and moves by μ_t = 2/(t+2), t = 0, 1, …
- - One row moves a score, a sum over rows, by at most Δ = 2B (replace) or B (add or remove). ε₀ = √(8ρ/T), or ε/T.
- - E[risk] ≤ 2Γ/(T+2) + (2Δ/nε₀)·ln k. T is a quarter of what makes this least, (Γnε/(B ln k))^(2/3) up to constants: Γ
-   is attained only where all rows agree, and with a quarter the bound is at most 5/3 of the least.
+- Step t takes s_t = argmin over S of ⟨s, Σ∇ℓ(θ_t)⟩ − Gumbel(2Δ/ε₀) and moves by μ_t = 2/(t+2), t = 0, 1, …
+- A score is a sum over rows. One row moves it by at most Δ = 2B (replace) or B (add or remove). ε₀ = √(8ρ/T), or ε/T.
+- E[risk] ≤ 2Γ/(T+2) + (2Δ/nε₀)·ln k. The T with the least bound is (Γnε/(B ln k))^(2/3) up to constants. A quarter of
+  it is used: Γ is attained only if all rows agree, and with a quarter the bound is at most 5/3 of the least.
 
-Differs: the printed Laplace scale B√(8T ln(1/δ))/(nε) is too small, for B is half of what one replaced row can do to a
-score and noisy minimum needs twice that again; Gumbel noise is the exponential mechanism, whose loss has a bounded range
-and costs ρ = ε₀²/8. The printed constant step 1/(T+2) leaves a share 1/e of θ_T at the start and does not converge. The
-start is vertex 0: fixed publicly, and gone after the first step, which has μ_0 = 1.
+Differs: the printed Laplace scale B√(8T ln(1/δ))/(nε) is too small. B is half of what one replaced row can do to a
+score, and a noisy minimum needs twice that again. Gumbel noise is the exponential mechanism, whose privacy loss has a
+bounded range and costs ρ = ε₀²/8. The printed constant step 1/(T+2) leaves a share 1/e of θ_T at the start and does not
+converge. The start is vertex 0: it is fixed publicly, and no weight of it remains after the first step, which has
+μ_0 = 1.
 
-θ has at most T + 1 non-zeros, and ⟨x, θ⟩ is carried along: a step costs one product Xᵀr, one column, and one pass over
-the vertices. Proof: docs/proofs/erm_frank_wolfe.md.
+θ has at most T + 1 non-zeros, and the scores ⟨x, θ⟩ are updated as θ moves: a step costs one product Xᵀr, one column,
+and one pass over the vertices. Proof: docs/proofs/erm_frank_wolfe.md.
 """
 
 from __future__ import annotations
@@ -41,10 +43,10 @@ from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Exponential
 
-MOST_STEPS = 10_000  # beyond, the bound gains nothing that could be seen
-PRACTICE = 0.25  # share of the T of the least bound: see the module
+MOST_STEPS = 10_000  # more steps would not improve the bound noticeably
+PRACTICE = 0.25  # the steps taken, as a share of the T with the least bound (see the module's docstring)
 _ROUNDING = 2.0**-46
-"""Of a score, as a share of B for each row: covers a few roundings, and sums cut at 8 times as many rows."""
+"""Rounding error of a score, as a share of B per row. Covers a few roundings, and sums cut at 8 times as many rows."""
 
 
 Picks = tuple[Exponential, ...]
@@ -52,7 +54,7 @@ Picks = tuple[Exponential, ...]
 
 
 class Steps(NamedTuple):
-    """How many, and the bound of the theorem for them. From public quantities alone."""
+    """The number of steps and the bound of the theorem for them, from public quantities alone."""
 
     iterations: int
     risk_bound: float
@@ -60,25 +62,31 @@ class Steps(NamedTuple):
 
 @dataclass(frozen=True)
 class FrankWolfe:
-    """Minimise the average loss over an ℓ1 ball, a simplex or a polytope of listed vertices. Pure ε as well.
+    """Minimize the average loss over an ℓ1 ball, a simplex or a polytope of listed vertices. Works with pure ε, too.
 
-    X may be dense or sparse, with millions of features. ``iterations``: leave it out for the best by the bound.
+    X may be dense or sparse, with millions of features.
+
+    Parameters
+    ----------
+    - iterations: the number of steps. By default chosen from the bound.
     """
 
     iterations: int | None = None
     name: ClassVar[str] = "frank_wolfe"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Picks]:
+        """Plan one private choice of a vertex per step."""
         event, steps = planned_steps(problem, amount, self.iterations)
         picks = (event,) * steps.iterations
         return Plan(self, picks, steps.risk_bound, steps.iterations, picks)
 
     def run(self, problem: Problem, plan: Plan[Picks], draw: Draw) -> Array:
+        """Take the steps."""
         return descended(problem, plan.details, draw)
 
 
 def planned_steps(problem: Problem, amount: Amount, iterations: int | None = None) -> tuple[Exponential, Steps]:
-    """The event of one step, and the number of steps with the bound on their expected excess risk."""
+    """Return the event of one step, and the number of steps with the bound on their expected excess risk."""
     over = vertices_of(problem)
     require_smooth(problem.loss)
     pure, available = amount.budget.pure, amount.left
@@ -91,7 +99,10 @@ def planned_steps(problem: Problem, amount: Amount, iterations: int | None = Non
 
 
 def best_steps(fit: float, noise: float, power: float, iterations: int | None = None) -> Steps:
-    """T and the bound fit/(T+2) + noise·T^power at it: a given T, or ``PRACTICE`` times the one of the least bound."""
+    """Return T and its bound fit/(T+2) + noise·T^power.
+
+    T is the given one, or ``PRACTICE`` times the T with the least bound.
+    """
     if iterations is None:
         T = (fit / (power * noise)) ** (1 / (1 + power)) if noise > 0 else math.inf  # where the derivative vanishes
         iterations = max(1, round(min(PRACTICE * T, MOST_STEPS)))
@@ -100,6 +111,7 @@ def best_steps(fit: float, noise: float, power: float, iterations: int | None = 
 
 
 def vertices_of(problem: Problem) -> VertexSet:
+    """Return the set of the problem. Refuse a set without vertices."""
     if not isinstance(problem.over, VertexSet):
         raise InvalidInput(
             f"The set must have vertices: L1Ball, Simplex or Polytope. Found {type(problem.over).__name__}. "
@@ -109,23 +121,24 @@ def vertices_of(problem: Problem) -> VertexSet:
 
 
 def score_sensitivity(problem: Problem) -> float:
-    """Δ: how far one neighbour moves the score of a vertex, rounding included."""
+    """Return Δ, the most by which one neighbour moves the score of a vertex, rounding included."""
     over = problem.over
-    # of the sum ⟨s, g⟩, g itself being exact; where g is cut coordinate by coordinate ‖g‖ may be √p times as large
+    # The sum ⟨s, g⟩ is rounded, while g itself is exact. If g is cut by coordinates, ‖g‖ may be √p times as large.
     terms = 1 if isinstance(over, L1Ball | Simplex) else problem.p**1.5
     rounding = problem.n * terms * _ROUNDING
-    ridge = problem.loss.ridge * over.radius_l2(problem.p) ** 2  # added to g, and so rounded with it
+    ridge = problem.loss.ridge * over.radius_l2(problem.p) ** 2  # the ridge is added to g and rounded with it
     return problem.budget.gradient(problem.slope_bound * _reach(problem)) * (1 + rounding) + ridge * rounding
 
 
 def curvature(problem: Problem) -> float:
-    """Γ of the average loss over C: sup ℓ''·⟨x, θ − θ′⟩², plus the ridge's."""
+    """Return Γ of the average loss over C: sup ℓ''·⟨x, θ − θ′⟩², plus that of the ridge."""
     diameter = problem.over.diameter_l2(problem.p)
     spread = 2 * _reach(problem) if problem.norm == "linf" else problem.row_bound * diameter
     return problem.loss.smoothness * spread**2 + problem.loss.ridge * diameter**2
 
 
 def require_smooth(loss: Loss) -> None:
+    """Refuse a loss with kinks."""
     if not loss.is_smooth:
         raise InvalidInput(
             f"The loss must be smooth for Frank–Wolfe. Found {type(loss).__name__}, which has kinks. "
@@ -134,13 +147,18 @@ def require_smooth(loss: Loss) -> None:
 
 
 def _reach(problem: Problem) -> float:
+    """Return a bound on |⟨x, s⟩| over rows and vertices."""
     over, p = problem.over, problem.p
     return problem.row_bound * (over.radius_l1(p) if problem.norm == "linf" else over.radius_l2(p))
 
 
 @np.errstate(all="ignore")
 def descended(problem: Problem, picks: Picks, draw: Draw) -> Array:
-    """θ after a step for each event that was paid for, perhaps before the bound on the slope was known."""
+    """Return θ after one step for each event that was paid for.
+
+    The events may have been planned before the bound on the slope was known. So scores are rescaled to their
+    sensitivity.
+    """
     over, T = vertices_of(problem), len(picks)
     p, n, ridge = problem.p, problem.n, problem.loss.ridge
     unit = score_sensitivity(problem) / picks[0].sensitivity
@@ -162,7 +180,7 @@ def descended(problem: Problem, picks: Picks, draw: Draw) -> Array:
 
 
 class Walk:
-    """Rows' scores ⟨x, θ⟩, carried along as θ moves."""
+    """The scores ⟨x, θ⟩ of rows in memory, updated as θ moves."""
 
     def __init__(self, problem: Problem, start: SparsePoint) -> None:
         self._problem = problem
@@ -170,27 +188,31 @@ class Walk:
         self._z = _scores(self._columns, start, problem.unit)
 
     def move(self, mu: float, s: SparsePoint) -> None:
-        """Row by row: one row's z sees no other row."""
+        """Move θ by the share mu towards the vertex s. Each row is updated by itself and sees no other row."""
         self._z = (1 - mu) * self._z + mu * _scores(self._columns, s, self._problem.unit)
 
     def slopes(self) -> Array:
+        """Return the slope of the loss at each row's score."""
         return self._problem.loss.derivative(self._z, self._problem.y)
 
     def gradient(self) -> Array:
+        """Return the sum of gradients at the current θ."""
         return self._problem.sum_of(self.slopes(), self._columns)
 
 
 class Moves:
-    """The same of rows that are elsewhere: all moves so far go there, and are gone through again at every step."""
+    """The same for rows on a cluster. All moves so far are sent there and replayed at every step."""
 
     def __init__(self, problem: Problem, start: SparsePoint) -> None:
         self._problem, self._start = problem, start
         self._moves: list[tuple[float, SparsePoint]] = []
 
     def move(self, mu: float, s: SparsePoint) -> None:
+        """Remember a move towards the vertex s."""
         self._moves.append((mu, s))
 
     def gradient(self) -> Array:
+        """Return the sum of gradients after all moves."""
         problem = self._problem
         rule = functools.partial(_after, start=self._start, moves=tuple(self._moves))
         return problem.held_sum(problem.sums(rule, problem.bits, problem.slope_bits), problem.held_rows)
@@ -198,6 +220,7 @@ class Moves:
 
 @np.errstate(all="ignore")
 def _after(problem: Problem, start: SparsePoint, moves: tuple[tuple[float, SparsePoint], ...]) -> tuple[Matrix, Matrix]:
+    """Return features and slopes after all moves, in whole units. Runs where the rows are."""
     walk = Walk(problem, start)
     for mu, s in moves:
         walk.move(mu, s)
@@ -205,7 +228,7 @@ def _after(problem: Problem, start: SparsePoint, moves: tuple[tuple[float, Spars
 
 
 def _scores(X: Any, s: SparsePoint, unit: float) -> Array:
-    """⟨x, s⟩ for every row, from the columns where s is not zero."""
+    """Return ⟨x, s⟩ for every row, from the columns where s is not zero."""
     if sp.issparse(X):
         z = np.zeros(X.shape[0])
         for j, value in zip(s.indices.tolist(), (s.values * unit).tolist(), strict=True):

@@ -1,17 +1,18 @@
-"""Frank–Wolfe on any bounded convex set: Gaussian noise on the gradient, then the set's own linear minimiser.
+"""Frank–Wolfe on any bounded convex set: Gaussian noise on the gradient, then the set's own linear minimizer.
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, Appendix B, Algorithm 5 and Theorem B.2.
 
-Symbols: L the ℓ2 norm of one row's gradient at most; G_C the Gaussian width of C; Γ the curvature of the average loss; T
-steps; σ the noise on a sum of gradients; μ = √T·Δ/σ what the budget allows, Δ = 2L (replace) or L (add or remove).
+Symbols: L a bound on the ℓ2 norm of one row's gradient; G_C the Gaussian width of C; Γ the curvature of the average
+loss; T steps; σ the noise on a sum of gradients; μ = √T·Δ/σ what the budget allows, Δ = 2L (replace) or L (add or
+remove).
 
 Step t: s_t = argmin over C of ⟨s, Σ∇ℓ(θ_t) + b_t⟩, b_t ~ N(0, σ²I), and θ moves towards it by 2/(t+2).
-E[risk] ≤ 2Γ/(T+2) + σ·G_C/n: the minimiser for the true gradient does not depend on b_t, so E⟨b_t, ·⟩ is 0 there and at
-most σ·G_C at s_t. T is ``frank_wolfe``'s share of what makes this least.
+E[risk] ≤ 2Γ/(T+2) + σ·G_C/n: the minimizer for the true gradient does not depend on b_t, so E⟨b_t, ·⟩ is 0 there and at
+most σ·G_C at s_t. T is the same share of the T with the least bound as in ``frank_wolfe``.
 
-Differs: the printed σ² lacks a square on L (it is off in its units) and spends log²(n/δ) where the composition of T
-Gaussians is a Gaussian. The printed step 1/(T+2) does not converge. The start is the least point of the set's potential.
+Differs: the printed σ² lacks a square on L (its units are wrong) and spends log²(n/δ), although the composition of T
+Gaussians is a Gaussian. The printed step 1/(T+2) does not converge. The start is the minimizer of the set's potential.
 """
 
 from __future__ import annotations
@@ -29,15 +30,18 @@ from hedgerow.privacy.allowance import Amount
 
 @dataclass(frozen=True)
 class FrankWolfeGeneral:
-    """Minimise the average loss over a bounded convex set with a linear minimiser.
+    """Minimize the average loss over a bounded convex set with a linear minimizer.
 
-    ``iterations``: leave it out for the best by the bound.
+    Parameters
+    ----------
+    - iterations: the number of steps. By default chosen from the bound.
     """
 
     iterations: int | None = None
     name: ClassVar[str] = "frank_wolfe_general"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[None]:
+        """Plan one noisy gradient per step."""
         over, p = problem.over, problem.p
         if not over.is_bounded:
             raise InvalidInput(f"The set must be bounded. Found {type(over).__name__}. Give one, such as L2Ball(1.0).")
@@ -48,6 +52,7 @@ class FrankWolfeGeneral:
         return Plan(self, (amount.fine_gaussian(problem.gradient_change, p, T),) * T, bound, T, None)
 
     def run(self, problem: Problem, plan: Plan[None], draw: Draw) -> Array:
+        """Take the steps."""
         over, T = problem.over, plan.iterations
         theta = over.potential(problem.p).start.copy()
         with draw.bar("Frank–Wolfe", T) as tick:

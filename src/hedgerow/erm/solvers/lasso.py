@@ -5,12 +5,13 @@ Constraint Set Geometry*, §5.3, Corollary 5.7: Algorithm 4 on the ℓ1 ball. No
 faster than (n log n)^(−2/3) for every table (Theorem 5.8, ``hard_instance``).
 
 Symbols: ½·mean (⟨x, θ⟩ − y)² over ‖θ‖₁ ≤ R, with |x|∞ ≤ row_bound and |y| ≤ label_bound. Then |ℓ'| ≤ R·row_bound +
-label_bound, Γ = 4(R·row_bound)², and the 2p vertices ±R·e_j are never spelled out.
+label_bound and Γ = 4(R·row_bound)². The 2p vertices ±R·e_j are never listed.
 
-Differs: with ``refit``, the default where δ > 0, Algorithm 4 gets half of the budget. The features it has picked are
-public then, and few; the other half fits their coefficients (``sparse_refit``). On tables where few features matter the risk is smaller by
-orders of magnitude, for the coefficients no longer come in steps of 2/T, and residuals are held at the labels' measured size
-and not at the worst case. ``refit=False`` is Algorithm 4, with the bound of its theorem; the refit has none.
+Differs: with ``refit``, the default if δ > 0, Algorithm 4 gets half of the budget. The few features that it picks are
+then public, and the other half of the budget fits their coefficients (``sparse_refit``). On tables where few features
+matter, the risk is smaller by orders of magnitude. The reasons: the coefficients no longer come in steps of 2/T, and
+residuals are bounded by the labels' measured size instead of the worst case. ``refit=False`` is Algorithm 4 with the
+bound of its theorem. The refit has no bound.
 """
 
 from __future__ import annotations
@@ -32,10 +33,13 @@ from hedgerow.privacy.allowance import Amount
 
 @dataclass(frozen=True)
 class Lasso:
-    """Least squares with ‖θ‖₁ ≤ radius; entries of X and y are clipped to their bounds.
+    """Minimize least squares with ‖θ‖₁ ≤ radius. Entries of X and y are clipped to their bounds.
 
-    ``iterations``: of Frank–Wolfe; leave it out for the best by the bound. ``refit``: fit the coefficients of the features it
-    named anew, the default where δ > 0.
+    Parameters
+    ----------
+    - radius: the bound on ‖θ‖₁.
+    - iterations: the number of Frank–Wolfe steps. By default chosen from the bound.
+    - refit: fit the coefficients of the chosen features once more. True by default if δ > 0.
     """
 
     radius: float = 1.0
@@ -47,9 +51,11 @@ class Lasso:
 
     @property
     def over(self) -> L1Ball:
+        """The ℓ1 ball of the radius."""
         return L1Ball(self.radius)
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Refit | Picks]:
+        """Plan Frank–Wolfe alone, or Frank–Wolfe and a refit."""
         again = not amount.budget.pure if self.refit is None else self.refit
         if again and amount.budget.pure:
             raise InvalidInput("delta must be above 0 to refit. Found 0. Give a delta, or refit=False.")
@@ -61,6 +67,7 @@ class Lasso:
         return Plan(self, picks, steps.risk_bound, steps.iterations, picks)
 
     def run(self, problem: Problem, plan: Plan[Refit | Picks], draw: Draw) -> Array:
+        """Run what was planned."""
         if isinstance(plan.details, Refit):
             return named_and_refitted(problem, plan.details, draw)
         return descended(problem, plan.details, draw)

@@ -1,20 +1,22 @@
 """The exact minimum inside a perturbation mechanism, up to a distance that holds for every dataset.
 
-Papers: Iyengar et al. "Towards practical differentially private convex optimization" (approximate minima); `descent`.
+Papers: Iyengar et al. "Towards practical differentially private convex optimization" (approximate minima); ``descent``.
 
 Symbols: F(θ) = Σ φ(⟨x, θ⟩, y) + (Λ/2)‖θ‖² + ⟨b, θ⟩ over C; θ* its minimum; L, λ bounds on ‖φ'·x‖ and φ''·‖x‖².
 
-F is Λ-strongly convex, so a vector r of ∇F(θ) plus the normal cone of C at θ proves ‖θ − θ*‖ ≤ ‖r‖/Λ. For any v, θ = Π(v)
-and β > 0 such a vector is β(v − θ) + ∇F(θ), and ∇F(θ) alone where v is in C. `_proven` works it out in exact sums, with an
-allowance for all that is rounded, so what is returned is within the distance asked for, for every dataset and arithmetic included.
+F is Λ-strongly convex. So if r is the sum of ∇F(θ) and a vector of the normal cone of C at θ, then ‖θ − θ*‖ ≤ ‖r‖/Λ.
+For any v, θ = Π(v) and β > 0, such a vector is r = β(v − θ) + ∇F(θ), or ∇F(θ) alone if v is in C. ``_proven`` computes
+it with exact sums and adds an allowance for all rounding. So the returned point is within the requested distance for
+every dataset, arithmetic included.
 
-Newton's method gets there in a few steps where C does not bind, and where it does by minimising the second-order model of F over
-C, which touches no row. Sums of very many rows round by more than the proof allows, so what they leave is made up for with exact
-ones. Otherwise accelerated descent runs for as many steps as its bound needs, again from where it ended, and closer, until the proof
-is found. There is no failure to report: the distance asked for is at least `rounding`, where the proof exists.
+Newton's method gets there in a few steps if C does not bind. If C binds, it minimizes the second-order model of F over
+C, which touches no row. Sums of very many rows have a larger rounding error than the proof allows; exact sums then
+correct the result. If all this fails, accelerated descent runs for as many steps as its bound needs. It restarts from
+its end with a smaller target until the proof is found. No failure needs to be reported: the requested distance is at
+least ``rounding``, for which the proof exists.
 
-The proof trusts Π up to a few units in the last place. A `Polytope` has no such Π: it is the outcome of a solver, which may even
-fail. `require_projection` refuses it, a public fact.
+The proof trusts Π up to a few units in the last place. A ``Polytope`` has no such Π: its projection is found by a
+solver, which may even fail. ``require_projection`` refuses it, which is a public fact.
 """
 
 from __future__ import annotations
@@ -34,24 +36,25 @@ from hedgerow.erm.solvers.descent import Schedule, descend, fastest
 from hedgerow.errors import InvalidInput
 
 _UNIT_ROUNDOFF = 2.0**-53
-_NEWTON_STEPS = 60
-_NEWTON_UP_TO = 2000  # parameters
-_EXACT_STEPS = 10  # of Newton's method with exact sums
-_MODEL_STEPS = 20_000  # of the minimum of a second-order model over C,
-_MODEL_WORK = 8e9  # and products of two numbers in all of them
-_STAGES = 60
-_MOST_ROWS = 1 << 32  # that are allowed for where n is a guess
+_NEWTON_STEPS = 60  # at most this many steps of Newton's method
+_NEWTON_UP_TO = 2000  # Newton's method is used for at most this many parameters
+_EXACT_STEPS = 10  # at most this many steps of Newton's method with exact sums
+_MODEL_STEPS = 20_000  # at most this many steps to minimize a second-order model over C
+_MODEL_WORK = 8e9  # at most this many multiplications in all of these steps
+_STAGES = 60  # at most this many restarts of accelerated descent
+_MOST_ROWS = 1 << 32  # if n is a guess, the rounding of sums is bounded for at least this many rows
 
 
 @dataclasses.dataclass(frozen=True)
 class Target:
-    """Which minimum to find, and how near: a plan's details where there is one."""
+    """The weight of a minimum, and the distance within which to find it. Details of a plan."""
 
     weight: float  # Λ
     distance: float
 
 
 def require_smooth(problem: Problem, solver: str) -> None:
+    """Refuse a loss with kinks."""
     if not problem.loss.is_smooth:
         raise InvalidInput(
             f"loss must be smooth for {solver}. Found {type(problem.loss).__name__}, which has kinks. "
@@ -60,30 +63,34 @@ def require_smooth(problem: Problem, solver: str) -> None:
 
 
 def require_projection(problem: Problem, solver: str) -> None:
-    """Refuse a set whose nearest points no formula gives."""
+    """Refuse a set whose projection has no closed form."""
     if isinstance(problem.over, Polytope):
         raise InvalidInput(
-            f"over must be a set whose nearest points a formula gives for {solver}. Found Polytope, for which an iterative "
-            "solver finds them. Use frank_wolfe or mirror_descent, or a set such as L1Ball, Simplex or Box."
+            f"over must be a set whose nearest points a formula gives for {solver}. Found Polytope, for which an "
+            "iterative solver finds them. Use frank_wolfe or mirror_descent, or a set such as L1Ball, Simplex or Box."
         )
 
 
 def rounding(problem: Problem, over: ConvexSet, weight: float, tilt: float = 0.0) -> float:
-    """The least distance to ask for over C, the tilt being at most so long: twice what rounding can hide from the proof.
+    """Return the least distance that can be requested over C: twice the rounding error that the proof cannot see.
 
-    A tilt takes v farther from C by tilt/β, whatever the number of rows, and its own rounding is a few units of it.
+    The tilt is at most ``tilt`` long. It moves v farther from C by tilt/β, whatever the number of rows, and its own
+    rounding is a few units of its length.
     """
     rows, p = problem.n if problem.budget.neighbours == "replace" else max(problem.most_rows, _MOST_ROWS), problem.p
-    # v of the proof is a step of 1/β from C, and as far from 0 as C and that step are
+    # the v of the proof is one gradient step of 1/β away from C, which bounds its distance from 0
     far = over.radius_l2(p) + problem.lipschitz / problem.smoothness if over.is_bounded else 0.0
     leaning = (4 * (p + 16) + 8) * _UNIT_ROUNDOFF * tilt
     return 2 * (_slack(problem, rows) + _projection_slack(problem, rows, weight, far) + leaning) / weight
 
 
 def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, distance: float) -> Array:
-    """A point within `distance` of θ*, whatever the data; at least `rounding`, so that there is a proof of it. Private."""
+    """Return a point within ``distance`` of θ*, whatever the data. Private.
+
+    ``distance`` must be at least ``rounding``, so that a proof of it exists.
+    """
     start = over.project(np.zeros(problem.p))
-    # ‖θ*‖ where nothing constrains it
+    # a bound on ‖θ*‖ without a constraint
     farthest = (problem.X.shape[0] * problem.lipschitz + float(np.linalg.norm(tilt))) / weight
     spread = min(farthest + float(np.linalg.norm(start)), over.diameter_l2(problem.p))
     if problem.p <= _NEWTON_UP_TO:
@@ -106,21 +113,23 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
         point, proven = _proven(problem, over, weight, tilt, stepped)
         if proven <= distance:
             break
-        is_exact = is_exact or proven > before / 2  # sums that are rounded get no nearer
+        is_exact = is_exact or proven > before / 2  # rounded sums no longer make progress
         before, spread, near = proven, near, near / 8
     return point
 
 
 def _steepest(problem: Problem, weight: float) -> float:
-    """β: F is β-smooth."""
+    """Return β, for which F is β-smooth."""
     return float(problem.X.shape[0] * problem.smoothness + weight)
 
 
 def _slack(problem: Problem, rows: int) -> float:
-    """What rounding can do to ‖∇F‖: slopes are right to 10·2^-53 of their bound at scores that are right to 2^-52 of themselves.
+    """Return a bound on the rounding error in ‖∇F‖.
 
-    They are truncated to 2^-52 of the bound, and their sum is rounded once for each digit (`exact_sums`) and in being added to the rest.
-    No loss here has φ″(z)·|z| above `bends`: it is flat, or fades, beyond the scores of its labels and its own scale.
+    Slopes are correct to 10·2^-53 of their bound, at scores that are correct to a relative 2^-52. Slopes are then
+    truncated to 2^-52 of the bound, and their sum is rounded once for each digit (``exact_sums``) and once when it is
+    added to the rest. No loss of this package has φ″(z)·|z| above ``bends``: each is flat, or fades, beyond the scores
+    of its labels and its own scale.
     """
     loss, own = problem.loss, abs(float(getattr(problem.loss, "clip", 0.0)))
     bends = loss.smoothness * (1 + problem.label_bound + own) + problem.slope_bound
@@ -129,13 +138,16 @@ def _slack(problem: Problem, rows: int) -> float:
 
 
 def _projection_slack(problem: Problem, rows: int, weight: float, length: float) -> float:
-    """What rounding in Π(v) can do to r, where neither is longer than `length`: the nearest point to 0 may be rounded too."""
+    """Return a bound on the effect on r of rounding in Π(v), if neither v nor Π(v) is longer than ``length``.
+
+    The nearest point to 0 may be rounded, too.
+    """
     off = 2 * (problem.p + 16) * _UNIT_ROUNDOFF * length
     return 2 * (rows * problem.smoothness + weight) * off
 
 
 def _proven(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
-    """Π(v), and a distance that it has from θ* at most."""
+    """Return Π(v), and a proven bound on its distance from θ*."""
     point, β, n = over.project(v), _steepest(problem, weight), problem.X.shape[0]
     r = β * (v - point) + _gradient(problem, point, weight, tilt, is_exact=True)[0]
     slack = _slack(problem, n) + 8 * _UNIT_ROUNDOFF * (weight * np.linalg.norm(point) + np.linalg.norm(tilt))
@@ -147,7 +159,7 @@ def _proven(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Ar
 def _gradient(
     problem: Problem, theta: Array, weight: float, tilt: Array, is_exact: bool = False
 ) -> tuple[Array, Array, Array]:
-    """∇F, nearly or in exact sums, and the scores and slopes it is made of."""
+    """Return ∇F, approximately or with exact sums, and the scores and slopes from which it was computed."""
     z = exact_row_products(problem.X, theta * problem.unit, problem.bits) if is_exact else problem.scores(theta)
     s = np.clip(problem.loss.derivative(z, problem.y), -problem.slope_bound, problem.slope_bound)
     if is_exact:
@@ -159,7 +171,7 @@ def _gradient(
 
 
 def _hessian(problem: Problem, z: Array, s: Array, weight: float) -> Array:
-    """∇²F, nearly, where scores are z and slopes s."""
+    """Return ∇²F approximately, for scores z and slopes s."""
     h = np.where(np.abs(s) < problem.slope_bound, problem.loss.curvature(z, problem.y), 0.0)
     X = problem.X
     H = (X.T * h) @ X if isinstance(X, np.ndarray) else (X.T @ X.multiply(h[:, None]).tocsr()).toarray()
@@ -167,7 +179,7 @@ def _hessian(problem: Problem, z: Array, s: Array, weight: float) -> Array:
 
 
 def _newton(problem: Problem, over: ConvexSet, weight: float, tilt: Array, γ: float) -> Array:
-    """Newton's method on ∇F = 0, whatever C, that backtracks on ‖∇F‖, along which its direction descends."""
+    """Run Newton's method on ∇F = 0, ignoring C. It backtracks on ‖∇F‖, which its direction decreases."""
     θ = np.zeros(problem.p)
     g, z, s = _gradient(problem, θ, weight, tilt)
     size = float(np.linalg.norm(g))
@@ -176,7 +188,7 @@ def _newton(problem: Problem, over: ConvexSet, weight: float, tilt: Array, γ: f
             break
         try:
             move = np.linalg.solve(_hessian(problem, z, s, weight), g)
-        except np.linalg.LinAlgError:  # singular to rounding: what the rows hold must not be heard of
+        except np.linalg.LinAlgError:  # singular up to rounding; the error depends on the rows and must stay invisible
             break
         step = 1.0
         while step > 1e-4:
@@ -192,9 +204,9 @@ def _newton(problem: Problem, over: ConvexSet, weight: float, tilt: Array, γ: f
 
 
 def _newton_over(problem: Problem, over: ConvexSet, weight: float, tilt: Array, γ: float) -> Array:
-    """Newton's method over C: steps to the minimum over C of the second-order model, halved while F rises too fast at their end.
+    """Run Newton's method over C: each step goes to the minimum of the second-order model.
 
-    Returns v of the proof: θ less a step along ∇F.
+    A step is halved while F rises too fast at its end. Return the v of the proof: θ less a step along ∇F.
     """
     θ, β = over.project(np.zeros(problem.p)), _steepest(problem, weight)
     g, z, s = _gradient(problem, θ, weight, tilt)
@@ -203,7 +215,7 @@ def _newton_over(problem: Problem, over: ConvexSet, weight: float, tilt: Array, 
             break
         move = _model_minimum(_hessian(problem, z, s, weight), g, θ, over, γ / β) - θ
         falls, step = -float(g @ move), 1.0
-        if not falls > 0:  # there is nothing left of it but rounding
+        if not falls > 0:  # only rounding is left of the step
             break
         while step > 1e-4:
             then, z_then, s_then = _gradient(problem, θ + step * move, weight, tilt)
@@ -219,7 +231,10 @@ def _newton_over(problem: Problem, over: ConvexSet, weight: float, tilt: Array, 
 def _newton_exactly(
     problem: Problem, over: ConvexSet, weight: float, tilt: Array, θ: Array, distance: float
 ) -> tuple[Array, float]:
-    """Whole steps of Newton's method over C with exact sums, from where rounded ones end; the nearest point, and its distance."""
+    """Take full Newton steps over C with exact sums, from the point where rounded sums stopped.
+
+    Return the nearest point and its proven distance.
+    """
     β, best = _steepest(problem, weight), (θ, math.inf)
     for _ in range(_EXACT_STEPS):
         g, z, s = _gradient(problem, θ, weight, tilt, is_exact=True)
@@ -234,19 +249,21 @@ def _newton_exactly(
 
 
 def _model_minimum(H: Array, g: Array, θ: Array, over: ConvexSet, near: float) -> Array:
-    """argmin over C of ⟨g, u − θ⟩ + (u − θ)ᵀH(u − θ)/2, by accelerated projected steps: fixed points to `near`, or all that rounding leaves."""
+    """Return argmin over C of ⟨g, u − θ⟩ + (u − θ)ᵀH(u − θ)/2, by accelerated projected steps.
+
+    The steps end at a fixed point up to ``near``, or when only rounding is left.
+    """
     try:
         eigenvalues = np.linalg.eigvalsh(H)
-    except np.linalg.LinAlgError:  # what the rows hold must not be heard of
+    except np.linalg.LinAlgError:  # the error depends on the rows and must stay invisible
         return θ
     least, largest = float(eigenvalues[0]), float(eigenvalues[-1])
     if not 0 < least <= largest < math.inf:
         return θ
     root = math.sqrt(largest / least)
     momentum, u, ahead = (root - 1) / (root + 1), θ, θ
-    for _ in range(
-        int(min(_MODEL_STEPS, _MODEL_WORK / g.size**2, 40 * root + 50))
-    ):  # (1 − 1/√κ)^(40√κ) is less than 2^-53
+    # 40√κ steps are enough: (1 − 1/√κ)^(40√κ) is less than 2^-53
+    for _ in range(int(min(_MODEL_STEPS, _MODEL_WORK / g.size**2, 40 * root + 50))):
         before, u = u, over.project(ahead - (g + H @ (ahead - θ)) / largest)
         if float(np.linalg.norm(u - ahead)) <= near / 4:
             break
@@ -258,7 +275,10 @@ def _descent(
     problem: Problem, over: ConvexSet, weight: float, tilt: Array, start: Array, spread: float, distance: float,
     is_exact: bool,
 ) -> Array:  # fmt: skip
-    """Accelerated descent, from a point within `spread` of θ*, until its bound D/A_T ≤ (Λ/2n)·distance² on the average loss."""
+    """Run accelerated descent from a point within ``spread`` of θ*, until its bound proves ``distance``.
+
+    The bound is D/A_T ≤ (Λ/2n)·distance² on the average loss.
+    """
     n = max(problem.X.shape[0], 1)
     D, Δ, β = spread**2 / 2, weight / n, problem.smoothness
     weights, A = [], 0.0

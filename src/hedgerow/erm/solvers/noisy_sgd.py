@@ -1,20 +1,22 @@
 """Noisy stochastic gradient descent: many cheap steps, each on a secret random sample of the rows.
 
 Papers: Bassily, Smith & Thakurta "Private empirical risk minimization: efficient algorithms and tight error bounds";
-Abadi et al. "Deep learning with differential privacy"; Mironov, Talwar & Zhang "Rényi differential privacy of the sampled
-Gaussian mechanism"; Ullman "Private multiplicative weights beyond linear queries", Theorem 4.1, whose oracle this is.
+Abadi et al. "Deep learning with differential privacy"; Mironov, Talwar & Zhang "Rényi differential privacy of the
+sampled Gaussian mechanism"; Ullman "Private multiplicative weights beyond linear queries", Theorem 4.1, whose oracle
+this is.
 
-Symbols: q the rate at which every row is in a step's sample, independently; T steps; L the ℓ2 bound on a row's gradient;
-σ = zL the noise on the sum over a sample, z the noise multiplier.
+Symbols: q the rate at which every row is in a step's sample, independently; T steps; L the ℓ2 bound on a row's
+gradient; σ = zL the noise on the sum over a sample, z the noise multiplier.
 
-Privacy. A row that comes or goes moves the sum over a sample by at most L, and is in it with probability q only: T steps
-have the privacy of T subsampled Gaussian releases, composed, and made good for replaced rows, in
-`amplification`. The bill is one (ε, δ) step: subsampled noise has no ρ worth the name. So a ledger needs slack in δ for it.
+Privacy. A row that is added or removed moves the sum over a sample by at most L, and it is in the sample with
+probability q only. So T steps have the privacy of T subsampled Gaussian releases. ``amplification`` composes them, and
+converts the result to replaced rows. The bill is one (ε, δ) step, because subsampled noise has no useful ρ. So a ledger
+needs slack in δ for it.
 
-Risk. The gradient estimate is unbiased with V ≤ ‖Q‖₂²L²/(qn) + (σ/qn)²(G_Q² + ‖Q‖₂²); the bound is that of `descent`.
+Risk. The gradient estimate is unbiased with V ≤ ‖Q‖₂²L²/(qn) + (σ/qn)²(G_Q² + ‖Q‖₂²); the bound is that of ``descent``.
 
-Differs: samples are Poisson at a public rate, so that the true number of rows plays no part; steps follow the potential of
-the set and are accelerated where the loss is smooth.
+Differs: samples are Poisson at a public rate, so that the true number of rows plays no part. Steps follow the potential
+of the set and are accelerated if the loss is smooth.
 """
 
 from __future__ import annotations
@@ -33,12 +35,12 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.amplification import sample_rate, subsampled_gaussian
 from hedgerow.privacy.events import COIN
 
-_USUAL_BATCH = 512
+_USUAL_BATCH = 512  # expected rows in a sample, by default
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """At which rate every row is in a step's sample, and the steps."""
+    """The rate at which every row is in a step's sample, and the steps."""
 
     rate: float
     steps: Schedule
@@ -46,13 +48,20 @@ class Sampled:
 
 @dataclass(frozen=True)
 class NoisySgd:
-    """θ in `over` by noisy gradients of samples of about `batch` rows, as many as make `epochs` passes over the data."""
+    """Minimize the average loss over a bounded set by noisy gradients of random samples.
+
+    Parameters
+    ----------
+    - batch: the expected number of rows in a sample. 512 by default.
+    - epochs: the number of passes over the data, in expectation.
+    """
 
     batch: int | None = None
     epochs: float = 20.0
     name: ClassVar[str] = "noisy_sgd"
 
     def plan(self, problem: Problem, amount: Amount) -> Plan[Sampled]:
+        """Plan all steps as one subsampled Gaussian event."""
         require_here(problem, self.name)
         Ψ, n, L = potential_of(problem), problem.n, problem.lipschitz
         size = require_count("batch", _USUAL_BATCH if self.batch is None else self.batch)
@@ -69,8 +78,9 @@ class NoisySgd:
         return Plan(self, (event,), steps.bound, T, Sampled(q, steps))
 
     def run(self, problem: Problem, plan: Plan[Sampled], draw: Draw) -> Array:
+        """Take the steps."""
         steps, expected = plan.details.steps, plan.details.rate * problem.n
-        ridge = problem.loss.ridge - steps.ridge  # a ridge that the steps do not take care of is part of the gradient
+        ridge = problem.loss.ridge - steps.ridge  # a ridge that the steps do not handle is part of the gradient
 
         def gradient(theta: Array) -> Array:
             noisy = draw.add(problem.gradient(theta, draw.sample(problem.X.shape[0])))

@@ -1,16 +1,19 @@
-"""The lasso in practice: name features by Frank–Wolfe, then fit the coefficients of these few by whitened descent.
+"""The lasso in practice: select features by Frank–Wolfe, then fit their coefficients by whitened descent.
 
 Papers: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case*, §5 (the selection).
 
-Symbols: |x_j| ≤ b_x, |y| ≤ b_y, ‖θ‖₁ ≤ R; S the named features; M̃ the released second moments of x_S; θ̂ what whitened
-descent finds on them.
+Symbols: |x_j| ≤ b_x, |y| ≤ b_y, ‖θ‖₁ ≤ R; S the selected features; M̃ the released second moments of x_S; θ̂ what
+whitened descent finds on them.
 
- 1. Release the labels' size, root mean square and Σ|y|³/Σy²: residuals need not be held at the Rb_x + b_y of the worst case.
- 2. T steps of Frank–Wolfe name features, at most T + 1. Residuals are held at twice the first (`Huber`): names need not be unbiased.
- 3. Whitened descent on x_S, with residuals held at twice the second, which leaves the mean of two-valued labels where it is; the
-    result is the point of ‖θ‖₁ ≤ R next to θ̂ in the metric of M̃.
+1. Release the size of the labels: their root mean square and Σ|y|³/Σy². Residuals then need not be bounded by the worst
+   case Rb_x + b_y.
+2. T steps of Frank–Wolfe select at most T + 1 features. Residuals are bounded by twice the root mean square
+   (``Huber``). The bias does not matter for a selection.
+3. Whitened descent on x_S, with residuals bounded by twice Σ|y|³/Σy², which does not move the mean of two-valued
+   labels. The result is the point of ‖θ‖₁ ≤ R that is nearest to θ̂ in the metric of M̃.
 
-All noise is planned and paid for at first, whatever the size and S: the events are in units of bounds that these decide.
+All noise is planned and paid for at the start, whatever the labels' size and S turn out to be. The events are in units
+of bounds that these decide.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ from hedgerow.erm.solvers.whitened_descent import planned as whitened_plan
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Event, Gaussian
 
-SHARES = (0.02, 0.49, 0.49)  # of ρ: the labels' size, the selection, the coefficients
-STEPS = 32  # of whitened descent: the curvature of least squares is known, so few are enough
+SHARES = (0.02, 0.49, 0.49)  # shares of ρ for the labels' size, the selection, and the coefficients
+STEPS = 32  # steps of whitened descent; few are enough, because the curvature of least squares is known
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,16 +45,17 @@ class Refit:
 
     labels: Gaussian
     picks: Picks
-    most: int  # features, at most, that are fitted again
+    most: int  # the largest number of features that are refitted
     coefficients: Releases
 
     @property
     def events(self) -> tuple[Event, ...]:
+        """All events, in the order in which they are drawn."""
         return (self.labels, *self.picks, *self.coefficients.events)
 
 
 def planned_refit(problem: Problem, amount: Amount, iterations: int | None) -> Refit:
-    """Where δ > 0. Each of the three has its share of ρ."""
+    """Plan all noise. Each of the three parts has its share of ρ. Requires δ > 0."""
     labels, selection, coefficients = (amount.part(share * (1 - 1e-9)) for share in SHARES)
     bound = problem.label_bound
     pick, steps = planned_steps(held_residuals(problem, bound), selection, iterations)
@@ -61,11 +65,11 @@ def planned_refit(problem: Problem, amount: Amount, iterations: int | None) -> R
 
 
 def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
-    """Least squares over the ball, from what was paid for."""
+    """Return least squares over the ball, from the events that were paid for."""
     bound = problem.label_bound
     size = label_size(problem, bound, plan.labels, draw)
     chosen = frank_wolfe_steps(held_residuals(problem, min(2 * size.usual, bound)), plan.picks, draw)
-    count = min(max(int(np.count_nonzero(chosen)), 1), plan.most)  # steps to and fro along one feature may cancel
+    count = min(max(int(np.count_nonzero(chosen)), 1), plan.most)  # opposite steps along one feature may cancel
     S = np.argsort(-np.abs(chosen), kind="stable")[:count]
     width = min(2 * size.large, problem.slope_bound)
     on_S = held_residuals(problem, width).with_features(S)
@@ -76,7 +80,7 @@ def named_and_refitted(problem: Problem, plan: Refit, draw: Draw) -> Array:
 
 
 def nearest(point: Array, metric: Array, radius: float, steps: int = 2000) -> Array:
-    """argmin ½(θ − point)ᵀ·metric·(θ − point) over ‖θ‖₁ ≤ radius, by accelerated projected gradients."""
+    """Return argmin ½(θ − point)ᵀ·metric·(θ − point) over ‖θ‖₁ ≤ radius, by accelerated projected gradients."""
     step = 1 / float(np.linalg.eigvalsh(metric)[-1])
     theta = ahead = np.sign(point) * shrink_to_sum(np.abs(point), radius)
     momentum = 1.0
@@ -84,8 +88,8 @@ def nearest(point: Array, metric: Array, radius: float, steps: int = 2000) -> Ar
         moved = ahead - step * (metric @ (ahead - point))
         new = np.sign(moved) * shrink_to_sum(np.abs(moved), radius)
         if np.array_equal(new, ahead) and np.array_equal(new, theta):
-            break  # no step would move it any more
-        if float((ahead - new) @ (new - theta)) > 0:  # overshot: start the momentum afresh
+            break  # a fixed point: further steps would change nothing
+        if float((ahead - new) @ (new - theta)) > 0:  # overshot: restart without momentum
             momentum = 1.0
         following = (1 + math.sqrt(1 + 4 * momentum**2)) / 2
         ahead, theta, momentum = new + (momentum - 1) / following * (new - theta), new, following
