@@ -104,7 +104,9 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
     url = fresh()
     opened(url).close()
     session = opened(url, 1)
-    with pytest.raises(InvalidInput, match="All blocks of the ledger must be appended before a question about all rows"):
+    with pytest.raises(
+        InvalidInput, match="All blocks of the ledger must be appended before a question about all rows"
+    ):
         session.ask(ASKED[0])
     for ask in (
         lambda: session.ask_all(ASKED),
@@ -120,7 +122,10 @@ def test_a_block_is_refused_that_is_not_what_the_ledger_knows(fresh) -> None:
         ({"source": BLOCKS[1], "block": "third"}, "in the order of the ledger"),
         ({"source": BLOCKS[1], "block": "new"}, "in the order of the ledger"),
         ({"source": BLOCKS[1], "block": "second", "budget": hr.Budget(2.0, 1e-6)}, "budget must be that of the ledger"),
-        ({"source": BLOCKS[1], "block": "second", "ledger": hr.Accountant(BUDGET)}, "ledger must be that of this block"),
+        (
+            {"source": BLOCKS[1], "block": "second", "ledger": hr.Accountant(BUDGET)},
+            "ledger must be that of this block",
+        ),
     ]
     before = session.ledger.head.number
     for given, refusal in refused:

@@ -405,7 +405,10 @@ def test_and_or_and_not_are_refused_with_the_way_out() -> None:
         (lambda: hr.correlation("age", "age").on(UNIVERSE), "A correlation must have two attributes."),
         (lambda: hr.median("job").on(UNIVERSE), "A quantile must be of a numeric attribute. Found 'job'"),
         (lambda: hr.difference(1, hr.count(age=2)), "A difference must have two questions. Found 1."),
-        (lambda: hr.difference(hr.marginal("sex"), hr.count()).on(UNIVERSE), "A difference must be between two numbers"),
+        (
+            lambda: hr.difference(hr.marginal("sex"), hr.count()).on(UNIVERSE),
+            "A difference must be between two numbers",
+        ),
         (lambda: hr.ratio(hr.count(), hr.marginal("sex")), "must be a count."),
         (lambda: hr.share(hr.count(), where=hr.count(children=set())).on(UNIVERSE), "among records that can exist"),
         (lambda: hr.group_by(3).count().on(UNIVERSE), "An attribute must be one of 'age'"),
