@@ -350,7 +350,9 @@ def test_the_theory_profile_shares_one_hypothesis_and_one_budget_with_counts() -
         session.ask(hr.minimize(Squared(target="b"), hr.Box(-0.5, 0.5)), within=1e-6)
     with pytest.raises(InvalidInput, match=r"must be at most .*, as configured"):
         session.ask(hr.minimize(Squared(target="b", features=["a"]), hr.L2Ball(3.0)))
-    with pytest.raises(InvalidInput, match=r"losses of convex questions must be declared .* Open the session with workload="):
+    with pytest.raises(
+        InvalidInput, match=r"losses of convex questions must be declared .* Open the session with workload="
+    ):
         hr.open(data, **options).ask(question)
     with pytest.raises(InvalidInput, match=r"Convex questions of the theory profile must be over bounded sets"):
         hr.open(data, workload=[hr.minimize(Logistic(target="b", features=["a"]))], **options)
