@@ -330,7 +330,7 @@ def offline(stopped: bool) -> tuple[Offline, Linear, Linear]:
 def test_a_release_that_did_not_stop_promises_nothing() -> None:
     engine, inside, _ = offline(stopped=False)
     assert engine.linear(inside, None).error is None
-    with pytest.raises(hr.BudgetExceeded, match=r"promises \(nothing\)"):
+    with pytest.raises(hr.BudgetExceeded, match=r"promises \(none\)"):
         engine.linear(inside, 0.5)
     engine, inside, _ = offline(stopped=True)
     assert engine.linear(inside, None).error == pytest.approx(3 * 0.05)
