@@ -398,7 +398,7 @@ def test_and_or_and_not_are_refused_with_the_way_out() -> None:
         (lambda: hr.quantile("age", "half"), "q must be a number. Found 'half'."),
         (lambda: hr.median("age", where=3), "must be a count. Found 3."),
         (lambda: hr.histogram("age", edges=[3, 1]), "edges must be at least two increasing numbers."),
-        (lambda: hr.histogram("job", edges=[1, 3]).on(UNIVERSE), "must be of a numeric attribute. Found 'job'"),
+        (lambda: hr.histogram("job", edges=[1, 3]).on(UNIVERSE), "must have a numeric attribute. Found 'job'"),
         (lambda: hr.top("age", 0), "k must be a whole number of at least 1. Found 0."),
         (lambda: hr.top("age", "two"), "k must be a whole number of at least 1. Found 'two'."),
         (lambda: hr.group_by(), "Groups must have at least one attribute."),
