@@ -31,7 +31,7 @@ SETTINGS = {
 }  # fmt: skip
 
 
-def started(master: str = "local[2]", **settings: str) -> Any:
+def started(master: str = "local[1]", **settings: str) -> Any:
     """A new session, or the one that runs; the test is skipped where there is no Spark, or no Java."""
     pytest.importorskip("pyspark")
     if shutil.which("java") is None and "JAVA_HOME" not in os.environ:

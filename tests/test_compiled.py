@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 FITS = """
 import hashlib
 import numpy as np
@@ -23,6 +25,7 @@ for seed in range(20):
 """
 
 
+@pytest.mark.audit  # compiles all anew; results from the cache are those of tests/transcripts.json in every run
 def test_the_process_that_compiles_gives_the_bits_of_those_that_follow(tmp_path) -> None:
     def said() -> str:
         given = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}

@@ -114,8 +114,8 @@ def test_half_the_noise_on_values_breaks_a_guard_round() -> None:
 
 
 def test_the_law_of_a_round_is_what_is_drawn() -> None:
-    """Frequencies of 6000 rounds on the same grid, within five standard deviations of the sums."""
-    values, noise, runs = [0.0, 2.0, 1.0], Seeded(3), 6000
+    """Frequencies of 2500 rounds on the same grid, within five standard deviations of the sums."""
+    values, noise, runs = [0.0, 2.0, 1.0], Seeded(3), 2500
     config = sparse_vector.SparseVector(1.0, AboveThreshold(1.0, 0.5, 0.5), rounds=1, gap=True)
     counts = np.zeros(4)
     for _ in range(runs):

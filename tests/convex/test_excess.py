@@ -136,7 +136,7 @@ quiet = [HealthCheck.too_slow, HealthCheck.data_too_large]
 
 
 @given(questions(), st.data())
-@settings(max_examples=150, deadline=None, suppress_health_check=quiet, derandomize=True)  # others take minutes: below
+@settings(max_examples=60, deadline=None, suppress_health_check=quiet, derandomize=True)  # others take minutes: below
 def test_one_row_moves_the_value_by_no_more_than_is_billed(question, data):
     check_one(question, data)
 

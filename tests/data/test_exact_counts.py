@@ -148,14 +148,14 @@ def check_a_release(budget: Budget, data: Any) -> None:
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @given(data=st.data())
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=6, deadline=None)
 def test_no_row_moves_a_practical_session_by_more_than_is_billed(budget, data) -> None:
     check_a_session(budget, data)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=repr)
 @given(data=st.data())
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=12, deadline=None)
 def test_no_row_moves_a_release_by_more_than_is_billed(budget, data) -> None:
     check_a_release(budget, data)
 
@@ -229,9 +229,9 @@ def test_a_weighted_count_is_the_exact_one_to_the_nearest_step(seed, magnitude, 
     assert np.abs(query.table - weights).max() <= 2.0**-41
 
 
-@pytest.mark.parametrize("sizes", [(2,), (7,), (3, 5), (100, 90), (2, 3, 4)])
+@pytest.mark.parametrize("sizes", [(2,), (7,), (3, 5), (30, 20), (2, 3, 4), pytest.param((100, 90), marks=pytest.mark.audit)])
 @given(seed=st.integers(0, 2**32), magnitude=st.integers(0, 50))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 def test_a_residuals_coordinates_are_the_exact_ones_to_the_nearest_step(sizes, seed, magnitude) -> None:
     """v/√P is within half a step of y exactly when (2|y| − 1)²·P ≤ (2v)² ≤ (2|y| + 1)²·P, in steps."""
     rng = np.random.default_rng(seed)

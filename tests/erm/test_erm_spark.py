@@ -77,11 +77,11 @@ def test_digits_of_parts_add_up_to_the_sum_of_all_rows() -> None:
 def test_the_model_is_that_of_the_same_rows_in_memory_to_the_last_bit() -> None:
     """The practical choice, and persons: labels' size, second moments, weights, and gradients."""
     frame = table()
-    one, other = both("whitened_descent", frame, loss=losses.Squared(), budget=BUDGET, label_bound=3.0, iterations=3)
+    one, other = both("whitened_descent", frame, loss=losses.Squared(), budget=BUDGET, label_bound=3.0, iterations=2)
     assert same(one, other) and np.any(one.theta)
     per_person = Budget(1.0, 1e-6, "add-remove")
     one, other = both(
-        "frank_wolfe", frame, loss=losses.Logistic(), over=sets.L1Ball(2.0), budget=per_person, rows=5, rows_per_unit=2, iterations=3,
+        "frank_wolfe", frame, loss=losses.Logistic(), over=sets.L1Ball(2.0), budget=per_person, rows=5, rows_per_unit=2, iterations=2,
     )  # fmt: skip
     assert same(one, other) and np.any(one.theta)
 

@@ -66,8 +66,8 @@ def test_discrete_noise_has_at_most_twice_the_normal_tail_of_a_little_more_varia
         np.arange(-int(9 / step), int(9 / step) + 1),
     )
     if grid.size > 200:
-        grid = np.arange(-200, 201)
-        step = 9 / 200
+        grid = np.arange(-100, 101)
+        step = 9 / 100
     law = np.exp(-((grid * step) ** 2) / 2)
     law /= law.sum()
     sums = functools.reduce(np.add.outer, [w * step * grid for w in weights]).ravel()

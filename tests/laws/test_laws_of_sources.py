@@ -329,8 +329,10 @@ GROUPS = np.array([0.0, 1.5, 3.0, 4.0])  # scores of many candidates, so many of
 
 
 @both
-def test_a_choice_among_very_many_is_the_same_mechanism(made) -> None:
+@pytest.mark.parametrize("few", [pytest.param(noise._FEW, marks=pytest.mark.audit), 250])
+def test_a_choice_among_very_many_is_the_same_mechanism(made, few, monkeypatch) -> None:
     """By the staircase: which score is chosen, and that candidates of one score are chosen alike. The same power."""
+    monkeypatch.setattr(noise, "_FEW", few)
     event, of, source = Exponential(1.0, 1.5), np.arange(noise._FEW + 4) % 4, made()
     chosen = np.array([source.choose(GROUPS[of], paid(event)) for _ in range(choices_needed(GROUPS, event))])
     assert p_value(np.bincount(of[chosen], minlength=4), of_scores(GROUPS, event)) > FALSE_FAIL

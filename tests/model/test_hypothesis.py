@@ -86,7 +86,7 @@ def test_every_marginal_agrees_with_brute_force(shape, dense, magnitude) -> None
         np.testing.assert_allclose(hypothesis.marginal(names), summed(universe, joint, names), rtol=0, atol=1e-10)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(models(), st.sampled_from([True, False, None]), st.randoms(use_true_random=False))
 def test_changes_and_marginals_in_any_order_agree_with_brute_force(model, dense, random) -> None:
     universe, factors = model
@@ -268,7 +268,7 @@ def test_a_conjunction_over_a_hundred_attributes_needs_no_table_over_them() -> N
 # Structure
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(st.lists(st.sets(st.sampled_from("abcdefgh"), max_size=4), max_size=10), st.randoms(use_true_random=False))
 def test_the_tree_holds_every_set_and_each_attribute_in_one_connected_part(sets, random) -> None:
     sizes = {c: 2 + i % 4 for i, c in enumerate("abcdefgh")}

@@ -65,7 +65,7 @@ def attributes(draw) -> hr.Universe:
 universes = st.dictionaries(texts, attributes(), min_size=1, max_size=4).map(hr.Universe)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(universes)
 def test_what_is_read_is_what_was_written(tmp_path_factory, universe) -> None:
     for name in ("universe.toml", "universe.json"):

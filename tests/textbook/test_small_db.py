@@ -40,7 +40,7 @@ def test_databases_are_drawn_from_exactly_the_exponential_mechanism(weighted):
     queries = [q.on(LINE) for q in intervals("x").on(LINE)]
     if weighted:
         queries = [*queries, Linear.from_table(LINE, ("x",), [0.0, 0.25, 0.5, 0.75])]
-    counts, m, epsilon, runs = (7, 0, 2, 1), 3, 0.9, 4000
+    counts, m, epsilon, runs = (7, 0, 2, 1), 3, 0.9, 1500
     expected = law(LINE, queries, counts, m, epsilon)
     noise = Seeded(3)
     seen = dict.fromkeys(expected, 0)

@@ -155,7 +155,7 @@ def test_the_gap_tells_neighbours_apart_no_better_than_its_round_allows():
 
         return once
 
-    bound = audit.epsilon_lower_bound(run([0.0, 0.0, 1.0]), run([1.0, 1.0, 0.0]), 4000)
+    bound = audit.epsilon_lower_bound(run([0.0, 0.0, 1.0]), run([1.0, 1.0, 0.0]), 1500)
     assert 0.3 < bound <= epsilon
 
 
