@@ -65,10 +65,11 @@ def spent(session: hr.Session) -> list[float]:
 def test_a_session_of_blocks_is_taken_up_with_the_same_answers_for_nothing(fresh) -> None:
     url = fresh()
     first = opened(url)
-    heard, paid = everything(first), spent(first)
+    heard, paid, generalises = everything(first), spent(first), first.generalisation
     first.close()
     again = opened(url)
     assert spent(again) == paid
+    assert again.generalisation == generalises  # for as many answers as were given
     assert everything(again) == heard
     assert spent(again) == paid
     ledger = read(url)
