@@ -38,6 +38,7 @@ D = datetime.date
         (hr.Integers(0, 3, missing=True, other=True), {None: 4, "": 4, "abc": 5, 9: 5, "2": 2}),
         (hr.Range(0, 4, bins=2, missing=True), {None: 2, np.nan: 2, "n/a": 2, 7: 1, 1: 0}),
         (hr.Flag(true="ja", false="nein"), {"JA ": 1, "nein": 0, "yes": 0, True: 1, "true": 1, False: 0}),
+        (hr.Flag(true="ja", false="nein", other=True), {True: 1, "True ": 1, False: 0, "false": 0, "FALSE": 0, "no": 2}),
         (hr.Flag(true=1, false=2, other=True), {1: 1, "1.0": 1, 2: 0, 3: 2, None: 2}),
         (hr.Flag(missing=True), {"yes": 1, "no": 0, "?": 0, None: 2, "": 2}),
         (hr.Flag(other=True), {"yes": 1, "no": 0, "?": 2, 0: 0}),
@@ -344,3 +345,11 @@ def test_an_inspection_says_what_would_be_clamped_unmatched_and_missing() -> Non
     assert found["unmatched go to"].tolist() == ["F", hr.MISSING, hr.OTHER, D(2020, 1, 1)]
     assert found["missing go to"].tolist() == ["F", hr.MISSING, hr.OTHER, D(2020, 1, 1)]
     assert found["examples"].tolist() == ["'x'", "'500', 'abc'", "'perhaps'", "'1999-01-01', '7'"]
+
+
+@pytest.mark.parametrize("extra", [None, hr.OTHER, hr.MISSING], ids=str)
+def test_an_inspection_can_be_made_of_any_labels(extra) -> None:
+    """Also of labels that say that a value is missing or none of the others."""
+    frame, universe = pd.DataFrame({"a": ["F", "x", None, "x"]}), hr.Universe(a=hr.Categories(["F", extra]))
+    found = hr.bench.unsafe_inspect(frame, universe)
+    assert found[["rows", "missing", "clamped", "unmatched"]].to_numpy().tolist() == [[4, 1, 0, 2]]

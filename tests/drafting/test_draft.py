@@ -134,6 +134,7 @@ def test_what_is_public_costs_nothing(tmp_path) -> None:
     )
     arrow = pa.table({"a": pa.array(["x", None, "y"]).dictionary_encode()})
     assert hr.Universe.draft(arrow, public=["a"])["a"].listed == ("x", "y")
+    assert hr.Universe.draft(arrow.to_batches()[0], public=["a"])["a"].listed == ("x", "y")
     enum = pl.DataFrame({"a": pl.Series(["x"], dtype=pl.Enum(["z", "x"]))})
     assert hr.Universe.draft(enum)["a"].listed == ("z", "x")
     assert hr.Universe.draft(pa.schema([("b", pa.bool_())])).names == ("b",)

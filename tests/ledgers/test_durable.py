@@ -21,7 +21,7 @@ from hedgerow.ledgers import Head, binding, chain, durable, read, replay, views
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers.chain import next_line
 from hedgerow.ledgers.store import Moved
-from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.events import Gaussian, Laplace, ThresholdedCounts
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import bound
 
@@ -83,6 +83,27 @@ def test_a_snapshot_gives_what_all_entries_give_to_the_last_bit(monkeypatch) -> 
     assert asked(by_snapshot) == asked(by_entries) == before
     assert by_snapshot.certificate == by_entries.certificate == first.certificate is not None
     assert hr.wire.dumps(by_snapshot.log[3]) == hr.wire.dumps(by_entries.log[3])
+
+
+@pytest.mark.parametrize("slack", [0.0, 4e-7])
+def test_a_snapshot_has_all_that_was_spent_of_the_budget_of_a_share_of_the_slack_and_of_a_cap(
+    slack, monkeypatch
+) -> None:
+    monkeypatch.setattr(durable, "EVERY", 1)
+    url, budget = sqlite_url(), hr.Budget(1.0, 1e-6)
+    first = ledger_at(url, budget, slack=slack, who="ana")
+    first.remember(lambda: {"known": 1})
+    with first.asking():
+        if slack:
+            first.charge(ThresholdedCounts(Gaussian(1.0, 20.0), 105))
+        else:
+            first.charge(budget.planned(Gaussian(1.0, (0.8 * budget.total) ** -0.5), 0.8))
+        first.charge(Gaussian(1.0, 20.0))
+    again = ledger_at(url, budget, slack=slack, who="ana")
+    assert again._book._loaded is None and again.remembered() == {"known": 1}  # no entry was read
+    assert again.standing == first.standing and (0 < again.standing.failing < slack or again.standing.planned > 0)
+    assert (again.slack, again.remaining) == (first.slack, first.remaining)
+    assert again._by == first._by and again._by["ana"] > 0
 
 
 def test_no_snapshot_is_taken_that_lacks_what_others_bought(monkeypatch) -> None:
@@ -302,6 +323,33 @@ def test_sessions_on_one_ledger_know_of_each_others_charges_before_they_charge(f
     assert two.ask(BOUGHT[2], within=WITHIN).source == "repeat"  # answered to the other
     one.ledger.verify()
     assert [entry.number for entry in one.log] == list(range(len(one.log)))
+
+
+@everywhere
+def test_whoever_opens_second_hears_what_the_first_was_opened_with_and_pays_for_nothing_of_it(fresh) -> None:
+    url = fresh()
+    one, two = ledger_at(url, PURE), ledger_at(url, PURE)
+    said = []
+    for ledger in (one, two):
+        with ledger.opening():
+            receipt = ledger.charge(Laplace(1.0, 2.0), why="opening")
+            said.append(Noise().add(np.zeros(3), receipt).tolist())
+    assert said[0] == said[1]
+    assert one.spent == two.spent == pytest.approx(0.5)
+    assert len(two.entries()) == 1
+
+
+@everywhere
+def test_what_was_drawn_is_written_though_another_has_charged_since(fresh) -> None:
+    """Only a charge needs the turn: what was paid for must come out, whoever was in between."""
+    url = fresh()
+    one, two = ledger_at(url, PURE), ledger_at(url, PURE)
+    receipt = one.charge(Laplace(1.0, 4.0))
+    two.charge(Laplace(1.0, 4.0))
+    one.record(receipt, 0.25)
+    assert [entry.released for entry in read(url).entries()] == [(0.25,), ()]
+    assert one.spent == pytest.approx(0.5)
+    one.charge(Laplace(1.0, 4.0))
 
 
 def test_what_one_process_spent_the_other_cannot() -> None:

@@ -66,9 +66,15 @@ def test_a_session_of_blocks_is_taken_up_with_the_same_answers_for_nothing(fresh
     url = fresh()
     first = opened(url)
     heard, paid = everything(first), spent(first)
+    own = json.loads(first.report().json)["answers"]
     first.close()
     again = opened(url)
     assert spent(again) == paid
+    known = [(a["question"], a["value"]) for a in json.loads(again.report(everybody=True).json)["answers"]]
+    assert all(
+        (answer["question"], answer["value"]) in known for answer in own if "over_time" not in answer["question"]
+    )
+    assert len(own) == len(ASKED) + 2
     assert everything(again) == heard
     assert spent(again) == paid
     ledger = read(url)
