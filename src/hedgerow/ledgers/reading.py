@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -39,7 +38,7 @@ class Reading:
     def blocks(self) -> dict[str, Reading]:
         """Each block that was appended, by its name: its budget, entries and spending."""
         lines = self._store.lines(kinds=(replay.BLOCK,))
-        names = [str(json.loads(line.body)["block"]) for line in lines]
+        names = [replay.block_in(line) for line in lines]
         return {name: Reading(self._store, i + 1) for i, name in enumerate(names)}
 
     def entries(self) -> Sequence[Entry]:

@@ -20,7 +20,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import scipy  # which loads its parts when they are first named
 
@@ -222,7 +223,9 @@ class Allowance(Amount):
         self.left -= amount
         return Allowance(self.ledger, amount)
 
-    def charge(self, *planned: Event, why: str = "", keep: bool = True) -> Receipt:
+    def charge(
+        self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
+    ) -> Receipt:
         """Pay for the events from here, all or none. Refused beyond what is left, whatever the ledger has."""
         if not self.whole:  # ``OneCall`` certifies all events together
             cost = math.fsum(map(self.budget.cost, planned))
@@ -231,17 +234,17 @@ class Allowance(Amount):
                     f"cost must be at most {self.budget.currency} = {self.left:.4g}, what is left. Found {cost:.4g}. "
                     "Spend less, or stop here."
                 )
-        receipt = self.ledger.charge(*planned, why=why, keep=keep)
+        receipt = self.ledger.charge(*planned, why=why, about=about, keep=keep)
         self.left, self.slack = 0.0 if self.whole else self.left - receipt.cost, self.ledger.slack
         return receipt
 
     def charge_planned(
-        self, *events: Gaussian, share: float, finest: float, why: str = ""
+        self, *events: Gaussian, share: float, finest: float, why: str = "", about: Mapping[str, Any] | None = None
     ) -> tuple[list[Gaussian], Receipt]:
         """Pay for the events, or for less noise at their cost where the ledger lets this share of it be planned: what to draw, with its receipt."""
         less = [planned for event in events if (planned := self.budget.planned(event, share, finest)) is not None]
         if less:  # then all of them
             # Refused where something else was charged first, or where a crash lost some of it: then as it is, from all else.
             with contextlib.suppress(BudgetExceeded):
-                return [planned.event for planned in less], self.charge(*less, why=why)
-        return [*events], self.charge(*events, why=why)
+                return [planned.event for planned in less], self.charge(*less, why=why, about=about)
+        return [*events], self.charge(*events, why=why, about=about)

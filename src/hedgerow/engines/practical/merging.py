@@ -230,7 +230,7 @@ def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merg
         carved = allowance.carve(float(part))
         event = carved.marginal()
         try:
-            receipt = carved.charge(event, why="prefit: values")
+            receipt = carved.charge(event, why="prefit: values", about={"attributes": (name,)})
         except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on with what is known
             break
         values = noise.add(data.marginal((name,)), receipt)
