@@ -139,13 +139,12 @@ def is_constant(node: exp.Expression) -> bool:
 
 def number(node: exp.Expression, text: str) -> int | float:
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
         value = float(text)
     except ValueError:
         refuse(node, f"{text[:40]!r}", "A number must be written in digits")
     if value in (float("inf"), float("-inf")):
         refuse(node, "a number beyond all floats", "A number must be finite")
-    return value
+    try:
+        return int(text)
+    except ValueError:
+        return value
