@@ -127,7 +127,9 @@ def export(
     as_json: AsJson = False,
 ) -> None:
     """Every line as JSON, a line each: number, time, who, kind, body, hash. With --json, one array."""
-    ledger = reading(File(place))
+    file = File(place)
+    file.require_other(out)
+    ledger = reading(file)
     try:
         if as_json and out is None:
             show([json.loads(line) for line in ledger.export()], True, lambda screen: None)
@@ -161,7 +163,9 @@ def report(
     """A page with the budget, every charge, what is certified and the last thousand answers: nothing private."""
     if out.suffix not in (".html", ".json"):
         raise InvalidInput(f"--out must end in .html or .json. Found {out.name!r}. Rename it.")
-    with session(File(place)) as opened, working("writing the report"):
+    file = File(place)
+    file.require_other(out)
+    with session(file) as opened, working("writing the report"):
         made = opened.report(everybody=True)
         made.save(out)
     if as_json:
