@@ -103,11 +103,13 @@ PROMISES: tuple[Promise, ...] = (
     )),
     Promise("Privacy", "Nothing else depends on rows: errors, warnings, shapes, types, orders", (
         tests("tests/attacks/test_attacks_rows.py"), tests("tests/attacks/test_attacks_opening.py"), tests("tests/attacks/test_attacks_session.py"),
-        tests("tests/attacks/test_attacks_sql.py"),
+        tests("tests/attacks/test_attacks_sql.py"), tests("tests/attacks/test_attacks_dialect.py"), tests("tests/attacks/test_attacks_spark.py"),
+        tests("tests/attacks/test_attacks_cli.py"),
     )),
     Promise("Ledger", "What was drawn was charged before, survives a crash, and is never spent twice", (
         proof("accounting"), tests("tests/ledgers/test_crashes.py"), tests("tests/ledgers/test_trouble.py"),
         tests("tests/attacks/test_attacks_ledger.py"), tests("tests/attacks/test_attacks_receipts.py"),
+        tests("tests/attacks/test_attacks_versions.py"),
     )),
     Promise("Answers", "A guaranteed bar holds for all answers of a session together", (
         proof("error_bars"), proof("certificate"), tests("tests/laws/test_laws_of_bars.py"), tests("tests/attacks/test_attacks_bars.py"),

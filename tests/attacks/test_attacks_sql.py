@@ -59,7 +59,7 @@ def test_no_parameters_are_none_in_any_form() -> None:
 
 
 def test_numbers_are_written_in_digits_and_only_if_they_are_finite() -> None:
-    assert cursor.with_parameters("?, ?", [np.float64(2.5), True]) == "(2.5), TRUE"
+    assert cursor.with_parameters("?, ?", [np.float64(2.5), True]) == "(2.5),  TRUE "
     for not_finite in (float("nan"), float("inf"), np.float64("nan")):
         with pytest.raises(cursor.ProgrammingError, match="finite"):
             cursor.with_parameters("?", [not_finite])

@@ -34,6 +34,9 @@ SHOWN = [
     ("sql", "SELECT sex, count(*) FROM data WHERE age > 2 GROUP BY sex"),
     ("sql", "SELECT nothing FROM data"),
     ("synth", "5"),
+    ("synth", "--rows", "5"),
+    ("fit", "smoker", "age", "sex", "--json"),
+    ("ask", "count(region=3)", "--within", "0.02", "--price", "--json"),
     ("ledger", "show"),
     ("ledger", "verify"),
 ]

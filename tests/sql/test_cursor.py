@@ -42,8 +42,8 @@ def test_parameters_are_literals_where_they_stand(session: hr.Session) -> None:
     )
     plain = session.sql("SELECT count(*) AS n FROM data WHERE c = 'x' AND a >= 1 AND flag = TRUE")
     assert asked.fetchall()[0][0] == plain["n"][0]
-    assert cursor.with_parameters("'?' ? \"?\" ?", ["o'k", None]) == "'?' 'o''k' \"?\" NULL"
-    assert cursor.with_parameters("?", [datetime.date(2020, 1, 31)]) == "DATE '2020-01-31'"
+    assert cursor.with_parameters("'?' ? \"?\" ?", ["o'k", None]) == "'?'  'o''k'  \"?\"  NULL "
+    assert cursor.with_parameters("?", [datetime.date(2020, 1, 31)]) == " DATE '2020-01-31' "
     for few_or_many in (("x",), ("x", 1, True, 2)):
         with pytest.raises(cursor.ProgrammingError, match="one"):
             connection.cursor().execute("SELECT count(*) FROM data WHERE c = ? AND a >= ? AND flag = ?", few_or_many)

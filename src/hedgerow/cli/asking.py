@@ -114,8 +114,8 @@ def _read(source: Path | None, file: File) -> str:
     """Read a file of questions; refuse the table itself."""
     if source is None:
         return ""
-    table = Path(file.source_shown)  # an error message quotes a faulty question, so a table would leak a row
-    if source.suffix in (".csv", ".tsv", ".parquet") or source.absolute() == (file.folder / table).absolute():
+    # a mistake in a question is quoted, and so would be a row
+    if {".csv", ".tsv", ".parquet"} & {suffix.lower() for suffix in source.suffixes} or file.is_own(source):
         raise InvalidInput(
             f"--from must be a file of questions. Found a table, {source.name!r}. Write the questions into a .txt or "
             ".sql file."
@@ -196,7 +196,8 @@ def sql(
 
     asked = [each for given in [*(statement or ()), _read(source, file)] for each in statements(given)]
     if not asked:
-        raise InvalidInput("sql must have a statement. Found none. For example: SELECT count(*) FROM data.")
+        raise InvalidInput("There must be a statement. Found none. For example: SELECT count(*) FROM data.")
+    file.require_other(out)
     if out is not None and len(asked) != 1:
         raise InvalidInput(f"--out must come with one statement. Found {len(asked)}. Ask them one by one.")
     with session(file, who, seed) as whole:
@@ -339,7 +340,9 @@ def synth(
     """Draw synthetic records from the hypothesis. This is free, as often as you like."""
     require_table_file(out)
     options: Any = {"resolution": resolution}
-    with session(File(place), seed=seed) as opened, working("drawing records"):
+    file = File(place)
+    file.require_other(out)
+    with session(file, seed=seed) as opened, working("drawing records"):
         records = opened.synthetic(rows, **options)
         record = {**account(opened), "rows": len(records), "certificate": records.attrs.get("certificate")}
     if out is not None:

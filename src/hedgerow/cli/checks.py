@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 import hedgerow as hr
+from hedgerow.cli.file import is_same_file
 from hedgerow.cli.output import FAILED, AsJson, Seed, require_table_file, show, written
 from hedgerow.errors import InvalidInput
 
@@ -151,6 +152,8 @@ def release(
 ) -> None:
     """Release synthetic records of a coded table: a whole budget at once, without a ledger. Each call spends again."""
     require_table_file(out)
+    if is_same_file(out, table) or is_same_file(out, domain):
+        raise InvalidInput(f"--out must be a file of its own. Found {str(out)!r}, which is read. Name another.")
     released = hr.release(
         table,
         universe=hr.Universe.from_json(domain),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from urllib.parse import parse_qsl, quote
+from urllib.parse import parse_qsl, quote, unquote
 
 from hedgerow.errors import InvalidInput
 
@@ -36,7 +36,8 @@ def _parts(value: str) -> list[str]:
     _, mark, rest = value.partition("://")
     place, _, query = rest.partition("?")
     user = place.rpartition("@")[0]
-    return [*re.split("[:@/]", user), *(each for _, each in parse_qsl(query))] if mark else []
+    found = [*re.split("[:@/]", user), *(each for _, each in parse_qsl(query)), *re.split("[=&]", query)]
+    return [*found, *map(unquote, found)] if mark else []
 
 
 def redacted(text: str) -> str:

@@ -17,8 +17,11 @@ Paths are relative to the file's folder. docs/cli.md has every key.
 
 from __future__ import annotations
 
+import contextlib
+import os
+import shutil
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -213,6 +216,31 @@ class File:
             given["rows"] = self.folder / given["rows"]
         return given
 
+    def require_other(self, out: Path | None) -> None:
+        """Refuse to write over the table, the ledger, or this file and what it names: without its ledger a table is spent anew."""
+        if out is not None and self.is_own(out):
+            raise InvalidInput(
+                f"--out must be a file of its own. Found {str(out)!r}, which is the table, the ledger or a file that describes them. "
+                "Name another."
+            )
+
+    def is_own(self, path: Path) -> bool:
+        """Tell whether a path leads, perhaps by a link, to the table, a block, the ledger, or a file that describes them."""
+        return any(is_same_file(path, own) for own in self._own())
+
+    def _own(self) -> Iterator[Path]:
+        """Paths of all that the desk is made of. What cannot be located, as without its environment, is none."""
+        yield self.path
+        content = self.content
+        blocks = content.get("blocks", [])
+        named = [each.get("source") for each in blocks if isinstance(each, dict)] if isinstance(blocks, list) else []
+        for given in (content.get("source"), content.get("ledger"), content.get("universe"), *named):
+            if isinstance(given, str):
+                with contextlib.suppress(InvalidInput):
+                    place = expanded(given, self.path.name).rpartition("://")[2].partition("?")[0]
+                    for end in ("", "-wal", "-shm", "-turn", "-journal"):  # what SQLite and a ledger keep beside
+                        yield from (self.folder / f"{each}{end}" for each in {place, place.lstrip("/")})
+
     def _text(self, key: str, way_out: str) -> str:
         """Return a text of the file. Refuse a missing one, and one with a password."""
         found = self.content.get(key)
@@ -240,6 +268,29 @@ class File:
                     f"{where}{self.path.name} must have only {', '.join(known)}. Found {name!r}. Correct it, or take "
                     "it out."
                 )
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Tell whether two paths are one file, by whatever links."""
+    try:
+        return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+    except (OSError, ValueError):
+        return False
+
+
+def replaced(path: Path, text: str) -> None:
+    """Write a file that is there anew, whole or not at all: it may say what was spent."""
+    path = path.resolve()
+    partly = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with partly.open("w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        shutil.copymode(path, partly)
+        os.replace(partly, path)
+    finally:
+        partly.unlink(missing_ok=True)
 
 
 def drafted(content: Mapping[str, Any]) -> tuple[float, float]:

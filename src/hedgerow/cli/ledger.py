@@ -127,8 +127,10 @@ def export(
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Print every line as one JSON object: number, time, who, kind, body, hash. With --json, print one array."""
-    ledger = reading(File(place))
+    """Every line as JSON, a line each: number, time, who, kind, body, hash. With --json, one array."""
+    file = File(place)
+    file.require_other(out)
+    ledger = reading(file)
     try:
         if as_json and out is None:
             show([json.loads(line) for line in ledger.export()], True, lambda screen: None)
@@ -166,7 +168,9 @@ def report(
     """
     if out.suffix not in (".html", ".json"):
         raise InvalidInput(f"--out must end in .html or .json. Found {out.name!r}. Rename it.")
-    with session(File(place)) as opened, working("writing the report"):
+    file = File(place)
+    file.require_other(out)
+    with session(file) as opened, working("writing the report"):
         made = opened.report(everybody=True)
         made.save(out)
     if as_json:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -17,7 +18,7 @@ import typer
 import hedgerow as hr
 from hedgerow.cli.desk import account, first_ledger, is_open, require_open, session, spent_line
 from hedgerow.cli.environment import expanded, require_no_secret
-from hedgerow.cli.file import DEFAULT, File, Place, drafted, more
+from hedgerow.cli.file import DEFAULT, File, Place, drafted, more, replaced
 from hedgerow.cli.output import AsJson, Seed, Yes, complain, confirmed, facts, show, table, working
 from hedgerow.errors import HedgerowError, InvalidInput
 
@@ -112,7 +113,10 @@ def init(
         head += _cost(earlier)
     from hedgerow.questions.files import to_mapping
 
-    out.write_text(head + _universe(known, types), encoding="utf-8")
+    if out.exists():
+        replaced(out, head + _universe(known, types))
+    else:
+        out.write_text(head + _universe(known, types), encoding="utf-8")
     record = {
         "file": str(out),
         "columns": {name: None if a is None else to_mapping(hr.Universe({name: a}))[name] for name, a in known.items()},
@@ -145,15 +149,18 @@ def _neighbours(told: str | None, before: Mapping[str, Any], earlier: tuple[floa
 def _noted(out: Path, head: str) -> Iterator[None]:
     """Write the price into the file before it is spent. A refusal spends nothing, and restores the file."""
     before = out.read_bytes() if out.exists() else None
-    with out.open("w" if before is not None else "x", encoding="utf-8") as file:  # "x": of two at once, one fails
-        file.write(head)
+    if before is not None:
+        replaced(out, head)
+    else:
+        with out.open("x", encoding="utf-8") as file:  # of two at once, one
+            file.write(head)
     try:
         yield
     except HedgerowError:
         if before is None:
             out.unlink()
         else:
-            out.write_bytes(before)
+            replaced(out, before.decode())
         raise
 
 
@@ -344,6 +351,7 @@ def append(
     given = {"name": block, "source": source, "table": table_name, "epsilon": epsilon, "delta": delta}
     written = {name: value for name, value in given.items() if value is not None}
     appended, known = file.appended(written), [each["block"] for each in file.blocks]
+    noted = _noted_block(file, written)
     if block in known:
         raise InvalidInput(f"block must be a new name. Found {block!r}, which {file.path.name} has. Choose another.")
     # without the option, the default rule keeps at least 0.01
@@ -362,12 +370,21 @@ def append(
             **account(opened),
             "head": str(first_ledger(opened).head),
         }
-    # written after the ledger: if this is interrupted, the same command resumes and bills nothing twice
-    lines = [f"{name} = {json.dumps(value)}" for name, value in written.items()]
-    file.path.write_text(
-        "\n".join([file.path.read_text(encoding="utf-8").rstrip(), "", "[[blocks]]", *lines, ""]), encoding="utf-8"
-    )
+    # after the ledger: without it there the same command goes on, and bills nothing twice
+    replaced(file.path, file.path.read_text(encoding="utf-8").rstrip() + noted)
     show(record, as_json, lambda screen: screen.print(f"Appended {block!r}, {rows:,.0f} rows. {spent_line(record)}"))
+
+
+def _noted_block(file: File, block: Mapping[str, Any]) -> str:
+    """What the file says of a block, if it can: otherwise it is refused before anything is spent."""
+    marks = {name: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for name, value in block.items()}
+    text = "\n".join(["", "", "[[blocks]]", *(f"{name} = {mark}" for name, mark in marks.items()), ""])
+    with contextlib.suppress(ValueError):  # of what is no Unicode, too
+        if tomllib.loads(text.encode().decode())["blocks"] == [block]:
+            return text
+    raise InvalidInput(
+        f"The name and the source of a block must be texts that {file.path.name} can hold. Found others. Rename them."
+    )
 
 
 def _opened(screen: Console, record: dict[str, Any]) -> None:

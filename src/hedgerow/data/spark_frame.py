@@ -7,6 +7,8 @@ Numbers, booleans, texts and bytes come as they are. Every other type comes as i
 from __future__ import annotations
 
 import contextlib
+import logging
+import threading
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -28,6 +30,10 @@ BY_TEXT = (  # cast to text
 )  # fmt: skip
 
 
+LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")  # pyspark's, which print what a JVM's error says
+_turning, _quieted = threading.Lock(), list[Any]()
+
+
 def spark_frame(source: Any) -> Any:
     """Return the Spark frame that a source is, or that is behind an Ibis table, or None for other sources."""
     families = {kind.__module__.split(".")[0] for kind in type(source).__mro__}
@@ -47,9 +53,10 @@ def of_spark(frame: Any) -> Source:
     def batches(positions: Sequence[int]) -> Iterator[list[Any]]:
         import pyarrow as pa
 
-        for (packed,) in selected(frame, positions).mapInArrow(_packed, "rows binary").toLocalIterator():
-            with pa.ipc.open_stream(bytes(packed)) as rows:
-                yield from ([batch.column(i) for i in range(len(positions))] for batch in rows)
+        with quiet(frame.sparkSession):
+            for (packed,) in selected(frame, positions).mapInArrow(_packed, "rows binary").toLocalIterator():
+                with pa.ipc.open_stream(bytes(packed)) as rows:
+                    yield from ([batch.column(i) for i in range(len(positions))] for batch in rows)
 
     return Source(names, batches, [schema.Column(KINDS.get(kind)) for kind in _kinds(frame)])
 
@@ -71,6 +78,44 @@ def selected(frame: Any, positions: Sequence[int]) -> Any:
             for k, (i, column) in enumerate(zip(positions, columns, strict=True))
         )
     )
+
+
+@contextlib.contextmanager
+def quiet(session: Any) -> Iterator[None]:
+    """Turn off the logs of Spark's driver while it reads rows: whatever fails there is logged with the value that failed.
+
+    Where the work failed they stay off, for tasks that are cancelled log the same value later. Workers elsewhere have logs of their own.
+    """
+    root = _root_logger(session)
+    loggers = [logging.getLogger(name) for name in LOGGERS]
+    with _turning:
+        if root is not None:
+            _quieted.append(root.getLevel())
+            session.sparkContext.setLogLevel("OFF")
+        for logger in loggers:
+            logger.disabled = True
+    failed = True
+    try:
+        yield
+        failed = False
+    except GeneratorExit:  # whoever reads needs no more rows
+        failed = False
+        raise
+    finally:
+        with _turning:
+            level = _quieted.pop() if root is not None else None
+            if not failed and level is not None and not _quieted:
+                with contextlib.suppress(Exception):  # the session may be gone
+                    session.sparkContext.setLogLevel(level.toString())
+            for logger in loggers:
+                logger.disabled = bool(_quieted)
+
+
+def _root_logger(session: Any) -> Any:
+    """Return the driver's own; None where the driver is behind Spark Connect, and so are its logs."""
+    with contextlib.suppress(Exception):
+        return session.sparkContext._jvm.org.apache.logging.log4j.LogManager.getRootLogger()
+    return None
 
 
 def new_folder(owner: object, session: Any) -> str:

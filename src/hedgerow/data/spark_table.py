@@ -20,7 +20,7 @@ from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.readers import Typed
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
-from hedgerow.data.spark_frame import new_folder, selected
+from hedgerow.data.spark_frame import new_folder, quiet, selected
 from hedgerow.data.table import composed, merged_records, opened_before_rows
 from hedgerow.data.withheld import without_messages
 from hedgerow.questions.universe import Universe
@@ -53,7 +53,8 @@ class SparkTable(DataSource):
         if unit is not None:
             columns = [f"c{i}" for i in range(len(self._kinds))]
             coded = self._spark.sql(kept_query("{coded}", columns, unit.rows), coded=coded)
-        without_messages(lambda: coded.write.parquet(self._folder))
+        with quiet(self._spark):
+            without_messages(lambda: coded.write.parquet(self._folder))
 
     def merged(self, universe: Universe, groups: Mapping[str, Integers]) -> SparkTable:
         """Return a view: the copy is stored once, and the workers group values as they count."""

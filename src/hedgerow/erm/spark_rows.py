@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from hedgerow._threads import one_thread
 from hedgerow._types import Array, Matrix
-from hedgerow.data.spark_frame import new_folder, selected
+from hedgerow.data.spark_frame import new_folder, quiet, selected
 from hedgerow.data.withheld import without_messages
 from hedgerow.erm import values
 from hedgerow.erm.exact_sums import Digits, exact_sum, row_products
@@ -56,7 +56,8 @@ class SparkRows:
         )
         if unit is not None:
             rows = rows.groupBy("person").applyInArrow(lambda person: _kept(person, most), ROW)
-        without_messages(lambda: rows.write.parquet(self._folder))
+        with quiet(self._spark):
+            without_messages(lambda: rows.write.parquet(self._folder))
         found = without_messages(self._counted)
         if len(found) > 1:
             raise InvalidInput(

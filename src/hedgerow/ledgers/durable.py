@@ -24,6 +24,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from types import NoneType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -45,12 +46,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-TOGETHER = 50_000  # at most this many free answers wait in memory for the next charge
-CELLS = 1_000_000  # at most this many numbers do the waiting answers have in all
-EVERY = 200  # take a snapshot after this many charges
-CLOCK = 10_000_000  # microseconds by which the clock may be behind the ledger's last line
-TRIALS = 1000  # attempts to append a line; an attempt fails only if another process wrote a line meanwhile
-EVERYBODY = ""  # the analyst on whose behalf a session is opened: what is learned then serves everybody
+TOGETHER = 50_000  # free answers that wait for the next charge, at most
+CELLS = 1_000_000  # that these have in all, at most
+EVERY = 200  # charges between two snapshots
+CLOCK = 10_000_000  # microseconds by which clocks may differ
+TRIALS = 1000  # at writing a line after the last: each fails only where another process wrote one meanwhile
+OF_ALL = (replay.CAP, replay.BLOCK, replay.ACCEPTED)  # kinds of lines that every block hears
+EVERYBODY = ""  # on whose behalf a session is opened: what is learned then serves all
 
 
 class Behind(Exception):
@@ -78,7 +80,7 @@ class Durable(Ledger):
         """
         super().__init__(budget, slack)  # refuses a wrong budget before anything is written
         self._store, self._who = store, _name("who", who)
-        self._is_open, self._block = binding is None, 0
+        self._is_open, self._is_bound, self._block = binding is None, binding is not None, 0
         store.create()
         with store.turn():
             store.make_room()
@@ -93,7 +95,7 @@ class Durable(Ledger):
         """Return the number of a block, which is its place. Write a new block down once; a known one is found again."""
         assert binding is not None
         lines = list(self._store.lines(kinds=(replay.BLOCK,)))
-        names = [str(json.loads(line.body)["block"]) for line in lines]
+        names = [replay.block_in(line) for line in lines]
         due = names[place - 1] if place <= len(names) else None
         if place > len(names) + 1 or (due or name) != name or name in names[: place - 1]:
             raise InvalidInput(
@@ -122,9 +124,10 @@ class Durable(Ledger):
         return tuple(self._blocks)
 
     def _of(self, line: Line) -> str:
-        """Return the kind of a line that concerns this block, or an empty text for a line of another block."""
+        """The kind of a line of this block, or of all; nothing of another's."""
+        replay.require_known([line.kind], len(self._blocks))
         kind, block = replay.kind_and_block(line.kind)
-        return kind if block == self._block or kind in (replay.CAP, replay.BLOCK) else ""
+        return kind if block == self._block or kind in OF_ALL else ""
 
     def _take_up(self, budget: Budget, slack: float) -> None:
         """Read everything in the store, starting from its last snapshot."""
@@ -172,6 +175,7 @@ class Durable(Ledger):
     def _require_account(self, budget: Budget, slack: float, binding: Binding | None) -> None:
         """Refuse another account, declaration, version or table than the ledger's own."""
         record, wrote = account_of(self._store, self._block)
+        self.opened_by_other_version = record["version"] != version_now()
         account = thing("account", record["account"], Account)
         if account.budget != budget:
             raise InvalidInput(
@@ -198,7 +202,9 @@ class Durable(Ledger):
         No other process opens or charges meanwhile.
         """
         with self._store.turn():
-            if self._store.head().number != self._head.number:  # another process has written since
+            if self._store.head().number != self._head.number:  # another was first
+                if self._is_bound:
+                    self._require_version(account_of(self._store, self._block)[1])
                 self._take_up(self.budget, self.set_aside)
             with self.exclusively():
                 yield
@@ -338,7 +344,7 @@ class Durable(Ledger):
             self._charges += 1
             self._by[line.who] = self._by.get(line.who, Fraction(0)) + _of_a_cap(self.budget, entry)
         elif kind == replay.RELEASE:
-            number = replay.released_number(line)
+            number = replay.released_number(line, self._charges)
             entry = replay.with_release(self._incomplete.get(number) or self._book[number], line)
             self.take_in(entry)
         elif kind == replay.ANSWERS:
@@ -348,12 +354,25 @@ class Durable(Ledger):
             self._caps.update(cap_in(line, self.budget))
             return
         elif kind == replay.BLOCK:
-            self._blocks.append(str(json.loads(line.body)["block"]))
+            self._blocks.append(replay.block_in(line))
+            return
+        elif kind == replay.ACCEPTED:
+            accepted = replay.accepted_in(line)
+            if self._is_bound:
+                self._require_version(accepted)
             return
         else:
             return
         self._news[entry.number] = None
         self._follow(entry)
+
+    def _require_version(self, accepted: str) -> None:
+        """Refuse to charge beside another version: each would believe its own fit of what both measured."""
+        if accepted != version_now():
+            raise LedgerUnavailable(
+                f"A ledger must be used by one version at a time. Found that its owner accepted hedgerow {accepted[:40]}, where this session has "
+                f"{version_now()}. Nothing was released. Open the session again with that version."
+            )
 
     def _follow(self, entry: Entry) -> None:
         """Keep track of the entries whose values are not all recorded."""
@@ -474,10 +493,18 @@ class Durable(Ledger):
         if number is None:
             return None
         if self._looked_at[0] != number:
-            (line,) = self._store.lines(after=number - 1, upto=number)
-            self._looked_at = number, {note["name"]: note for note in notes.notes_in(line.body)}
+            self._looked_at = number, {note["name"]: note for note in notes.notes_in(self._line(number).body)}
         note = self._looked_at[1].get(name)
         return None if note is None else notes.estimate_in(note)
+
+    def _line(self, number: int) -> Line:
+        """Return a line as it follows from the one before it."""
+        found = list(self._store.lines(after=number - 2, upto=number))
+        if [line.number for line in found] != [number - 1, number]:
+            raise LedgerBroken(
+                f"A ledger must have the lines that were written to it. Found none at {number}. Restore the ledger from a copy."
+            )
+        return next(checked(found[1:], found[0].head))
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Return every answer of every process, in order."""
@@ -640,10 +667,11 @@ class _Loaded:
         self.standing, self.state, self.head, older = Standing(), None, Head(), 0
         head, record = _snapshot(store, own(replay.SNAPSHOT))
         appended = list(store.lines(kinds=(replay.BLOCK,)))
-        self.blocks = [str(json.loads(line.body)["block"]) for line in appended]
+        self.blocks = [replay.block_in(line) for line in appended]
         if block:
-            self.head = appended[block - 1].head  # no line before this one concerns the block
-        if record is not None and record["version"] == version_now():  # another version may store the state differently
+            self.head = appended[block - 1].head  # nothing before it is about this block
+        # another version may know things otherwise
+        if record is not None and (record.get("v"), record.get("version")) == (replay.FORMAT, version_now()):
             self.head, self.state, older = head, record["state"], record["entries"]
             counts = {thing("event", event, Event): count for event, count in record["counts"]}
             planned = Fraction(record.get("planned", "0"))
@@ -670,7 +698,7 @@ class _Loaded:
                 charges += 1
                 self.by[line.who] = self.by.get(line.who, Fraction(0)) + _of_a_cap(budget, entry)
             elif line.kind == own(replay.RELEASE):
-                number = replay.released_number(line)
+                number = replay.released_number(line, charges)
                 entry = replay.with_release(since[number] if number in since else self.book[number], line)
             else:
                 continue
@@ -706,7 +734,7 @@ def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
         text = store.snapshot(number)
         near = list(store.lines(after=max(0, number - 2), upto=number))
         *_, line = [None] if len(near) < 2 else [near[0], *checked(near[1:], near[0].head)]
-        if line is None or line.kind != own or json.loads(line.body)["sha256"] != digest(text):
+        if line is None or line.kind != own or replay.record_in(line, sha256=str)["sha256"] != digest(text):
             raise LedgerBroken(
                 f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
                 "ledger from a copy; without its snapshots it is read from its first line."
@@ -721,11 +749,8 @@ def now() -> int:
 
 
 def cap_in(line: Line, budget: Budget) -> dict[str, float]:
-    """Return the name and amount of the cap in a line.
-
-    The cap is an ε, and each block converts it by its own budget.
-    """
-    record = json.loads(line.body)
+    """Who may spend how much of such a budget: the cap is an ε, and a block's budget its own."""
+    record = replay.record_in(line, who=str, epsilon=(int, float))
     capped = dataclasses.replace(budget, epsilon=min(float(record["epsilon"]), budget.epsilon))
     return {str(record["who"]): capped.total}
 
@@ -738,16 +763,13 @@ def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:
             "A ledger must begin with its account. Found something else. Restore the ledger from a copy."
         )
     next(checked([line], Head()))
+    appended = list(store.lines(kinds=(replay.BLOCK,)))
+    replay.require_known(store.kinds(), len(appended))
     if block:
-        line = list(store.lines(kinds=(replay.BLOCK,)))[block - 1]
-    record = json.loads(line.body)
-    if record["v"] != replay.FORMAT:
-        raise InvalidInput(
-            f"The format of a ledger must be {replay.FORMAT}. Found {record['v']!r}. Read it with the version that "
-            "wrote it."
-        )
-    accepted = [json.loads(line.body)["version"] for line in store.lines(kinds=(replay.ACCEPTED,), after=line.number)]
-    return record, str((accepted or [record["version"]])[-1])
+        line = appended[block - 1]
+    record = replay.record_in(line, account=dict, table=(dict, NoneType), options=(dict, NoneType), version=str)
+    accepted = [replay.accepted_in(line) for line in store.lines(kinds=(replay.ACCEPTED,), after=line.number)]
+    return record, (accepted or [record["version"]])[-1]
 
 
 def universe_of(store: Store) -> Universe | None:

@@ -19,6 +19,7 @@ import numpy as np
 
 from hedgerow._types import Names
 from hedgerow.engines.wire import bound_question, question_of
+from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.privacy.accounts import OfBlocks
 from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import Query
@@ -27,6 +28,7 @@ from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import dumps, inner, thing
 
 Note = dict[str, Any]
+_BEGINS, _ENDS = '{"answers":[', '],"v":1}'
 _NAMES = re.compile('"name":"([0-9a-f]{32})","question":')
 
 
@@ -53,8 +55,8 @@ def _digest(meaning: str) -> str:
 
 
 def written(notes: Iterable[tuple[Bound[Any] | OfBlocks, Estimate]]) -> str:
-    """Return the body of a line that stores these answers."""
-    return '{"answers":[' + ",".join(filter(None, (_written(*note) for note in notes))) + '],"v":1}'
+    """The body of a line with these answers."""
+    return _BEGINS + ",".join(filter(None, (_written(*note) for note in notes))) + _ENDS
 
 
 def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
@@ -108,17 +110,31 @@ def _attributes(names: Names) -> str:
 
 
 def names_in(body: str) -> list[str]:
-    """Return the names of the answers in a line, without parsing them.
-
-    The pattern cannot match inside a text, where every quote has a backslash before it.
-    """
+    """By which the answers of a line are found, without reading them. Inside a text there is a backslash before a quote."""
+    if not (body.startswith(_BEGINS) and body.endswith(_ENDS)):
+        raise InvalidInput(
+            "A line of answers must be of a form that this version reads. Found another. Read the ledger with the version that wrote it."
+        )
     return _NAMES.findall(body)
 
 
 def notes_in(body: str) -> list[Note]:
-    """Return the answers in a line as JSON records, each with its ``name``."""
-    found: list[Note] = json.loads(body)["answers"]
+    """The answers of a line, unread; by their ``name``."""
+    found = record_in_text(body).get("answers")
+    if not isinstance(found, list) or not all(
+        isinstance(note, dict) and {"name", "question", "estimate"} <= note.keys() for note in found
+    ):
+        raise LedgerBroken("A line of answers must have them whole. Found another. Restore the ledger from a copy.")
     return found
+
+
+def record_in_text(body: str) -> Note:
+    """Return the record in a text; an empty one where the text is none."""
+    try:
+        record = json.loads(body)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def estimate_in(note: Note) -> Estimate:

@@ -5,7 +5,6 @@ Nothing is charged, and no lock is waited for.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -42,7 +41,7 @@ class Reading:
     def blocks(self) -> dict[str, Reading]:
         """The views of the appended blocks, by name. Each has its own budget, entries and spending."""
         lines = self._store.lines(kinds=(replay.BLOCK,))
-        names = [str(json.loads(line.body)["block"]) for line in lines]
+        names = [replay.block_in(line) for line in lines]
         return {name: Reading(self._store, i + 1) for i, name in enumerate(names)}
 
     def entries(self) -> Sequence[Entry]:

@@ -10,7 +10,7 @@ from typing import Any, overload
 import numpy as np
 
 import hedgerow.engines.wire  # noqa: F401  # the forms of entries
-from hedgerow.errors import LedgerBroken
+from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledgers.chain import Line
 from hedgerow.privacy.ledger import Entry
 from hedgerow.questions.wire import dumps, loads
@@ -20,10 +20,8 @@ FORMAT = 1  # the version of the format of lines
 ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED, BLOCK = (
     "account", "charge", "release", "answers", "cap", "snapshot", "version", "block",
 )  # fmt: skip
-"""The kinds of lines.
-
-An appended block has an account line of its own, of kind ``block``. The kind of its other lines names the block.
-"""
+"""The kinds of lines. A block that was appended has an account of its own, ``block``, and its lines say whose they are."""
+KINDS = (ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED, BLOCK)
 
 
 def of_block(kind: str, block: int) -> str:
@@ -35,9 +33,58 @@ def of_block(kind: str, block: int) -> str:
 
 
 def kind_and_block(kind: str) -> tuple[str, int]:
-    """Split the kind of a line into the plain kind and the number of the block."""
-    name, _, block = kind.partition(":")
-    return name, int(block or 0)
+    """Return the kind of a line and the number of its block. Refuse a kind that this version does not know: it may spend."""
+    name, colon, block = kind.partition(":")
+    number = int(block) if block.isascii() and block.isdigit() and block[0] != "0" and len(block) < 10 else 0
+    if name not in KINDS or bool(colon) != (number > 0):
+        raise InvalidInput(
+            f"The kind of a line in a ledger must be one that this version knows. Found {kind[:40]!r}. "
+            "Read the ledger with the version that wrote it."
+        )
+    return name, number
+
+
+def require_known(kinds: Iterable[str], blocks: int) -> None:
+    """Refuse a ledger with a line of an unknown kind, or of a block that was not appended."""
+    for kind in kinds:
+        _, block = kind_and_block(kind)
+        if block > blocks:
+            raise LedgerBroken(
+                f"A line must be of a block that the ledger has. Found {kind[:40]!r}, where {blocks} were appended. Restore the ledger from a copy."
+            )
+
+
+def record_in(line: Line, **needed: type | tuple[type, ...]) -> dict[str, Any]:
+    """Return the record of a line. Refuse another format, and a record that lacks a field of these types."""
+    try:
+        record = json.loads(line.body)
+    except (ValueError, RecursionError):
+        record = None
+    if isinstance(record, dict) and record.get("v") != FORMAT and "v" in record:
+        raise InvalidInput(
+            f"The format of a ledger must be {FORMAT}. Found {str(record['v'])[:40]!r} in line {line.number}. Read it with the version that "
+            "wrote it."
+        )
+    if not isinstance(record, dict) or "v" not in record or not all(_has(record, *field) for field in needed.items()):
+        raise LedgerBroken(
+            f"Line {line.number} of the ledger must be what a line of its kind is. Found something else. Restore the ledger from a copy."
+        )
+    return record
+
+
+def _has(record: dict[str, Any], name: str, kinds: type | tuple[type, ...]) -> bool:
+    found = record.get(name)
+    return isinstance(found, kinds) and not (isinstance(found, bool) and kinds is not bool)
+
+
+def block_in(line: Line) -> str:
+    """Return the name of the block that a line appends."""
+    return str(record_in(line, block=str)["block"])
+
+
+def accepted_in(line: Line) -> str:
+    """Return the version that the owner accepted with a line."""
+    return str(record_in(line, version=str)["version"])
 
 
 def body(**fields: Any) -> str:
@@ -66,14 +113,24 @@ def read_charge(line: Line, number: int) -> Entry:
     return entry
 
 
-def released_number(line: Line) -> int:
-    """Return the number of the entry that a release belongs to."""
-    return int(json.loads(line.body)["number"])
+def released_number(line: Line, charges: int) -> int:
+    """Return the number of the charge that a release belongs to, one of so many."""
+    number = int(record_in(line, number=int, private=bool)["number"])
+    if not 0 <= number < charges:
+        raise LedgerBroken(
+            f"Line {line.number} of the ledger must be a release of one of the {charges} charges before it. Found another. "
+            "Restore the ledger from a copy."
+        )
+    return number
 
 
 def with_release(entry: Entry, line: Line) -> Entry:
-    """Return the entry with the released value that a line adds to it."""
-    record = json.loads(line.body)
+    """The entry with what a line says came out of it."""
+    record = record_in(line, private=bool)
+    if "released" not in record:
+        raise LedgerBroken(
+            f"Line {line.number} of the ledger must say what came out. Found nothing. Restore the ledger from a copy."
+        )
     value = read_value(record["released"])
     if isinstance(value, np.ndarray):
         value.flags.writeable = False
@@ -93,7 +150,7 @@ def entries_in(lines: Iterable[Line]) -> list[Entry]:
         if kind == CHARGE:
             found.append(read_charge(line, len(found)))
         elif kind == RELEASE:
-            number = released_number(line)
+            number = released_number(line, len(found))
             found[number] = with_release(found[number], line)
     return found
 

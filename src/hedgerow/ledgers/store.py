@@ -232,6 +232,10 @@ class Store(ABC):
                 return
             after = found[-1].number
 
+    def kinds(self) -> list[str]:
+        """Return every kind of line that there is."""
+        return [str(kind) for (kind,) in self._rows("SELECT DISTINCT kind FROM hedgerow_lines")]
+
     def append(
         self, said: Sequence[Said], after: Head | None = None, snapshot: str | None = None, durable: bool = True
     ) -> Head:

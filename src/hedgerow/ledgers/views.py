@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.errors import LedgerBroken
-from hedgerow.ledgers import replay
+from hedgerow.ledgers import notes, replay
 from hedgerow.ledgers.binding import digest
 from hedgerow.ledgers.chain import Head, Line, checked
 from hedgerow.ledgers.store import Store
@@ -41,13 +41,17 @@ def verified(store: Store, head: Head | str | None = None) -> Head:
     seen = wanted is None or wanted.number == 0
     for line in checked(store.lines(), last):
         last = line.head
-        if line.number == 1 and line.kind != replay.ACCOUNT:
-            raise LedgerBroken("A ledger must begin with its account. Found something else. Restore it from a copy.")
+        if (line.number == 1) != (line.kind == replay.ACCOUNT):
+            raise LedgerBroken(
+                "A ledger must begin with its account, and have one. Found something else. Restore it from a copy."
+            )
         kind, block = replay.kind_and_block(line.kind)
         if kind == replay.CHARGE:
             charges[block] = charges.get(block, 0) + _is_charge(line, charges.get(block, 0))
         elif kind == replay.SNAPSHOT:
-            snapshots[line.number] = json.loads(line.body)["sha256"]
+            snapshots[line.number] = replay.record_in(line, sha256=str)["sha256"]
+        else:
+            _require_form(line, kind, charges.get(block, 0))
         seen = seen or (wanted is not None and (line.number, line.hash) == (wanted.number, wanted.hash))
     for number, _ in store.snapshots():
         if snapshots.get(number) != digest(store.snapshot(number)):
@@ -64,12 +68,26 @@ def verified(store: Store, head: Head | str | None = None) -> Head:
 
 
 def _is_charge(line: Line, number: int) -> int:
-    """Return 1 if the line is the charge of this number, and raise LedgerBroken otherwise."""
-    if json.loads(line.body).get("number") != number:
+    if replay.record_in(line, number=int)["number"] != number:
         raise LedgerBroken(
             f"Line {line.number} of the ledger must be charge {number}. Found another. Restore it from a copy."
         )
     return 1
+
+
+def _require_form(line: Line, kind: str, charges: int) -> None:
+    """Refuse a line whose record is not what its kind needs."""
+    match kind:
+        case replay.RELEASE:
+            replay.released_number(line, charges)
+        case replay.ANSWERS:
+            notes.names_in(line.body)
+        case replay.ACCEPTED:
+            replay.accepted_in(line)
+        case replay.BLOCK:
+            replay.block_in(line)
+        case _:
+            replay.record_in(line)
 
 
 def exported(store: Store) -> Iterator[str]:
@@ -96,7 +114,7 @@ def spending(store: Store, budget: Budget, days: float | None, block: int = 0) -
     for line in store.lines(kinds=(replay.of_block(replay.CHARGE, block),)):
         when = datetime.datetime.fromtimestamp(line.time / 1e6, datetime.UTC)
         if since is None or when >= since:
-            rows.append((line.who, when.date(), float(json.loads(line.body)["cost"])))
+            rows.append((line.who, when.date(), float(replay.record_in(line, cost=(int, float))["cost"])))
     table = pd.DataFrame(rows, columns=["who", "day", "spent"])
     summed = table.groupby(["who", "day"], as_index=False).agg(charges=("spent", "size"), spent=("spent", "sum"))
     summed["share"] = summed["spent"] / budget.total

@@ -26,7 +26,8 @@ from __future__ import annotations
 import contextlib
 import math
 from collections import Counter
-from typing import final
+from collections.abc import Mapping
+from typing import Any, final
 
 import scipy  # a lazy import: scipy loads its submodules when they are first named
 
@@ -265,24 +266,23 @@ class Allowance(Amount):
         self.left -= amount
         return Allowance(self.ledger, amount)
 
-    def charge(self, *planned: Event, why: str = "", keep: bool = True) -> Receipt:
-        """Charge all the events to the ledger, or none.
-
-        Refuse more than is left here, even where the ledger has more.
-        """
-        if not self.whole:  # otherwise ``OneCall`` certifies all events together
+    def charge(
+        self, *planned: Event, why: str = "", about: Mapping[str, Any] | None = None, keep: bool = True
+    ) -> Receipt:
+        """Pay for the events from here, all or none. Refused beyond what is left, whatever the ledger has."""
+        if not self.whole:  # ``OneCall`` certifies all events together
             cost = math.fsum(map(self.budget.cost, planned))
             if cost > self.left + self._fit and math.isfinite(cost):
                 raise BudgetExceeded(
                     f"cost must be at most {self.budget.currency} = {self.left:.4g}, what is left. Found {cost:.4g}. "
                     "Spend less, or stop here."
                 )
-        receipt = self.ledger.charge(*planned, why=why, keep=keep)
+        receipt = self.ledger.charge(*planned, why=why, about=about, keep=keep)
         self.left, self.slack = 0.0 if self.whole else self.left - receipt.cost, self.ledger.slack
         return receipt
 
     def charge_planned(
-        self, *events: Gaussian, share: float, finest: float, why: str = ""
+        self, *events: Gaussian, share: float, finest: float, why: str = "", about: Mapping[str, Any] | None = None
     ) -> tuple[list[Gaussian], Receipt]:
         """Charge the events as planned noise if possible, otherwise as they are.
 
@@ -294,5 +294,5 @@ class Allowance(Amount):
             # The ledger refuses planned noise if something else was charged first, or if a crash lost some of it. The
             # events are then charged as they are, to the rest of the budget.
             with contextlib.suppress(BudgetExceeded):
-                return [planned.event for planned in less], self.charge(*less, why=why)
-        return [*events], self.charge(*events, why=why)
+                return [planned.event for planned in less], self.charge(*less, why=why, about=about)
+        return [*events], self.charge(*events, why=why, about=about)

@@ -288,7 +288,10 @@ class Ledger(OneOnly, ABC):
         share = next((event.share for event in standing.counts if isinstance(event, Planned)), None)
         return Parts(share, standing.planned, standing.spent - standing.planned)
 
-    # Appended blocks of rows. Each block has an account of its own (docs/proofs/blocks.md).
+    opened_by_other_version = False
+    """Whether another version of the package made the entries of the opening: what it fitted to them may be another hypothesis."""
+
+    # Blocks of rows that are appended: each has an account of its own (docs/proofs/blocks.md).
 
     blocks: Sequence[str] = ()
     """The names of the appended blocks, in order, if the ledger records them."""
@@ -348,7 +351,7 @@ class Ledger(OneOnly, ABC):
         costs = [self.budget.cost(event) for event in planned]
         tell(lambda: f"{why or 'charging'} · {self.spent / self.budget.total:.0%} of the budget spent")
         with self.exclusively(), self._alone():
-            entry = self._earlier(planned)
+            entry = self._earlier(planned, why, about or {})
             if entry is None:
                 cost = self._admitted(planned, costs)
                 asked = self._bills[-1][1] if self._bills else None
@@ -374,17 +377,16 @@ class Ledger(OneOnly, ABC):
         for event in entry.events:
             self._counts[event] = self._counts.get(event, 0) + 1
 
-    def _earlier(self, planned: tuple[Event, ...]) -> Entry | None:
-        """Return the entry that the same charge made when the session ran before, or None for a new charge."""
+    def _earlier(self, planned: tuple[Event, ...], why: str, about: Mapping[str, Any]) -> Entry | None:
+        """The entry that this charge was when the session ran before; None for a new one."""
         while self._pending:
             entry = self._pending[0]
-            if entry.events != planned:
+            if entry.events != planned or not _is_for(entry, why, about):
                 self._require_fitted_then(planned)
                 self._pending = collections.deque(self._taken_up)  # the next opening starts again at the first entry
                 raise errors.InvalidInput(
-                    "A ledger must be resumed by a session that is opened as before. Found a charge of "
-                    f"{entry.events!r} in the ledger where the session now charges {planned!r}. Open it with the same "
-                    "universe, workload and options."
+                    f"A ledger must be taken up by a session that is opened as before. Found a charge of {entry.events!r}{_purpose(entry)} "
+                    f"where {planned!r} comes now. Open it with the same universe, workload and options, and the version that wrote it."
                 )
             self._pending.popleft()
             if entry.is_readable:
@@ -616,6 +618,17 @@ class Accountant(Ledger):
     InvalidInput
         If ``budget`` is no Budget, or if an earlier entry does not fit it.
     """
+
+
+def _is_for(entry: Entry, why: str, about: Mapping[str, Any]) -> bool:
+    """Tell whether what came out of an entry is what a charge is for now, as far as both say: noise of one kind serves many tables."""
+    if entry.why and why and entry.why != why:
+        return False
+    return not entry.about or (entry.about.keys() == about.keys() and all(entry.about[n] == about[n] for n in about))
+
+
+def _purpose(entry: Entry) -> str:
+    return f" for {entry.why!r}" if entry.why else ""
 
 
 class _Turn:

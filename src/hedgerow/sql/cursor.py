@@ -9,10 +9,18 @@ from __future__ import annotations
 import datetime
 import itertools
 import math
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
-from hedgerow.errors import BudgetExceeded, DataUnavailable, HedgerowError, InvalidInput
+from hedgerow.errors import (
+    BudgetExceeded,
+    DataUnavailable,
+    HedgerowError,
+    InvalidInput,
+    LedgerBroken,
+    LedgerUnavailable,
+)
 from hedgerow.questions.universe import Universe
 from hedgerow.sql.result import Result
 from hedgerow.sql.syntax import placeholders
@@ -20,6 +28,7 @@ from hedgerow.sql.syntax import placeholders
 apilevel = "2.0"
 threadsafety = 2  # threads may share a connection, because a session lets them take turns
 paramstyle = "qmark"
+LARGEST = int(sys.float_info.max)
 
 
 class Warning(Exception):
@@ -157,7 +166,7 @@ class Cursor:
             raise InterfaceError("A cursor must be open. Found a closed one. Make another.")
         try:
             self._result = self.connection.session.sql_result(with_parameters(statement, parameters))
-        except (BudgetExceeded, DataUnavailable) as refused:
+        except (BudgetExceeded, DataUnavailable, LedgerUnavailable, LedgerBroken) as refused:
             raise OperationalError(str(refused)) from refused
         except (InvalidInput, HedgerowError) as refused:
             raise ProgrammingError(str(refused)) from refused
@@ -231,17 +240,17 @@ def with_parameters(statement: str, parameters: Sequence[Any] | Mapping[str, Any
 def _literal(value: Any) -> str:
     """Write a parameter as an SQL literal."""
     if value is None:
-        return "NULL"
+        return " NULL "
     if isinstance(value, bool):
-        return "TRUE" if value else "FALSE"
-    if isinstance(value, int):
+        return " TRUE " if value else " FALSE "
+    if isinstance(value, int) and abs(value) <= LARGEST:
         return f"({int(value)!r})"
     if isinstance(value, float) and math.isfinite(value):
         return f"({float(value)!r})"
     if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
-        return f"DATE '{value.isoformat()}'"
+        return f" DATE '{value.isoformat()}' "
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return " '" + value.replace("'", "''") + "' "  # apart from what is beside it, as from the E of E'…'
     raise ProgrammingError(
         f"A parameter must be a finite number, text, bool or date. Found {type(value).__name__}. Convert it."
     )

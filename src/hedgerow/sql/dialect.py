@@ -18,6 +18,7 @@ extra("sqlalchemy")
 import sqlalchemy  # noqa: E402
 from sqlalchemy import types  # noqa: E402
 from sqlalchemy.engine import default  # noqa: E402
+from sqlalchemy.exc import NoSuchTableError  # noqa: E402
 from sqlalchemy.pool import StaticPool  # noqa: E402
 
 
@@ -48,15 +49,14 @@ class Dialect(default.DefaultDialect):
         return True
 
     def get_table_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:
-        """Return the name of the only table."""
-        return [TABLE]
+        return [TABLE] if schema is None else []
 
     def has_table(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> bool:
-        """Return True for the only table."""
-        return table_name.lower() == TABLE
+        return schema is None and table_name.lower() == TABLE
 
     def get_columns(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
-        """Return the attributes of the universe as columns."""
+        if not self.has_table(connection, table_name, schema):
+            raise NoSuchTableError(table_name)
         universe = connection.connection.dbapi_connection.session.universe
         return [
             {"name": name, "type": _type_of(universe[name]), "nullable": True, "default": None}
@@ -73,6 +73,18 @@ class Dialect(default.DefaultDialect):
 
     def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
         """Return no indexes."""
+        return []
+
+    def get_unique_constraints(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        return []
+
+    def get_check_constraints(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        return []
+
+    def get_table_comment(self, connection: Any, table_name: str, schema: str | None = None, **_: Any) -> Any:
+        return {"text": None}
+
+    def get_schema_names(self, connection: Any, **_: Any) -> list[str]:
         return []
 
     def get_view_names(self, connection: Any, schema: str | None = None, **_: Any) -> list[str]:

@@ -368,7 +368,7 @@ class _Reader:
                 present = self.present(column, who)
                 sums.append(Aggregate(lambda w, c=column: total(c, where=w), present, 0.0))  # type: ignore[misc, arg-type]
                 counts.append(Aggregate(_counted, present))
-        return _added(sums) if whole else Applied(operator.truediv, (_added(sums), _added(counts)))
+        return _added(sums) if whole else Applied(_divided, (_added(sums), _added(counts)))
 
     def _branches(self, node: exp.Expression, among: Condition) -> list[tuple[exp.Expression, Condition]]:
         """Return the results of a CASE with the records that get each; NULL results are left out."""
@@ -509,6 +509,13 @@ def _quantile_of(order: float) -> Callable[[str, Condition], Expression]:
     return lambda column, who: Aggregate(lambda w: quantile(column, order, where=w), who)
 
 
+def _divided(value: Any, by: Any) -> Any:
+    """A quotient; ZeroDivisionError where the divisor is 0, be it a number or an answer."""
+    if float(getattr(by, "value", by)) == 0:
+        raise ZeroDivisionError
+    return value / by
+
+
 def _median(column: str, who: Condition) -> Expression:
     """Read MEDIAN: the mean of the two middle values if their number is even."""
     return Aggregate(lambda w: interpolated_quantile(column, 0.5, where=w), who)
@@ -521,9 +528,7 @@ def _spread_of(*, sample: bool, root: bool) -> Callable[[str, Condition], Expres
         found: Expression = Aggregate(lambda w: variance(column, where=w), who)
         if sample:
             n = Aggregate(_counted, who)
-            found = Applied(
-                operator.truediv, (Applied(operator.mul, (found, n)), Applied(operator.sub, (n, Number(1.0))))
-            )
+            found = Applied(_divided, (Applied(operator.mul, (found, n)), Applied(operator.sub, (n, Number(1.0)))))
         return Applied(_root, (found,)) if root else found
 
     return read
@@ -533,7 +538,7 @@ ARITHMETIC: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.Add: operator.add,
     exp.Sub: operator.sub,
     exp.Mul: operator.mul,
-    exp.Div: operator.truediv,
+    exp.Div: _divided,
 }
 COMPARISONS: dict[type[exp.Expression], Callable[[Any, Any], Any]] = {
     exp.EQ: operator.eq,

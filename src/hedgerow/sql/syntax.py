@@ -150,13 +150,12 @@ def is_constant(node: exp.Expression) -> bool:
 def number(node: exp.Expression, text: str) -> int | float:
     """Return the number that a literal writes."""
     try:
-        return int(text)
-    except ValueError:
-        pass
-    try:
         value = float(text)
     except ValueError:
         refuse(node, f"{text[:40]!r}", "A number must be written in digits")
     if value in (float("inf"), float("-inf")):
-        refuse(node, "a number too large for a float", "A number must be finite")
-    return value
+        refuse(node, "a number beyond all floats", "A number must be finite")
+    try:
+        return int(text)
+    except ValueError:
+        return value

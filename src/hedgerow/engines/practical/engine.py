@@ -406,10 +406,12 @@ def prefitted(
         if of_losses.left > 0:  # half of β for measurements and certificate, half for the declared losses
             doubt /= 2
         if state is None:
+            if ledger.opened_by_other_version:  # its certificate is of the hypothesis that it fitted
+                certifying = certifying.carve(0.0)
             known = certified_knowledge(data, noise, learned, certifying, doubt, fitting.planned)
             losses = (
                 certified_losses(data, noise, known, declared, of_losses, doubt, vouched)
-                if of_losses.left > 0
+                if of_losses.left > 0 and not ledger.opened_by_other_version
                 else CertifiedLosses()
             )
         else:

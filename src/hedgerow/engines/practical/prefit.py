@@ -39,6 +39,7 @@ constants or functions of public sizes, the budget and released values.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -297,9 +298,11 @@ class Prefit:
         event = part.marginal()
         if isinstance(event, Gaussian):
             finest = finest_grid(MOST_ROWS if self._public_rows is None else self._public_rows)
-            (event,), receipt = part.charge_planned(event, share=self.planned, finest=finest, why="prefit: marginal")
+            (event,), receipt = part.charge_planned(
+                event, share=self.planned, finest=finest, why="prefit: marginal", about={"attributes": names}
+            )
         else:
-            receipt = part.charge(event, why="prefit: marginal")
+            receipt = part.charge(event, why="prefit: marginal", about={"attributes": names})
         values = self._noise.add(self._data.marginal(names), receipt)
         self.learned.add(Measurement(names, np.asarray(values, dtype=float), event))
 
@@ -333,7 +336,7 @@ class Prefit:
         by = self._contrasts(s)
         event = residual_event(allowance, by, self._public_rows)
         (event,), receipt = allowance.charge_planned(
-            event, share=self.planned, finest=event.grid, why="prefit: residual"
+            event, share=self.planned, finest=event.grid, why="prefit: residual", about={"attributes": s}
         )
         counts = self._data.marginal(s) if counts is None else counts
         drawn = np.asarray(self._noise.add(coordinates(counts, event.grid, by), receipt), dtype=float)
@@ -530,11 +533,13 @@ class Prefit:
         discounts, taught = (offered.discounts(noise, SHRINKS, learned.rows, each) for each in (with_smaller, own))
         demand = np.array(self._asked.weights(offered.sets))
         members = candidates.members(offered.sets)
+        among = {"among": hashlib.blake2b(np.packbits(members).tobytes(), digest_size=16).hexdigest()}
         scores: Array | None = None
         left, added, chosen = np.arange(len(offered.sets)), offered.sizes - learned.model.tree.cells, list[int]()
         while left.size and len(chosen) < many:
             part = self._allowance.carve(choice)
-            receipt = part.charge(part.choice(self._budget.marginal_distance()), why="prefit: choice")
+            event = part.choice(self._budget.marginal_distance())
+            receipt = part.charge(event, why="prefit: choice", about=among)
             if scores is None:
                 distances = offered.distances(self._count, learned.rows, round(NOTICEABLE * noise) if first else 0)
                 less = np.zeros_like(discounts) if first else discounts
