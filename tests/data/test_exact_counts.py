@@ -229,7 +229,9 @@ def test_a_weighted_count_is_the_exact_one_to_the_nearest_step(seed, magnitude, 
     assert np.abs(query.table - weights).max() <= 2.0**-41
 
 
-@pytest.mark.parametrize("sizes", [(2,), (7,), (3, 5), (30, 20), (2, 3, 4), pytest.param((100, 90), marks=pytest.mark.audit)])
+@pytest.mark.parametrize(
+    "sizes", [(2,), (7,), (3, 5), (30, 20), (2, 3, 4), pytest.param((100, 90), marks=pytest.mark.audit)]
+)
 @given(seed=st.integers(0, 2**32), magnitude=st.integers(0, 50))
 @settings(max_examples=25, deadline=None)
 def test_a_residuals_coordinates_are_the_exact_ones_to_the_nearest_step(sizes, seed, magnitude) -> None:

@@ -121,5 +121,7 @@ def test_the_bar_of_a_deviation_reaches_to_the_farther_root_of_its_variance(vari
 @pytest.mark.parametrize("variance", [4.0, 0.25, 0.0, -1.0])
 def test_a_deviation_is_the_root_of_a_variance_that_is_a_plain_number_too(variance) -> None:
     """Whoever answers without bars gives numbers. A noisy variance below 0 has the root of 0."""
-    (row,) = run("SELECT stddev_pop(k) AS x, 2 * var_pop(k) AS y FROM data", UNIVERSE, lambda qs: [variance] * len(qs)).rows
+    (row,) = run(
+        "SELECT stddev_pop(k) AS x, 2 * var_pop(k) AS y FROM data", UNIVERSE, lambda qs: [variance] * len(qs)
+    ).rows
     assert row == (math.sqrt(max(0.0, variance)), 2 * variance)

@@ -335,7 +335,9 @@ def test_the_printed_step_size_raises_the_potential_where_s_is_large():
         assert (divergence(truth, after / after.sum()) < divergence(truth, believed)) == lowers
 
 
-@pytest.mark.parametrize(("printed", "holds"), [("nothing", True), ("sign", False), pytest.param("step", False, marks=pytest.mark.audit)])
+@pytest.mark.parametrize(
+    ("printed", "holds"), [("nothing", True), ("sign", False), pytest.param("step", False, marks=pytest.mark.audit)]
+)
 def test_the_accuracy_game_with_more_queries_than_rounds_is_lost_by_what_is_printed(monkeypatch, printed, holds):
     """At S = 0.01 and α = S there are 222 rounds. Against one wrong loss asked 270 times the printed listing runs out."""
     risk, over, S = linear_loss(SIZES[0])

@@ -114,7 +114,7 @@ def _read(source: Path | None, file: File) -> str:
     """Read a file of questions; refuse the table itself."""
     if source is None:
         return ""
-    # a mistake in a question is quoted, and so would be a row
+    # an error message quotes a faulty question, so a table would leak a row
     if {".csv", ".tsv", ".parquet"} & {suffix.lower() for suffix in source.suffixes} or file.is_own(source):
         raise InvalidInput(
             f"--from must be a file of questions. Found a table, {source.name!r}. Write the questions into a .txt or "

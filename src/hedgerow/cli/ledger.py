@@ -127,7 +127,7 @@ def export(
     place: Place = DEFAULT,
     as_json: AsJson = False,
 ) -> None:
-    """Every line as JSON, a line each: number, time, who, kind, body, hash. With --json, one array."""
+    """Print every line as one JSON object: number, time, who, kind, body, hash. With --json, print one array."""
     file = File(place)
     file.require_other(out)
     ledger = reading(file)

@@ -152,7 +152,7 @@ def _noted(out: Path, head: str) -> Iterator[None]:
     if before is not None:
         replaced(out, head)
     else:
-        with out.open("x", encoding="utf-8") as file:  # of two at once, one
+        with out.open("x", encoding="utf-8") as file:  # of two processes at once, one fails
             file.write(head)
     try:
         yield
@@ -370,13 +370,13 @@ def append(
             **account(opened),
             "head": str(first_ledger(opened).head),
         }
-    # after the ledger: without it there the same command goes on, and bills nothing twice
+    # written after the ledger: if this is interrupted, the same command resumes and bills nothing twice
     replaced(file.path, file.path.read_text(encoding="utf-8").rstrip() + noted)
     show(record, as_json, lambda screen: screen.print(f"Appended {block!r}, {rows:,.0f} rows. {spent_line(record)}"))
 
 
 def _noted_block(file: File, block: Mapping[str, Any]) -> str:
-    """What the file says of a block, if it can: otherwise it is refused before anything is spent."""
+    """Return the text that notes a block in the file. Refuse a block that the file cannot hold, before anything is spent."""
     marks = {name: json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f") for name, value in block.items()}
     text = "\n".join(["", "", "[[blocks]]", *(f"{name} = {mark}" for name, mark in marks.items()), ""])
     with contextlib.suppress(ValueError):  # of what is no Unicode, too

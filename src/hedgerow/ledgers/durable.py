@@ -46,13 +46,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
-TOGETHER = 50_000  # free answers that wait for the next charge, at most
-CELLS = 1_000_000  # that these have in all, at most
-EVERY = 200  # charges between two snapshots
-CLOCK = 10_000_000  # microseconds by which clocks may differ
-TRIALS = 1000  # at writing a line after the last: each fails only where another process wrote one meanwhile
-OF_ALL = (replay.CAP, replay.BLOCK, replay.ACCEPTED)  # kinds of lines that every block hears
-EVERYBODY = ""  # on whose behalf a session is opened: what is learned then serves all
+TOGETHER = 50_000  # at most this many free answers wait in memory for the next charge
+CELLS = 1_000_000  # at most this many numbers do the waiting answers have in all
+EVERY = 200  # take a snapshot after this many charges
+CLOCK = 10_000_000  # microseconds by which the clock may be behind the ledger's last line
+TRIALS = 1000  # attempts to append a line; an attempt fails only if another process wrote a line meanwhile
+OF_ALL = (replay.CAP, replay.BLOCK, replay.ACCEPTED)  # kinds of lines that concern every block
+EVERYBODY = ""  # the analyst on whose behalf a session is opened: what is learned then serves everybody
 
 
 class Behind(Exception):
@@ -124,7 +124,7 @@ class Durable(Ledger):
         return tuple(self._blocks)
 
     def _of(self, line: Line) -> str:
-        """The kind of a line of this block, or of all; nothing of another's."""
+        """Return the kind of a line that concerns this block, or an empty text for a line of another block."""
         replay.require_known([line.kind], len(self._blocks))
         kind, block = replay.kind_and_block(line.kind)
         return kind if block == self._block or kind in OF_ALL else ""
@@ -202,7 +202,7 @@ class Durable(Ledger):
         No other process opens or charges meanwhile.
         """
         with self._store.turn():
-            if self._store.head().number != self._head.number:  # another was first
+            if self._store.head().number != self._head.number:  # another process has written since
                 if self._is_bound:
                     self._require_version(account_of(self._store, self._block)[1])
                 self._take_up(self.budget, self.set_aside)
@@ -669,8 +669,8 @@ class _Loaded:
         appended = list(store.lines(kinds=(replay.BLOCK,)))
         self.blocks = [replay.block_in(line) for line in appended]
         if block:
-            self.head = appended[block - 1].head  # nothing before it is about this block
-        # another version may know things otherwise
+            self.head = appended[block - 1].head  # no line before this one concerns the block
+        # another version may store the state differently
         if record is not None and (record.get("v"), record.get("version")) == (replay.FORMAT, version_now()):
             self.head, self.state, older = head, record["state"], record["entries"]
             counts = {thing("event", event, Event): count for event, count in record["counts"]}
@@ -749,7 +749,10 @@ def now() -> int:
 
 
 def cap_in(line: Line, budget: Budget) -> dict[str, float]:
-    """Who may spend how much of such a budget: the cap is an ε, and a block's budget its own."""
+    """Return the name and amount of the cap in a line.
+
+    The cap is an ε, and each block converts it by its own budget.
+    """
     record = replay.record_in(line, who=str, epsilon=(int, float))
     capped = dataclasses.replace(budget, epsilon=min(float(record["epsilon"]), budget.epsilon))
     return {str(record["who"]): capped.total}

@@ -55,7 +55,7 @@ def _digest(meaning: str) -> str:
 
 
 def written(notes: Iterable[tuple[Bound[Any] | OfBlocks, Estimate]]) -> str:
-    """The body of a line with these answers."""
+    """Return the body of a line that stores these answers."""
     return _BEGINS + ",".join(filter(None, (_written(*note) for note in notes))) + _ENDS
 
 
@@ -110,7 +110,10 @@ def _attributes(names: Names) -> str:
 
 
 def names_in(body: str) -> list[str]:
-    """By which the answers of a line are found, without reading them. Inside a text there is a backslash before a quote."""
+    """Return the names of the answers in a line, without parsing them.
+
+    The pattern cannot match inside a text, where every quote has a backslash before it.
+    """
     if not (body.startswith(_BEGINS) and body.endswith(_ENDS)):
         raise InvalidInput(
             "A line of answers must be of a form that this version reads. Found another. Read the ledger with the version that wrote it."
@@ -119,7 +122,7 @@ def names_in(body: str) -> list[str]:
 
 
 def notes_in(body: str) -> list[Note]:
-    """The answers of a line, unread; by their ``name``."""
+    """Return the answers in a line as JSON records, each with its ``name``."""
     found = record_in_text(body).get("answers")
     if not isinstance(found, list) or not all(
         isinstance(note, dict) and {"name", "question", "estimate"} <= note.keys() for note in found

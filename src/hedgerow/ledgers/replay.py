@@ -20,7 +20,10 @@ FORMAT = 1  # the version of the format of lines
 ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED, BLOCK = (
     "account", "charge", "release", "answers", "cap", "snapshot", "version", "block",
 )  # fmt: skip
-"""The kinds of lines. A block that was appended has an account of its own, ``block``, and its lines say whose they are."""
+"""The kinds of lines.
+
+An appended block has an account line of its own, of kind ``block``. The kind of its other lines names the block.
+"""
 KINDS = (ACCOUNT, CHARGE, RELEASE, ANSWERS, CAP, SNAPSHOT, ACCEPTED, BLOCK)
 
 
@@ -125,7 +128,7 @@ def released_number(line: Line, charges: int) -> int:
 
 
 def with_release(entry: Entry, line: Line) -> Entry:
-    """The entry with what a line says came out of it."""
+    """Return the entry with the released value that a line adds to it."""
     record = record_in(line, private=bool)
     if "released" not in record:
         raise LedgerBroken(

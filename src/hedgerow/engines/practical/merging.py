@@ -251,7 +251,7 @@ def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merg
         event = carved.marginal()
         try:
             receipt = carved.charge(event, why="prefit: values", about={"attributes": (name,)})
-        except BudgetExceeded:  # only after a crash, when what was lost is paid for twice: go on with what is known
+        except BudgetExceeded:  # only after a crash, when lost draws are paid for twice: go on with what is known
             break
         values = noise.add(data.marginal((name,)), receipt)
         found.append(Measurement((name,), np.asarray(values, dtype=float), event))
