@@ -61,6 +61,7 @@ HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 DOCUMENTED = {
     "_replace",  # of named tuples
     "_getframe",  # of sys
+    "_jvm",  # of PySpark: the only way to the driver's own loggers
     "_run_pre_execute_hooks",  # of Ibis: what its own ways to run a query call first
 }
 

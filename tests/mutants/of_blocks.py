@@ -117,7 +117,7 @@ blocks(
 )  # fmt: skip
 blocks(
     "BL22", "ledgers/durable.py::Durable._of", "what another block spent is taken for this one's, or the other way",
-    "return kind if block == self._block or kind in (replay.CAP, replay.BLOCK) else \"\"", "return kind",
+    "return kind if block == self._block or kind in OF_ALL else \"\"", "return kind",
     LEDGER + "processes_share_every_block[SQLite]",
 )  # fmt: skip
 blocks(

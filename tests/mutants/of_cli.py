@@ -65,7 +65,7 @@ desk(
 )  # fmt: skip
 desk(
     "Y10", "cli/asking.py::_read", "a table given for questions is quoted row by row",
-    'if source.suffix in (".csv", ".tsv", ".parquet") or', "if not source.name and",
+    'if {".csv", ".tsv", ".parquet"} & {suffix.lower() for suffix in source.suffixes} or file.is_own(source):', "if not source.name:",
     TROUBLE + "a_table_that_is_given_for_questions_is_not_quoted",
 )  # fmt: skip
 desk(

@@ -97,7 +97,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G18", "durable.py::_snapshot", "a snapshot is believed whatever it says",
-    ' or json.loads(line.body)["sha256"] != digest(text):', ":",
+    ' or replay.record_in(line, sha256=str)["sha256"] != digest(text):', ":",
     DURABLE + "a_snapshot_that_was_changed_is_found_and_not_taken_up",
 )  # fmt: skip
 ledger(

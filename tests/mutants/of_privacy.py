@@ -420,7 +420,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "L16", "ledger.py::Ledger._earlier", "a ledger is taken up by a session that charges something else",
-    "            if entry.events != planned:", "            if False:",
+    "if entry.events != planned or not _is_for(entry, why, about):", "if False:",
     LEDGERS + "a_ledger_taken_up_otherwise_is_refused_and_what_was_lost_is_paid_again",
 )  # fmt: skip
 ledger(
@@ -833,7 +833,7 @@ planned(
 )  # fmt: skip
 planned(
     "PN17", "allowance.py::Allowance.charge_planned", "less noise is drawn than is said",
-    "return [planned.event for planned in less], self.charge(*less, why=why)", "return [*events], self.charge(*less, why=why)",
+    "return [planned.event for planned in less], self.charge(*less, why=why, about=about)", "return [*events], self.charge(*less, why=why, about=about)",
     PLANNED + "an_allowance_charges_less_noise_where_it_may_be_planned_and_else_the_event_as_it_is",
 )  # fmt: skip
 

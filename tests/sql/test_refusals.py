@@ -22,7 +22,7 @@ REFUSED = {
     "SELECT count(*) FROM data WHERE a < '3'": "a number. Found '3'",
     "SELECT count(*) FROM data WHERE a < 1e": "A number must be written in digits. Found '1e'.*column 37",
     "SELECT count(*) FROM data WHERE a < -1e999": "A number must be finite. Found a number beyond all floats",
-    "SELECT count(*) FROM data WHERE a < -'3'": "a minus before what is no number",
+    "SELECT count(*) FROM data WHERE a < -'3'": "a minus before something that is no number",
     "SELECT count(*) FROM data WHERE a < DATE '2020-02-30'": "A date must be written as in",
     "SELECT count(*) FROM data WHERE a = b": "a column and a literal",
     "SELECT count(*) FROM data WHERE a LIKE '1%'": "LIKE must be used on a column whose categories are all declared",

@@ -74,7 +74,7 @@ def _ratio(event: Laplace | Gaussian, z: Array, first: Array, second: Array) -> 
 
 
 def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], data: Histogram) -> Array:
-    """Return the value to which the noise was added. Entries of the opening say less and are known by their shape."""
+    """Return the value to which the noise was added."""
     if entry.why == WHY:  # a sum over several blocks, of which the others are known
         query, others = entry.about["query"], MORE[: int(entry.about["last"])]
         return np.array(sum(query.dot(each.marginal(query.attributes)) for each in (data, *others)))
@@ -82,13 +82,9 @@ def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], d
         return np.array(SCALE * _correlation(data))
     if isinstance(query := entry.about.get("query"), Linear):
         return np.array(query.dot(data.marginal(query.attributes)))
-    if "attributes" in entry.about:
-        return data.marginal(tuple(entry.about["attributes"])).astype(float)
     if not shape:
         return np.array(float(data.rows))
-    sizes = tuple(m + 1 for m in shape) if "residual" in entry.why else shape
-    (names,) = ((name,) for name in data.universe.names if data.universe.sizes((name,)) == sizes)
-    counts = data.marginal(names)
+    counts = data.marginal(tuple(entry.about["attributes"]))
     return coordinates(counts, event.grid) if "residual" in entry.why else counts.astype(float)
 
 

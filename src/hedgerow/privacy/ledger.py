@@ -289,7 +289,7 @@ class Ledger(OneOnly, ABC):
         return Parts(share, standing.planned, standing.spent - standing.planned)
 
     opened_by_other_version = False
-    """Whether another version of the package made the entries of the opening: what it fitted to them may be another hypothesis."""
+    """True if another version of the package made the entries of the opening. Its fit may be another hypothesis."""
 
     # Blocks of rows that are appended: each has an account of its own (docs/proofs/blocks.md).
 
@@ -378,15 +378,16 @@ class Ledger(OneOnly, ABC):
             self._counts[event] = self._counts.get(event, 0) + 1
 
     def _earlier(self, planned: tuple[Event, ...], why: str, about: Mapping[str, Any]) -> Entry | None:
-        """The entry that this charge was when the session ran before; None for a new one."""
+        """Return the entry of this charge from when the session ran before, or None for a new charge."""
         while self._pending:
             entry = self._pending[0]
             if entry.events != planned or not _is_for(entry, why, about):
                 self._require_fitted_then(planned)
                 self._pending = collections.deque(self._taken_up)  # the next opening starts again at the first entry
                 raise errors.InvalidInput(
-                    f"A ledger must be taken up by a session that is opened as before. Found a charge of {entry.events!r}{_purpose(entry)} "
-                    f"where {planned!r} comes now. Open it with the same universe, workload and options, and the version that wrote it."
+                    "A ledger must be resumed by a session that is opened as before. Found a charge of "
+                    f"{entry.events!r}{_purpose(entry)} where {planned!r} comes now. Open it with the same universe, "
+                    "workload and options, and the version that wrote it."
                 )
             self._pending.popleft()
             if entry.is_readable:
@@ -621,7 +622,7 @@ class Accountant(Ledger):
 
 
 def _is_for(entry: Entry, why: str, about: Mapping[str, Any]) -> bool:
-    """Tell whether what came out of an entry is what a charge is for now, as far as both say: noise of one kind serves many tables."""
+    """Return True if an entry's released values serve this charge: noise of one kind serves many tables."""
     if entry.why and why and entry.why != why:
         return False
     return not entry.about or (entry.about.keys() == about.keys() and all(entry.about[n] == about[n] for n in about))
