@@ -37,7 +37,7 @@ from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
-from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
+from hedgerow.session import FIRST, LONGEST_NAME, AnswerCache, Block, Session
 
 
 @one_thread
@@ -223,8 +223,8 @@ def _opened(
     """
     with account.opening(), _keeping_what_was_paid(account, resumable=resumable):
         engine = _engine(data, account, noise, options, beta, prior)
-        engine.resume(account.rest())
-        account.remember(engine.state)
+        engine.resume(account.end_replay())
+        account.snapshots.remember(engine.state)
     return engine
 
 
@@ -263,7 +263,9 @@ class _Appending:
         budget = self._budget(first, given["budget"])
         account: Ledger | None = given["ledger"]
         _require_types(universe, budget, given["table"], account, None)
-        if account is not None and (first.ledger.keeps_state or any(account is block.ledger for block in blocks)):
+        if account is not None and (
+            first.ledger.snapshots.keeps_state or any(account is block.ledger for block in blocks)
+        ):
             raise InvalidInput(
                 "ledger must be that of this block, in a session whose ledger is in memory. Found another. Leave it "
                 "out."
@@ -290,9 +292,9 @@ class _Appending:
             beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))
             before = blocks[-1].engine
             prior = before.next_prior if isinstance(before, Practical) else None
-            resumable = given["ledger"] is not None or account.keeps_state
+            resumable = given["ledger"] is not None or account.snapshots.keeps_state
             engine = _opened(data, account, self.noise, self.options, beta, prior, resumable=resumable)
-        return Block(name, data, account, engine, Memory(engine, account), beta)
+        return Block(name, data, account, engine, AnswerCache(engine, account), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
         """Return the budget of a block, after checking that it is of the same kind as that of the first block."""
@@ -441,7 +443,7 @@ def require_memory(
 @contextmanager
 def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
     """Begin to replay the ledger. After Ctrl-C, add a note on what was spent and how to go on."""
-    ledger.take_up()
+    ledger.begin_replay()
     try:
         yield
     except KeyboardInterrupt as stopped:

@@ -41,7 +41,7 @@ from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.composed import Composed
 from hedgerow.questions.counts import BoundMarginal, OverTime, Query, Resolution
@@ -81,22 +81,10 @@ class Closes(Protocol):
         ...
 
 
-class Notes(Protocol):
-    """A place that stores given answers: the ledger of one block, or the combined ledger of several."""
-
-    def note(self, question: Any, answer: Any) -> None:
-        """Store an answer that was given to a bound question."""
-        ...
-
-    def recall(self, question: Any) -> Any | None:
-        """Return the last answer to a bound question, or None."""
-        ...
-
-
-class Memory:
+class AnswerCache:
     """An engine that caches its answers: a repeat gets its earlier answer, unless it asks for a tighter bar."""
 
-    def __init__(self, engine: Engine, ledger: Notes) -> None:
+    def __init__(self, engine: Engine, ledger: Ledger | Accounts) -> None:
         self._engine, self._ledger = engine, ledger
         self._known: dict[Hashable, Estimate] = {}
         self._shelf = Shelf()
@@ -114,7 +102,7 @@ class Memory:
         """Cache the answer and note it in the ledger. Return the answer unchanged."""
         kept = _with_arrays(estimate, self._shelf.put)  # a copy, because the caller may modify the returned arrays
         self._known[bound.key] = kept
-        self._ledger.note(bound, kept)
+        self._ledger.answer_log.note(bound, kept)
         return estimate
 
     def prepare(self, queries: Iterable[Linear]) -> None:
@@ -190,7 +178,7 @@ class Memory:
         """Return the cached answer as it is stored, read from the ledger if it is not in memory."""
         known = self._known.get(bound.key)
         if known is None:
-            known = self._ledger.recall(bound)
+            known = self._ledger.answer_log.recall(bound)
             if known is not None:
                 self._known[bound.key] = known
         return known
@@ -203,7 +191,7 @@ class Current:
     answer, because the engine may have learned more since then.
     """
 
-    def __init__(self, memory: Memory, engine: Engine) -> None:
+    def __init__(self, memory: AnswerCache, engine: Engine) -> None:
         self._memory, self._engine = memory, engine
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -246,7 +234,7 @@ class Block:
     data: DataSource = field(repr=False)
     ledger: Ledger
     engine: Engine = field(repr=False)
-    memory: Memory = field(repr=False)
+    memory: AnswerCache = field(repr=False)
     beta: float
     sampling: Sampling | None = field(default=None, repr=False)
 
@@ -277,7 +265,7 @@ class Appending(Protocol):
     def __call__(self, blocks: Sequence[Block], name: str, source: Any, **options: Any) -> Block: ...
 
 
-class Session(OneOnly):
+class Session(NotCopyable):
     """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
 
     Threads may share a session: they take turns. A fork of the process cannot ask, because two copies could spend the
@@ -305,7 +293,7 @@ class Session(OneOnly):
         may use.
         """
         self._limit = limit
-        first = Block(block, data, ledger, engine, Memory(engine, ledger), beta, sampling)
+        first = Block(block, data, ledger, engine, AnswerCache(engine, ledger), beta, sampling)
         self._begin([first], noise, appending, is_whole=True)
 
     def _begin(self, blocks: list[Block], noise: Noise, appending: Appending | None, *, is_whole: bool) -> None:
@@ -328,7 +316,7 @@ class Session(OneOnly):
         names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
         self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
         self._engine = Together([Part(block.engine, block.memory, block.ledger) for block in blocks])
-        self._memory, self._sampling = Memory(self._engine, self._ledger), None
+        self._memory, self._sampling = AnswerCache(self._engine, self._ledger), None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -659,7 +647,7 @@ class Session(OneOnly):
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
-            nodes = self._ledger.following(self._engine.resume, series.drawn)
+            nodes = self._ledger.retry_when_behind(self._engine.resume, series.drawn)
             count = len(self._blocks)
             # half of the β of appended blocks, divided over all series and all numbers of blocks that a series may have
             beta = self._blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
@@ -808,7 +796,7 @@ class Session(OneOnly):
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            with self._ledger.at_once():
+            with self._ledger.answer_log.at_once():
                 for query, bound in asked:
                     found = self._memory.ready(bound) if isinstance(bound, Linear) else None
                     if found is None:
@@ -823,7 +811,7 @@ class Session(OneOnly):
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         """Answer one bound question and bill it."""
         with self._asking(query) as bill:
-            estimate = self._ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
+            estimate = self._ledger.retry_when_behind(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:

@@ -44,7 +44,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Accountant, Ledger, Receipt
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 from hedgerow.textbook.sparse_vector import FINEST
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _float(value: Any) -> float:
 
 
 @final
-class Holdout(OneOnly):
+class Holdout(NotCopyable):
     """A test set that may be scored again and again, with intervals that hold for all scores together.
 
     Parameters
@@ -217,7 +217,7 @@ class Holdout(OneOnly):
             questions=whole("questions", questions), beta=beta, threshold=threshold,
         )  # fmt: skip
         self._round: tuple[GuardRound, Receipt] | None = None
-        account.rest()  # nothing that the ledger paid for earlier is replayed here
+        account.end_replay()  # nothing that the ledger paid for earlier is replayed here
         self._asked, self._charges = widths.Asked(), 0
         self._scores: list[Score] = []
 

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING
 
 from hedgerow.engines.wire import Account
 from hedgerow.errors import InvalidInput, LedgerBroken
-from hedgerow.ledgers import replay, views
-from hedgerow.ledgers.binding import version_now
+from hedgerow.ledgers import binding, clock, replay, views
+from hedgerow.ledgers.account import account_of
+from hedgerow.ledgers.caps import EVERYBODY, cap_in
 from hedgerow.ledgers.chain import Head
-from hedgerow.ledgers.durable import EVERYBODY, account_of, cap_in, now
 from hedgerow.ledgers.store import Store
 from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.budget import Budget
-from hedgerow.privacy.ledger import Entry
+from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.planned import Parts
 from hedgerow.questions.wire import thing
 
@@ -104,7 +104,7 @@ class Reading:
         Answers may differ from then on. What was spent stays spent.
         """
         with self._store.turn():
-            self._store.append([(now(), EVERYBODY, replay.ACCEPTED, replay.body(version=version_now()))])
+            self._store.append([(clock.now(), EVERYBODY, replay.ACCEPTED, replay.body(version=binding.version_now()))])
 
     def close(self) -> None:
         """Close every connection."""

@@ -12,7 +12,7 @@ import numpy as np
 import hedgerow.engines.wire  # noqa: F401  # the forms of entries
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledgers.chain import Line
-from hedgerow.privacy.ledger import Entry
+from hedgerow.privacy.entry import Entry
 from hedgerow.questions.wire import dumps, loads
 from hedgerow.questions.wire_values import read_value, write_value
 

@@ -42,7 +42,7 @@ from hedgerow._types import Array, Integers
 from hedgerow.privacy import events
 from hedgerow.privacy.guard_round import ABOVE, GuardRound
 from hedgerow.privacy.ledger import Receipt
-from hedgerow.privacy.process import Home
+from hedgerow.privacy.process import ProcessGuard
 from hedgerow.privacy.uniforms import Uniform, Words, largest_gumbel
 
 _OPENDP_UP_TO = 256  # draw up to this many cells with OpenDP, whose 10^5 draws a second are too slow for more
@@ -67,7 +67,7 @@ class Noise:
 
     def __init__(self) -> None:
         self._buffers: dict[float, list[float]] = {}
-        self._home = Home()
+        self._home = ProcessGuard()
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"
@@ -238,7 +238,7 @@ class Noise:
         over = functools.partial(receipt.released, lambda: ABOVE, self.private)
 
         def compare() -> int:
-            receipt.compared()
+            receipt.mark_guard_used()
             return draw(ν, 2 * Δ)
 
         return GuardRound(threshold + draw(τ, Δ), compare, over)
