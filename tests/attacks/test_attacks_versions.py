@@ -21,7 +21,7 @@ from hedgerow.engines.practical.asked import Listed
 from hedgerow.engines.practical.knowledge import Learned
 from hedgerow.ledgers import opened, read
 from hedgerow.ledgers.binding import version_now
-from hedgerow.ledgers.clock import now
+from hedgerow.ledgers.chain import now
 from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise

@@ -17,7 +17,7 @@ from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.ledgers import Head, binding, chain, clock, read, replay, snapshots, views
+from hedgerow.ledgers import Head, binding, chain, read, replay, snapshots, views
 from hedgerow.ledgers import answers as stored_answers
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers.chain import next_line
@@ -610,7 +610,7 @@ def test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits(harm) -
         "skipped": dataclasses.replace(first, number=3, released=()),
         "with what came out": dataclasses.replace(first, number=2),
     }[harm]
-    store.append([(clock.now(), "", "charge", hr.wire.dumps(entry))])
+    store.append([(chain.now(), "", "charge", hr.wire.dumps(entry))])
     assert len(list(chain.checked(store.lines(), Head()))) == store.head().number  # the chain is whole
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE)):
@@ -627,7 +627,7 @@ def test_the_share_of_what_somebody_spent_is_of_the_whole_budget() -> None:
 def test_a_release_beyond_what_was_to_come_out_is_found_though_its_hash_fits() -> None:
     url, _ = small(sqlite_url)
     store, there = ledger_store(url), ledger_at(url, PURE)
-    store.append([(clock.now(), "", "release", replay.written_release(read(url).entries()[0]))])
+    store.append([(chain.now(), "", "release", replay.written_release(read(url).entries()[0]))])
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
         with pytest.raises(hr.LedgerBroken, match="Found one value more"):

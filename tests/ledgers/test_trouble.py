@@ -23,7 +23,7 @@ from postgres import Server, binary, server
 import hedgerow as hr
 from hedgerow.ledgers import opened as ledger_at
 from hedgerow.ledgers import read
-from hedgerow.ledgers.durable import now
+from hedgerow.ledgers.chain import now
 from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise

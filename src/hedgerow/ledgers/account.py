@@ -8,7 +8,7 @@ from typing import Any
 
 from hedgerow.engines.wire import Account
 from hedgerow.errors import InvalidInput, LedgerBroken
-from hedgerow.ledgers import binding, clock, replay, views
+from hedgerow.ledgers import binding, chain, replay, views
 from hedgerow.ledgers.binding import Binding
 from hedgerow.ledgers.caps import EVERYBODY
 from hedgerow.ledgers.chain import Head, checked
@@ -29,7 +29,7 @@ def begin(store: Store, budget: Budget, slack: float, earlier: Sequence[Entry], 
         for so_far in views.releases_of(entry):
             said.append(replay.written_release(so_far))
             kinds.append(replay.RELEASE)
-    store.append([(clock.now(), EVERYBODY, kind, body) for kind, body in zip(kinds, said, strict=True)], after=Head())
+    store.append([(chain.now(), EVERYBODY, kind, body) for kind, body in zip(kinds, said, strict=True)], after=Head())
 
 
 def place_block(store: Store, name: str, place: int, budget: Budget, bound: Binding | None) -> int:
@@ -48,7 +48,7 @@ def place_block(store: Store, name: str, place: int, budget: Budget, bound: Bind
         for earlier in range(place):
             binding.require_other(account_of(store, earlier)[0]["table"], bound)
         said = _account(budget, 0.0, bound, block=checked_name("block", name))
-        store.append([(clock.now(), EVERYBODY, replay.BLOCK, said)], after=store.head())
+        store.append([(chain.now(), EVERYBODY, replay.BLOCK, said)], after=store.head())
     return place
 
 

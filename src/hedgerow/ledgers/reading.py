@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hedgerow.engines.wire import Account
 from hedgerow.errors import InvalidInput, LedgerBroken
-from hedgerow.ledgers import binding, clock, replay, views
+from hedgerow.ledgers import binding, chain, replay, views
 from hedgerow.ledgers.account import account_of
 from hedgerow.ledgers.caps import EVERYBODY, cap_in
 from hedgerow.ledgers.chain import Head
@@ -104,7 +104,7 @@ class Reading:
         Answers may differ from then on. What was spent stays spent.
         """
         with self._store.turn():
-            self._store.append([(clock.now(), EVERYBODY, replay.ACCEPTED, replay.body(version=binding.version_now()))])
+            self._store.append([(chain.now(), EVERYBODY, replay.ACCEPTED, replay.body(version=binding.version_now()))])
 
     def close(self) -> None:
         """Close every connection."""

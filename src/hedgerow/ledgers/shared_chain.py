@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import final
 
 from hedgerow.errors import LedgerBroken, LedgerUnavailable
-from hedgerow.ledgers import binding, clock, replay
+from hedgerow.ledgers import binding, chain, replay
 from hedgerow.ledgers.caps import Author
 from hedgerow.ledgers.chain import Head, Line, checked
 from hedgerow.ledgers.store import Store
@@ -55,7 +55,7 @@ class SharedChain:
 
     def require_clock(self) -> None:
         """Refuse to charge while the clock is far behind the ledger's last line."""
-        behind = self.head.time - clock.now()
+        behind = self.head.time - chain.now()
         if behind > CLOCK:
             raise LedgerUnavailable(
                 f"The clock must not go back. Found it {behind / 1e6:.0f} s before the ledger's last line. Nothing was "
@@ -117,12 +117,12 @@ class SharedChain:
     def append(self, said: Sequence[Body], snapshot: str | None = None) -> None:
         """Write lines after the last one that was read. Raises Moved if another process has written meanwhile."""
         who = self.author.who
-        lines = [(clock.now(), who, self.own(kind), body) for kind, body in said]
+        lines = [(chain.now(), who, self.own(kind), body) for kind, body in said]
         self.head = self.store.append(lines, self.head, snapshot)
 
     def append_anywhere(self, kind: str, body: str, *, durable: bool) -> None:
         """Write a line after whatever is there. Unless ``durable``, do not wait for the disk."""
-        said = (clock.now(), self.author.who, self.own(kind), body)
+        said = (chain.now(), self.author.who, self.own(kind), body)
         quick = None if durable else self.store.append_quickly(said, self.head)
         head = quick or self.store.append([said], durable=durable)
         if head.number == self.head.number + 1:

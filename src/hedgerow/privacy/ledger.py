@@ -28,11 +28,10 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.filter import FIT, Filter, Standing
-from hedgerow.privacy.log import Log, MemoryLog
+from hedgerow.privacy.log import Log, MemoryLog, NoSnapshots, Snapshots
 from hedgerow.privacy.process import NotCopyable, OwnersLock
 from hedgerow.privacy.receipt import Cashier, Receipt
 from hedgerow.privacy.replay import Replay
-from hedgerow.privacy.snapshots import NoSnapshots, Snapshots
 
 __all__ = [
     "FIT",

@@ -6,8 +6,8 @@ tests/privacy/test_logs.py.
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
-from typing import Protocol
+from collections.abc import Callable, MutableSequence, Sequence
+from typing import Any, Protocol
 
 from hedgerow.privacy.entry import Entry
 
@@ -65,3 +65,33 @@ class MemoryLog:
             self._book[entry.number] = entry
         else:
             self._book.append(entry)
+
+
+class Snapshots(Protocol):
+    """Where the state of an engine is kept, if it is kept."""
+
+    @property
+    def keeps_state(self) -> bool:
+        """True if the state that ``remember`` provides is stored."""
+        ...
+
+    def remember(self, state: Callable[[], Any]) -> None:
+        """Register the function that returns the engine's state as JSON."""
+        ...
+
+    def remembered(self) -> Any | None:
+        """Return the last stored state, or None. ``Ledger.end_replay`` then returns the entries since that state."""
+        ...
+
+
+class NoSnapshots:
+    """Keep no state: a session in memory is opened from all entries."""
+
+    keeps_state = False
+
+    def remember(self, state: Callable[[], Any]) -> None:
+        """Do nothing."""
+
+    def remembered(self) -> Any | None:
+        """Return None."""
+        return None
