@@ -16,6 +16,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.errors import (
         BudgetExceeded,
         DataUnavailable,
+        FitChangedWarning,
         HedgerowError,
         InvalidInput,
         LedgerBroken,
@@ -70,6 +71,7 @@ _NAMES = {  # public names, by the module that defines them
     "errors": [
         "BudgetExceeded",
         "DataUnavailable",
+        "FitChangedWarning",
         "HedgerowError",
         "InvalidInput",
         "LedgerBroken",
@@ -130,6 +132,7 @@ __all__ = [
     "Csv",
     "DataUnavailable",
     "Dates",
+    "FitChangedWarning",
     "Flag",
     "GroupL1Ball",
     "HedgerowError",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,12 +23,12 @@ from hedgerow.data.contributions import Unit
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.holding import held
 from hedgerow.data.rows import Rows, columns_of, stored
-from hedgerow.engines.engine import Engine
+from hedgerow.engines.engine import FIT_VERSION, Engine
 from hedgerow.engines.practical.engine import MOST_RESERVE, Practical, prefitted
 from hedgerow.engines.practical.knowledge import Prior
 from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engines.release import released
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import FitChangedWarning, InvalidInput
 from hedgerow.model.preparing import compiling
 from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
@@ -176,6 +177,7 @@ def open(
             )
         kept = _kept_rows(rows, source, data, universe, budget, table, csv)
         engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
+    _tell_of_another_fit(account)
     sampled = None
     if kept is not None:
         from hedgerow.engines.sampling import Sampling
@@ -324,15 +326,27 @@ class _Appending:
         from hedgerow import ledgers  # imported here because it needs libraries that a plain install does not have
 
         declared = ledgers.declared(**self.options.declared(data.universe, self.unit))
-        return ledgers.Binding(functools.cache(data.fingerprint), declared)
+        return ledgers.Binding(functools.cache(data.fingerprint), declared, FIT_VERSION)
 
 
 def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict[str, Any]) -> Ledger:
     """Open the durable ledger at a URL, bound to this table and these options."""
     from hedgerow import ledgers  # imported here because it needs libraries that a plain install does not have
 
-    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
+    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options), FIT_VERSION)
     return ledgers.opened(url, budget, who=who, binding=binding)
+
+
+def _tell_of_another_fit(account: Ledger) -> None:
+    """Warn where a later fit answers new questions of a ledger otherwise than the fit that it was begun with."""
+    if account.earlier_fit is not None:
+        warnings.warn(
+            f"The fit of a ledger should be the one that it was begun with. Found fit {FIT_VERSION}, where the ledger "
+            f"notes fit {account.earlier_fit[:40]}. Recorded answers repeat; new ones follow fit {FIT_VERSION}, and may "
+            "differ from what the earlier fit would have answered.",
+            FitChangedWarning,
+            stacklevel=4,
+        )
 
 
 @one_thread

@@ -50,6 +50,12 @@ def spent(session: hr.Session) -> list[float]:
     return [block.spent for block in session.blocks.values()]
 
 
+def believed(session: hr.Session) -> list[Any]:
+    """What the fit of each block believes of two tables, as a function of the entries alone."""
+    engines = [block.engine for block in session.blocks.values()]
+    return [engine.hypothesis.marginal(names).tolist() for engine in engines for names in (("a", "c"), ("b", "c"))]
+
+
 def answers(session: hr.Session) -> list[list[Any]]:
     """The answers to every question of the stored session, in its order: of both blocks, of one, and of the late one."""
     found = [heard(session.ask(query)) for query in FREE]

@@ -9,12 +9,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import stored_session as stored
 
 import hedgerow as hr
+from hedgerow.engines.engine import FIT_VERSION
+from hedgerow.engines.practical.knowledge import Learned
 from hedgerow.ledgers import read
-from hedgerow.ledgers.binding import version_now
+from hedgerow.ledgers.binding import FIRST_FIT, version_now
 
 everywhere = pytest.mark.parametrize(
     ("kind", "load"), [("sqlite", stored.on_sqlite), ("postgres", stored.on_postgres)], ids=["SQLite", "PostgreSQL"]
@@ -85,3 +88,56 @@ def test_opening_a_stored_ledger_rewrites_none_of_its_lines(kind: str, load: Cal
     after = list(read(url).export())
     assert after[: len(before)] == before and len(after) > len(before)
     assert json.loads(after[len(before)])["kind"] == "version"
+
+
+# Which fit
+
+
+@everywhere
+def test_the_fit_of_stored_entries_is_that_of_its_version(kind: str, load: Callable[[], str]) -> None:
+    """A fit that answers otherwise needs a version of its own: raise ``FIT_VERSION``, and store what it believes beside."""
+    url = load()
+    read(url).accept_version()
+    session = stored.opened(url)
+    was = stored.expected(kind)["believed"][FIT_VERSION]
+    for now, then in zip(stored.believed(session), was, strict=True):
+        np.testing.assert_allclose(now, then, rtol=1e-6, atol=1e-9)
+    session.close()
+
+
+@everywhere
+def test_a_later_fit_says_so_repeats_what_is_recorded_and_answers_the_rest_itself(
+    kind: str, load: Callable[[], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url, was, asked = load(), stored.expected(kind), hr.marginal("a", "c")
+    read(url).accept_version()
+    monkeypatch.setattr("hedgerow.opening.FIT_VERSION", "2")
+    monkeypatch.setattr(Learned, "refit", lambda self, *steps, **given: None)
+    with pytest.warns(hr.FitChangedWarning, match="Found fit 2, where the ledger notes fit 1. Recorded answers repeat"):
+        session = stored.opened(url)
+    assert stored.spent(session) == was["spent"]
+    assert stored.answers(session) == was["answers"] and stored.spent(session) == was["spent"]
+    one = session.over("1").ask(asked)
+    assert one.source == "hypothesis"
+    assert not np.allclose(one.value, was["believed"]["1"][0])
+    session.close()
+    with pytest.warns(hr.FitChangedWarning):  # every opening says so, and the answer of the new fit is recorded
+        again = stored.opened(url)
+    assert np.array_equal(again.over("1").ask(asked).value, one.value)
+    again.close()
+
+
+@pytest.mark.filterwarnings("error::hedgerow.errors.FitChangedWarning")
+def test_a_new_ledger_notes_its_fit_and_is_opened_again_by_the_same_without_a_word() -> None:
+    url = stored.sqlite_url()
+    for _ in range(2):
+        stored.opened(url).close()
+    records = [json.loads(line) for line in read(url).export()]
+    noted = [json.loads(r["body"])["fit"] for r in records if r["kind"] in ("account", "block")]
+    assert noted == [FIT_VERSION] * 2
+
+
+@everywhere
+def test_a_ledger_of_before_the_fit_was_noted_has_the_first(kind: str, load: Callable[[], str]) -> None:
+    lines = [json.loads(line) for line in read(load()).export()]
+    assert "fit" not in json.loads(lines[0]["body"]) and FIRST_FIT == "1"

@@ -201,7 +201,7 @@ ledger(
     TROUBLE + "a_database_without_an_encoding_holds_a_ledger",
 )  # fmt: skip
 ledger(
-    "G39", "store.py::Store._or_forgotten", "who is interrupted as the turn comes keeps it, and all others wait",
+    "G39", "store.py::Database._or_forgotten", "who is interrupted as the turn comes keeps it, and all others wait",
     "            self._forget_turn()\n", "            pass\n",
     TROUBLE + "who_is_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
 )  # fmt: skip

@@ -59,6 +59,7 @@ def _account(budget: Budget, slack: float, bound: Binding | None, **more: str) -
         table=None if bound is None else binding.bound_record(bound),
         options=None if bound is None else dict(bound.options),
         version=binding.version_now(),
+        **({} if bound is None else {"fit": bound.fit}),
         **more,
     )
 
@@ -90,6 +91,12 @@ def require_account(store: Store, block: int, budget: Budget, slack: float, boun
 def is_of_other_version(record: dict[str, Any]) -> bool:
     """Return True if another version of the package made the account."""
     return bool(record["version"] != binding.version_now())
+
+
+def other_fit(record: dict[str, Any], bound: Binding | None) -> str | None:
+    """Return the version of the fit that the account notes, where it is not that of the session."""
+    noted = str(record.get("fit", binding.FIRST_FIT))
+    return None if bound is None or noted == bound.fit else noted
 
 
 def account_of(store: Store, block: int = 0) -> tuple[dict[str, Any], str]:

@@ -118,6 +118,7 @@ class Durable(Ledger):
                 account.begin(store, budget, slack, earlier, binding)
             record = account.require_account(store, place, budget, slack, binding)
             self.opened_by_other_version = account.is_of_other_version(record)
+            self.earlier_fit = account.other_fit(record, binding)
             chain = SharedChain(store, place, author, is_bound=binding is not None)
             super().__init__(StoredParts.read(budget, slack, chain, OpenBills(), OwnersLock()))
         self._store, self._question_turn, self._can_learn = store, QuestionTurn(store), False

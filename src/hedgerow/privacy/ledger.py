@@ -145,6 +145,9 @@ class Ledger(Balance, NotCopyable):
     opened_by_other_version = False
     """True if another version of the package made the entries of the opening. Its fit may be another hypothesis."""
 
+    earlier_fit: str | None = None
+    """The version of the fit that the ledger was begun with, where this session has another."""
+
     blocks: Sequence[str] = ()
     """The names of the appended blocks, in order, if the ledger records them."""
 
