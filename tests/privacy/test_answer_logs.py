@@ -15,8 +15,8 @@ from hedgerow.privacy.accounts import OfBlocks
 from hedgerow.privacy.answer_log import AnswerLog
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import bound
+from hedgerow.query.bound import Estimate
+from hedgerow.query.counts import bound
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 3), b=hr.Integers(0, 2))
 TABLE = Histogram(UNIVERSE, np.arange(12).reshape(4, 3) * 100 + 50)

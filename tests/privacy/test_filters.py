@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.ledgers.caps import Author, CappedFilter, Caps
+from hedgerow.ledger.caps import Author, CappedFilter, Caps
 from hedgerow.privacy.allowance import CallFilter
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry

@@ -13,7 +13,7 @@ import pytest
 from fresh_ledgers import OnPostgres, OnSqlite
 
 from hedgerow import errors, wire
-from hedgerow.ledgers.durable import Durable
+from hedgerow.ledger.durable import Durable
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import AboveThreshold, Laplace

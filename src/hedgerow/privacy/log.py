@@ -1,6 +1,6 @@
 """The log of a ledger: its entries in order, which are only added and completed.
 
-``MemoryLog`` ends with its process. ``ledgers.log.StoredLog`` keeps the entries in a database. Every log must pass
+``MemoryLog`` ends with its process. ``ledger.log.StoredLog`` keeps the entries in a database. Every log must pass
 tests/privacy/test_logs.py.
 """
 
