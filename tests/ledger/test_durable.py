@@ -17,8 +17,7 @@ from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.ledger import Head, binding, chain, read, replay, snapshots, spending
-from hedgerow.ledger import answers as stored_answers
+from hedgerow.ledger import Head, binding, chain, read, replay, snapshots, spending, stored_answers
 from hedgerow.ledger import opened as ledger_at
 from hedgerow.ledger.chain import next_line
 from hedgerow.ledger.store import Moved

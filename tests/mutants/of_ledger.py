@@ -66,12 +66,12 @@ ledger(
     DURABLE + "nobody_spends_more_than_their_cap_and_all_together_no_more_than_the_budget[SQLite]",
 )  # fmt: skip
 ledger(
-    "G12", "answers.py::StoredAnswerLog.mark_guard_used", "an answer that holds a guard's comparison is not written, and lost with its process",
+    "G12", "stored_answers.py::StoredAnswerLog.mark_guard_used", "an answer that holds a guard's comparison is not written, and lost with its process",
     "        self._index.has_compared = True\n", "        self._index.has_compared = False\n",
     DURABLE + "free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_once",
 )  # fmt: skip
 ledger(
-    "G13", "answers.py::StoredAnswerLog.note", "an answer that was paid for is not written before it is given",
+    "G13", "stored_answers.py::StoredAnswerLog.note", "an answer that was paid for is not written before it is given",
     "if paid or self._index.is_full or (self", "if self._index.is_full or (self",
     DURABLE + "free_answers_are_written_with_the_next_charge_and_those_of_a_guard_at_once",
 )  # fmt: skip
@@ -146,12 +146,12 @@ ledger(
     DURABLE + "a_project_has_a_cap_that_its_analysts_share_and_each_may_have_one_of_their_own[SQLite]",
 )  # fmt: skip
 ledger(
-    "G28", "answers.py::StoredAnswerLog.at_once", "answers of a guard that are given together are not written",
+    "G28", "stored_answers.py::StoredAnswerLog.at_once", "answers of a guard that are given together are not written",
     "                if self._index.has_compared:  # write before any of the answers is given\n", "                if not self._index.waits:\n",
     DURABLE + "answers_of_a_guard_that_are_given_together_are_written_together_before_they_are_given",
 )  # fmt: skip
 ledger(
-    "G29", "answers.py::StoredAnswerLog.write_left_over", "an answer that could not be written is repeated, and lost with its process",
+    "G29", "stored_answers.py::StoredAnswerLog.write_left_over", "an answer that could not be written is repeated, and lost with its process",
     "        if self._index.has_compared and not self._is_at_once:", "        if self._chain.is_broken and not self._is_at_once:",
     TROUBLE + "an_answer_that_could_not_be_written_is_neither_given_nor_repeated[True]",
 )  # fmt: skip

@@ -5,7 +5,7 @@
   store of a URL.
 - ``shared_chain``: the chain as far as one process has read it, beside others that write.
 - ``log``: charges and releases as lines. ``replay`` turns entries into lines and back.
-- ``answers``: when answers are written, and how they are found again. ``answer_log`` has their form.
+- ``stored_answers``: when answers are written, and how they are found again. ``answer_log`` has their form.
 - ``caps``: the shares of analysts and projects, and the filter that holds them to it.
 - ``snapshots``: the state of a ledger and its engine, from which it opens without reading everything.
 - ``turns``: the turn of a question among several processes.

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from hedgerow.errors import InvalidInput
 from hedgerow.ledger import account, replay, snapshots
 from hedgerow.ledger import spending as views
-from hedgerow.ledger.answers import AnswerIndex, StoredAnswerLog
 from hedgerow.ledger.binding import Binding
 from hedgerow.ledger.caps import EVERYBODY, Author, CappedFilter, Caps
 from hedgerow.ledger.chain import Head
@@ -26,6 +25,7 @@ from hedgerow.ledger.log import StoredLog
 from hedgerow.ledger.shared_chain import SharedChain, require_version
 from hedgerow.ledger.snapshots import StoredContent, StoredSnapshots
 from hedgerow.ledger.store import Store
+from hedgerow.ledger.stored_answers import AnswerIndex, StoredAnswerLog
 from hedgerow.ledger.turns import QuestionTurn
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.bills import Bill, OpenBills

@@ -13,11 +13,11 @@ from typing import final
 
 from hedgerow.errors import LedgerUnavailable
 from hedgerow.ledger import replay
-from hedgerow.ledger.answers import AnswerIndex
 from hedgerow.ledger.caps import Caps
 from hedgerow.ledger.chain import Line
 from hedgerow.ledger.shared_chain import SharedChain
 from hedgerow.ledger.store import Moved
+from hedgerow.ledger.stored_answers import AnswerIndex
 from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.filter import Filter
 
