@@ -1,4 +1,4 @@
-"""The account lines of a ledger: whose table it is of, and the lines with which it and its blocks begin."""
+"""The account lines with which a ledger and its blocks begin: budget, table, options, version and fit."""
 
 from __future__ import annotations
 
