@@ -18,4 +18,4 @@ DEFAULTS = {
 
 
 def prepared(X: Any, y: Any, loss: Loss, over: ConvexSet, budget: Budget, **choices: Any) -> problem.Problem:
-    return problem.prepared(Arrays(X, y), loss=loss, over=over, budget=budget, **DEFAULTS | choices)
+    return problem.prepare_problem(Arrays(X, y), loss=loss, over=over, budget=budget, **DEFAULTS | choices)

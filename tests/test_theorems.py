@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from sequential import is_kept
 
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.data.exact_counts import everywhere
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
@@ -177,7 +177,7 @@ def mwem_failures(config: mwem.MWEMConfig, budget: Budget, noise_of: Callable[[i
         counts = concentrated(int(config.scale), np.random.default_rng([seed, 126]))
         if seed % 2:  # an adversary that knows the workload
             counts = np.roll(np.eye(1, 1024, dtype=np.int64)[0], HARD_CELLS[seed % 3]) * int(config.scale)
-        released = mwem.release(config, WORKLOAD, Histogram(BITS, counts), Accountant(budget), noise_of(seed))
+        released = mwem.release(config, WORKLOAD, HistogramSource(BITS, counts), Accountant(budget), noise_of(seed))
         assert released.updates <= config.rounds
         learned = released.hypothesis.marginal(BITS.names).reshape(-1)
         worst = np.abs(EVERYWHERE @ (counts / config.scale - learned)).max()

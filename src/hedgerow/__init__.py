@@ -12,7 +12,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.convex.minimize import minimize
     from hedgerow.convex.sets import Box, GroupL1Ball, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
     from hedgerow.data.csv_file import Csv
-    from hedgerow.data.readers import Typed
+    from hedgerow.data.readers import TrustSchema
     from hedgerow.errors import (
         BudgetExceeded,
         DataUnavailable,
@@ -30,7 +30,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.planning.plan import Plan, plan
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
-    from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
+    from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, not_
     from hedgerow.questions.counts import (
         Query,
         any_of,
@@ -66,7 +66,7 @@ _NAMES = {  # public names, by the module that defines them
     "convex.minimize": ["minimize"],
     "convex.sets": ["Box", "GroupL1Ball", "L1Ball", "L2Ball", "Polytope", "Simplex", "Unconstrained"],
     "data.csv_file": ["Csv"],
-    "data.readers": ["Typed"],
+    "data.readers": ["TrustSchema"],
     "errors": [
         "BudgetExceeded",
         "DataUnavailable",
@@ -84,7 +84,7 @@ _NAMES = {  # public names, by the module that defines them
     "planning.plan": ["Plan", "plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
-    "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
+    "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "not_"],
     "questions.counts": [
         "Query",
         "any_of",
@@ -117,6 +117,8 @@ _NAMES = {  # public names, by the module that defines them
 }
 _MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
+_RENAMED = {"Typed": "TrustSchema", "isnt": "not_"}  # names of the version before
+_SPELLINGS = {"generalize": "generalise"}  # another spelling of a module
 
 __all__ = [
     "MISSING",
@@ -149,7 +151,7 @@ __all__ = [
     "Session",
     "Simplex",
     "TooLarge",
-    "Typed",
+    "TrustSchema",
     "UnaccountedWarning",
     "Unconstrained",
     "Universe",
@@ -166,7 +168,6 @@ __all__ = [
     "interpolated_quantile",
     "interval",
     "intervals",
-    "isnt",
     "linear",
     "losses",
     "marginal",
@@ -174,6 +175,7 @@ __all__ = [
     "mean",
     "median",
     "minimize",
+    "not_",
     "open",
     "parities",
     "parity",
@@ -197,6 +199,13 @@ def __getattr__(name: str) -> _typing.Any:
         return _importlib.import_module(f"hedgerow.{name}")
     if name == "__version__":
         return _importlib.import_module("importlib.metadata").version("hedgerow")
+    if name in _SPELLINGS:
+        return __getattr__(_SPELLINGS[name])
+    if name in _RENAMED:
+        from hedgerow._renamed import warn_once
+
+        warn_once(f"hr.{name}", f"hr.{_RENAMED[name]}")
+        return __getattr__(_RENAMED[name])
     if name not in _HOME:
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
     found = getattr(_importlib.import_module(f"hedgerow.{_HOME[name]}"), name)

@@ -9,7 +9,7 @@ from paying import paid
 from hedgerow import audit
 from hedgerow.audit import ours as mechanisms
 from hedgerow.audit.broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
-from hedgerow.audit.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, played
+from hedgerow.audit.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, play_sparse_vector
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.events import Laplace
@@ -27,7 +27,7 @@ def audited(variant, values, neighbour, statistic, runs, epsilon, c, seed=0):
 
 def ours(values, c: int, epsilon: float, noise: Noise, threshold: float = 0.0) -> np.ndarray:
     """Our sparse vector with c rounds in ε, played once."""
-    return played(np.asarray(values), c, epsilon, 1, noise, threshold=threshold)
+    return play_sparse_vector(np.asarray(values), c, epsilon, 1, noise, threshold=threshold)
 
 
 def audited_ours(values, neighbour, runs: int, c: int, epsilon: float, noise: Noise, statistic=contrast) -> float:

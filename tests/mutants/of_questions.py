@@ -36,7 +36,7 @@ questions(
     ASKED + "a_count_that_cuts_bins_is_bought_as_asked",
 )  # fmt: skip
 questions(
-    "K06", "composed.py::Composed.ask", "what nothing bounds has a bar all the same",
+    "K06", "composed.py::ComposedQuestion.ask", "what nothing bounds has a bar all the same",
     "known_at_all = bool(np.isfinite(error) and (high - low < most - least or most == least))", "known_at_all = bool(np.isfinite(error))",
     ASKED + "nothing_is_promised_where_nothing_is_known",
 )  # fmt: skip

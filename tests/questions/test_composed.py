@@ -11,7 +11,7 @@ import pytest
 import hedgerow as hr
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.questions.bound import Estimate
-from hedgerow.questions.composed import Answers
+from hedgerow.questions.composed import AnswerKnowledge
 from hedgerow.questions.linear import Linear
 
 U = hr.Universe(x=hr.Range(edges=[-4, -1, 0.5, 2, 7]), y=hr.Integers(-1, 2), g=hr.Flag())
@@ -127,7 +127,7 @@ def test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends(name) 
     query, truth = QUESTIONS[name]
     reached = 0
     for _, rows, bars in known(name):
-        low, high = query.on(U).ends(Answers(bars))
+        low, high = query.on(U).ends(AnswerKnowledge(bars))
         truths = np.array([truth(r) for r in rows])
         truths = truths[~np.isnan(truths)]
         assert np.all((truths >= low - 1e-9) & (truths <= high + 1e-9)), (truths, low, high)

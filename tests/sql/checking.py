@@ -15,7 +15,7 @@ from hedgerow.answer import Answer
 from hedgerow.bench import unsafe_respondent
 from hedgerow.data import Table
 from hedgerow.questions.counts import Query, bound
-from hedgerow.sql import run
+from hedgerow.sql import run_statement
 
 ROWS = 400
 UNIVERSE = hr.Universe(
@@ -62,7 +62,7 @@ class Truth:
         return answers
 
     def ours(self, statement: str) -> pd.DataFrame:
-        return run(statement, self.universe, self.ask_all).frame
+        return run_statement(statement, self.universe, self.ask_all).frame
 
     def theirs(self, statement: str) -> pd.DataFrame:
         return self.engine.sql(statement).df()

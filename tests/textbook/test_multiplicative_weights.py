@@ -15,13 +15,13 @@ def test_halving_makes_at_most_log2_n_mistakes_when_one_expert_is_perfect():
             truth = RNG.random(200) < 0.5
             advice = RNG.random((200, experts_count)) < 0.5
             advice[:, RNG.integers(experts_count)] = truth
-            assert experts.halving(advice, truth).mistakes <= experts.halving_mistakes(experts_count)
+            assert experts.run_halving(advice, truth).mistakes <= experts.halving_mistakes(experts_count)
 
 
 def test_halving_meets_its_bound_when_half_of_the_experts_err_every_day():
     # expert i errs on day t when bit t of i is 1, and on a tie "down" is predicted, which is wrong
     bits = (np.arange(16)[None, :] >> np.arange(4)[:, None]) & 1
-    result = experts.halving(bits == 0, np.ones(4, bool))
+    result = experts.run_halving(bits == 0, np.ones(4, bool))
     assert result.mistakes == experts.halving_mistakes(16) == 4
     assert np.flatnonzero(result.weights).tolist() == [0]
 
@@ -86,7 +86,7 @@ def test_losses_and_steps_out_of_range_are_refused():
     with pytest.raises(InvalidInput, match=r"gamma must be in \(0, ½\]"):
         experts.multiplicative_weights([[0.0, 1.0]], gamma=0.6)
     with pytest.raises(InvalidInput, match="days × experts"):
-        experts.halving([True, False], [True, False])
+        experts.run_halving([True, False], [True, False])
     with pytest.raises(InvalidInput, match="alpha must be between 0 and 1"):
         experts.update_bound(0.0, 8, "paper")
     with pytest.raises(InvalidInput, match="step must be 'paper' or 'hoeffding'"):

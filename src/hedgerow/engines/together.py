@@ -19,25 +19,25 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.convex.minimize import BoundMinimize, Minimises
+from hedgerow.convex.minimize import BoundMinimize, ConvexRespondent
 from hedgerow.engines.engine import Engine, bar_for_ratio, require_sold
-from hedgerow.engines.practical.certificate import Certificate, Limit
+from hedgerow.engines.practical.certificate import Certificate, CertificateLimit
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.questions.bound import Bound, Estimate, Source
-from hedgerow.questions.counts import AnswersMarginals, BoundMarginal
-from hedgerow.questions.linear import AnswersLinear, Linear
+from hedgerow.questions.counts import BoundMarginal, MarginalRespondent
+from hedgerow.questions.linear import Linear, LinearRespondent
 
 SMALLEST = 1e-300  # replaces a bar of 0 for a block whose free answer is exact
 
 
-class Respondent(AnswersLinear, AnswersMarginals, Minimises, Protocol):
+class Respondent(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
     """Anything that answers linear, marginal and convex questions about one block."""
 
 
-class Remembers(Respondent, Protocol):
+class CachingRespondent(Respondent, Protocol):
     """A respondent that caches its answers."""
 
     def has(self, bound: Bound[Any], within: float) -> bool:
@@ -50,11 +50,11 @@ class Remembers(Respondent, Protocol):
 
 
 @dataclass(frozen=True)
-class Part:
+class BlockPart:
     """One block: its engine, the cache of the engine's answers, and the ledger that pays."""
 
     engine: Engine
-    memory: Remembers
+    memory: CachingRespondent
     ledger: Ledger
 
     @property
@@ -65,7 +65,7 @@ class Part:
         return found, max(0.0, found - off), found + off
 
 
-class Mixed:
+class BlockMixture:
     """Combine the answers of several respondents into answers about all of their rows."""
 
     def __init__(
@@ -80,10 +80,10 @@ class Mixed:
         """
         self._respondents, self._rows, self._free = tuple(respondents), rows, free
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypotheses' answer, weighted by the estimated numbers of rows."""
         known = np.array([n for n, _, _ in self._rows()])
-        return float(known @ [each.believed(query) for each in self._respondents] / known.sum())
+        return float(known @ [each.hypothesis_answer(query) for each in self._respondents] / known.sum())
 
     @property
     def least_rows(self) -> float:
@@ -132,7 +132,7 @@ class Mixed:
             for query, said, (_, off) in zip((numerator, denominator), (top, bottom), known, strict=True)
         )
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> NoReturn:
+    def minimize(self, question: BoundMinimize, within: float | None) -> NoReturn:
         """Refuse: a convex question is about one block."""
         raise InvalidInput(
             f"A convex question must be about one block. Found {len(self._respondents)} blocks. "
@@ -182,12 +182,12 @@ def greatest_mean(values: Array, least: Array, most: Array) -> Array:
     return np.asarray(np.where(np.sum(low, axis=0) > 0, np.minimum(found, 1.0), 1.0))
 
 
-class Together(Mixed):
+class MultiBlockEngine(BlockMixture):
     """The ``Engine`` of several blocks."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[BlockPart]) -> None:
         def free(bound: Bound[Any]) -> list[float]:
-            bars = [bound.ask(part.engine.quoting(), None).error for part in parts]
+            bars = [bound.ask(part.engine.make_quote(), None).error for part in parts]
             return [1.0 if bar is None else float(np.max(bar)) for bar in bars]
 
         super().__init__([part.memory for part in parts], lambda: [part.rows for part in parts], free)
@@ -241,7 +241,9 @@ class Together(Mixed):
             bars = [one.bar for one in alike]
             bar = math.fsum(s * b for s, b in zip(self._shares, bars, strict=True)) if self._n_is_public else max(bars)
             limits.append(
-                Limit(first.kind, first.size, bar, first.sets, first.of, math.fsum(one.beta for one in alike))
+                CertificateLimit(
+                    first.kind, first.size, bar, first.sets, first.of, math.fsum(one.beta for one in alike)
+                )
             )
         if not any(limit.kind == "products" for limit in limits):
             return None
@@ -295,13 +297,13 @@ class Together(Mixed):
     def price(self, bound: Bound[Any], within: float) -> float:
         """Return the cost to any one row, which is the largest amount that a block is charged."""
         self._require_public()
-        quotes = [part.engine.quoting() for part in self._parts]
-        require_sold(bound.ask(Mixed(quotes, self._rows, self._free), within), within)
+        quotes = [part.engine.make_quote() for part in self._parts]
+        require_sold(bound.ask(BlockMixture(quotes, self._rows, self._free), within), within)
         return max(float(getattr(quote, "price", 0.0)) for quote in quotes)
 
-    def quoting(self) -> Mixed:
+    def make_quote(self) -> BlockMixture:
         """Return the combination of the blocks' quotes."""
-        return Mixed([part.engine.quoting() for part in self._parts], self._rows, self._free)
+        return BlockMixture([part.engine.make_quote() for part in self._parts], self._rows, self._free)
 
     def free(self, queries: Sequence[Linear]) -> None:
         """Return None: each block answers by itself, in a batch where it can (``expect``)."""

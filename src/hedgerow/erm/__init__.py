@@ -66,4 +66,6 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ESTIMATORS:
         return getattr(importlib.import_module("hedgerow.erm.estimators"), name)
+    if name == "regularized_output_perturbation":  # another spelling
+        return regularised_output_perturbation
     raise AttributeError(f"module 'hedgerow.erm' has no attribute {name!r}")

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hedgerow.engines.wire import Account
+from hedgerow.engines.wire import LedgerTerms
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledgers import replay, views
 from hedgerow.ledgers.binding import version_now
@@ -34,7 +34,7 @@ class Reading:
         self._store, self._block = store, block
         if not store.exists():
             raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
-        account = thing("account", account_of(store, block)[0]["account"], Account)
+        account = thing("account", account_of(store, block)[0]["account"], LedgerTerms)
         self.budget: Budget = account.budget
 
     @property
@@ -57,7 +57,7 @@ class Reading:
     @property
     def remaining(self) -> float:
         """The amount left, in the budget's currency, for all events except planned noise."""
-        return max(0.0, float(self._parts().left(Fraction(self.budget.total))[1]))
+        return max(0.0, float(self._parts().subtract_from(Fraction(self.budget.total))[1]))
 
     def _parts(self) -> Parts:
         """Return what was charged to planned noise and to all else."""

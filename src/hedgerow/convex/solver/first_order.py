@@ -17,14 +17,14 @@ from hedgerow._types import Array
 from hedgerow.convex.sets import Box, GroupL1Ball, InterpolationBall, L1Ball, L2Ball, NuclearBall
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.certificate import Best
-from hedgerow.convex.solver.weighted_cells import Function
+from hedgerow.convex.solver.weighted_cells import ObjectiveFunction
 
 BUNDLE_STEPS = 400  # at most this many cuts of the bundle method
 CHECKED = 10  # FISTA computes its bound once every CHECKED steps
 
 
-def accelerated(
-    f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float, steps: int, *, restart: bool
+def run_fista(
+    f: ObjectiveFunction, over: ConvexSet, best: Best, theta: Array, tolerance: float, steps: int, *, restart: bool
 ) -> None:
     """Run FISTA with a step that only shrinks, never below 1/β.
 
@@ -55,7 +55,7 @@ def accelerated(
 
 
 def ellipsoid(
-    f: Function, over: ConvexSet, best: Best, start: Array, tolerance: float, most: int, scale: float
+    f: ObjectiveFunction, over: ConvexSet, best: Best, start: Array, tolerance: float, most: int, scale: float
 ) -> None:
     """Cut an ellipsoid that contains C through its center, again and again.
 
@@ -105,7 +105,7 @@ def _inner_radius(over: ConvexSet, p: int) -> float:
     return float(np.min(np.subtract(over.high, over.low))) / 2 if isinstance(over, Box) else 0.0
 
 
-def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
+def bundle(f: ObjectiveFunction, over: ConvexSet, best: Best, theta: Array, tolerance: float) -> None:
     """Run the level bundle method: project the best point onto {every cut ≤ level}.
 
     Any weights w ≥ 0 with Σw = 1 on the cuts prove the lower bound Σ w c + min_C ⟨Gᵀw, ·⟩ ≤ f*. Good weights are λ/Σλ
@@ -125,7 +125,7 @@ def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: fl
             top, centre = value, theta
         G, c = np.vstack([G, g]), np.append(c, value - float(g @ theta))
         weights = np.append(weights, 0.0)
-        least = max(least, value - float(g @ (theta - over.minimise(g))))
+        least = max(least, value - float(g @ (theta - over.minimize(g))))
         for _ in range(60):  # raise the lower bound until the level can be reached
             best.keep(centre, top, top - least, 0.0)
             if best.gap <= tolerance:
@@ -136,7 +136,7 @@ def bundle(f: Function, over: ConvexSet, best: Best, theta: Array, tolerance: fl
             if not total > 0:
                 break
             w = weights / total
-            proven = float(w @ c) + float((w @ G) @ over.minimise(w @ G))
+            proven = float(w @ c) + float((w @ G) @ over.minimize(w @ G))
             raised = proven > least + 0.01 * (level - least)
             least = max(least, proven)
             if not raised:

@@ -134,6 +134,6 @@ def descend(
 def _minimiser(potential: Potential, dual: Array, ridge: float) -> Array:
     """Return argmin over C of Ψ + (ridge/2)‖·‖² − ⟨dual, ·⟩. A ridge requires the Euclidean potential."""
     if ridge == 0:
-        return potential.minimiser(dual)
+        return potential.minimizer(dual)
     assert isinstance(potential, Euclidean)
     return potential.project((potential.start + dual) / (1 + ridge))
