@@ -12,9 +12,8 @@ from hedgerow.erm.rows import Arrays
 from hedgerow.privacy.budget import Budget
 
 DEFAULTS = {
-    name: inspect.signature(solver.solve).parameters[name].default
-    for name in ("row_bound", "norm", "label_bound", "rows")
-}
+    name: inspect.signature(solver.solve).parameters[name].default for name in ("row_bound", "norm", "label_bound")
+} | {"rows": None}
 
 
 def prepared(X: Any, y: Any, loss: Loss, over: ConvexSet, budget: Budget, **choices: Any) -> problem.Problem:

@@ -155,11 +155,9 @@ class Surrogate:
             return None
         objective = list_cells(self.risk, objective)
         h = self.width if width is None else width
-        base = (
-            RoundedObjective(self.risk, objective, self.over, h)
-            if h > 0
-            else SmoothObjective(self.risk, objective, self.over)
-        )  # type: ignore[arg-type]
+        base = SmoothObjective(self.risk, objective, self.over)
+        if h > 0:
+            base = RoundedObjective(self.risk, objective, self.over, h)  # type: ignore[arg-type]
         return _PenalizedObjective(base, self.ridge, self.smoothness, self.strong)
 
 
