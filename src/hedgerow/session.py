@@ -23,18 +23,18 @@ from hedgerow._checks import number
 from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limit_memory, require
 from hedgerow._progress import show_bar
 from hedgerow._renamed import renamed_methods
-from hedgerow._shelf import Shelf
+from hedgerow._spill import Shelf
 from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
-from hedgerow.engines.engine import Engine
-from hedgerow.engines.over_time import BlockSource, Series, estimate_counts
-from hedgerow.engines.practical.certificate import Certificate
-from hedgerow.engines.together import BlockPart, MultiBlockEngine
-from hedgerow.engines.wire import question_of
+from hedgerow.engine.interface import Engine
+from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine
+from hedgerow.engine.over_time import BlockSource, Series, estimate_counts
+from hedgerow.engine.practical.certificate.certified_bounds import Certificate
+from hedgerow.engine.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import PopulationStatement, population_statement
 from hedgerow.model.hypothesis import Hypothesis
@@ -43,20 +43,20 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import NotCopyable
-from hedgerow.questions.bound import Bound, Estimate, Source
-from hedgerow.questions.composed import ComposedQuestion
-from hedgerow.questions.counts import BoundMarginal, OverTime, Query, Resolution
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.words import asked_again
+from hedgerow.query.bound import Bound, Estimate, Source
+from hedgerow.query.composed import ComposedQuestion
+from hedgerow.query.counts import BoundMarginal, OverTime, Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.query.wording import asked_again
 from hedgerow.report import Charge, Report
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hedgerow.engines.sampling import RowSampling
+    from hedgerow.engine.sampling import RowSampling
     from hedgerow.sql.result import SqlResult
     from hedgerow.textbook.scq import FlipInterval
 

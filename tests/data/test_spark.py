@@ -16,8 +16,8 @@ from awkward_values import AWKWARD
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource, Table
+from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
-from hedgerow.data.holding import open_source
 from hedgerow.data.readers import open_batches
 from hedgerow.data.spark_table import SparkTable
 from hedgerow.errors import DataUnavailable, InvalidInput

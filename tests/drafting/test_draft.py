@@ -16,7 +16,7 @@ from postgres import server
 
 import hedgerow as hr
 from hedgerow.data.readers import open_batches
-from hedgerow.data.tally import ValueCounts, count_values
+from hedgerow.data.value_counts import ValueCounts, count_values
 from hedgerow.drafting import numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Gaussian, Laplace

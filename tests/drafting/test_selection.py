@@ -12,7 +12,7 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow.audit import exact
-from hedgerow.data.tally import ValueCounts
+from hedgerow.data.value_counts import ValueCounts
 from hedgerow.drafting.selection import common_values, threshold_event
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount

@@ -12,16 +12,16 @@ import pytest
 from neighbouring import BUDGETS, Case, hold, reversed_table, tables
 
 from hedgerow.data import HistogramSource
-from hedgerow.engines.release import run_release
-from hedgerow.engines.theory import build_theory_engine
+from hedgerow.engine.release import run_release
+from hedgerow.engine.theory import build_theory_engine
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
-from hedgerow.questions.counts import bound, count, marginal
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import bound, count, marginal
+from hedgerow.query.linear import Linear
 from hedgerow.session import Session
 from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
+from hedgerow.universe.universe import Universe
 
 U = Universe.from_sizes({"a": 4, "b": 3, "c": 2})
 BITS = Universe.from_sizes({"x": 2, "y": 2})
@@ -151,7 +151,9 @@ def theory(budget: Budget) -> Case:
 
     def run(counts: np.ndarray, ledger: Any, noise: Any) -> Any:
         data = HistogramSource(U, counts)
-        engine = build_theory_engine(data, ledger, noise, convex=[], queries=50, beta=0.05, alpha=None, trusted_losses=())
+        engine = build_theory_engine(
+            data, ledger, noise, convex=[], queries=50, beta=0.05, alpha=None, trusted_losses=()
+        )
         session = Session(data, ledger, noise, engine)
         return [session.ask(q) for q in asked], session.hypothesis.marginal(U.names), session.rows, session.spent
 

@@ -13,18 +13,18 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import HistogramSource
-from hedgerow.engines.over_time import Node, due, estimate_counts, tail
-from hedgerow.engines.practical.merging import ValueGroups
-from hedgerow.engines.together import BlockPart, MultiBlockEngine, greatest_mean
+from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine, greatest_mean
+from hedgerow.engine.over_time import Node, due, estimate_counts, tail
+from hedgerow.engine.practical.fit.value_groups import ValueGroups
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import bound
-from hedgerow.questions.text import question
+from hedgerow.query.bound import Estimate
+from hedgerow.query.counts import bound
+from hedgerow.query.parse import question
 
 U = hr.Universe(age=hr.Integers(0, 7), sex=hr.Categories(["F", "M"]), smoker=hr.Flag())
 NAMES = ("january", "february", "march")

@@ -67,7 +67,9 @@ class Fold:
         if values.size <= FEW_CELLS:
             values.reshape(self._shape)[...] += table.reshape(self._along)
             return
-        kernels.fold_add(values.reshape(-1), self.outer, self.middle, self.length, self.constant, self._widen_table(table))
+        kernels.fold_add(
+            values.reshape(-1), self.outer, self.middle, self.length, self.constant, self._widen_table(table)
+        )
 
     def times(self, values: Array, table: Array, onto: Fold) -> Array:
         """Multiply the array by the table, in place; return the new sums, by a fold with the same runs."""
