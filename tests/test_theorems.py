@@ -54,7 +54,7 @@ def test_theorem_4_10_holds_against_an_adversary_that_makes_the_smallest_mistake
     log_weights, updates = np.zeros(cells), 0
     bound, eta = experts.update_bound(alpha, cells, step), experts.step_size(alpha, step)
     while True:
-        difference = truth - experts.normalized(log_weights)
+        difference = truth - experts.normalize(log_weights)
         order = np.argsort(-difference, kind="stable")
         gaps = np.cumsum(difference[order])  # of the first j cells: from the largest gap there is down to 0
         wrong = np.flatnonzero(gaps > alpha)
@@ -63,7 +63,7 @@ def test_theorem_4_10_holds_against_an_adversary_that_makes_the_smallest_mistake
         query = np.zeros(cells)
         query[order[: wrong[gaps[wrong].argmin()] + 1]] = 1.0
         # the measured value is off by almost α, as far towards the hypothesis as the theorem allows
-        measured, believed = query @ truth - 0.999 * alpha, query @ experts.normalized(log_weights)
+        measured, believed = query @ truth - 0.999 * alpha, query @ experts.normalize(log_weights)
         log_weights += experts.log_factor(query, overshoots=bool(measured < believed), eta=eta)
         updates += 1
         assert updates <= bound

@@ -210,7 +210,7 @@ def __getattr__(name: str) -> _typing.Any:
         warn_once(f"hr.{name}", f"hr.{_RENAMED[name]}")
         return __getattr__(_RENAMED[name])
     if name not in _HOME:
-        former = _deprecated.moved(name)
+        former = _deprecated.find_moved(name)
         if former is not None:
             return former
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")

@@ -423,9 +423,9 @@ def _draw_table(axes: Any, answer: Answer) -> None:
     values = np.reshape(answer.value, (len(labels), len(groups)))
     places = np.arange(len(labels), dtype=float)
     for k, group in enumerate(groups):
-        colour = colormaps["viridis"](0.15 + 0.7 * k / max(1, len(groups) - 1))
+        color = colormaps["viridis"](0.15 + 0.7 * k / max(1, len(groups) - 1))
         _draw_bars(
-            axes, places + (k - (len(groups) - 1) / 2) * 0.8 / len(groups), answer, values, k, colour, _literal(group)
+            axes, places + (k - (len(groups) - 1) / 2) * 0.8 / len(groups), answer, values, k, color, _literal(group)
         )
     axes.set_xticks(places, [_literal(label) for label in labels], rotation=30, ha="right")
     axes.set_xlabel(_literal(name))
@@ -433,9 +433,9 @@ def _draw_table(axes: Any, answer: Answer) -> None:
         axes.legend(title=_literal(answer.labels[1][0]), frameon=False, fontsize=8)
 
 
-def _draw_bars(axes: Any, places: Array, answer: Answer, values: Array, k: int, colour: Any, label: str) -> None:
+def _draw_bars(axes: Any, places: Array, answer: Answer, values: Array, k: int, color: Any, label: str) -> None:
     """Draw the k-th bar of each group with its guaranteed and its typical error."""
-    axes.bar(places, values[:, k], width=0.75 / values.shape[1], color=colour, alpha=0.6, label=label)
+    axes.bar(places, values[:, k], width=0.75 / values.shape[1], color=color, alpha=0.6, label=label)
     for width, thick in ((answer.error, 1.0), (answer.typical, 4.0)):
         if width is not None:
             each = np.broadcast_to(width, np.shape(answer.value)).reshape(values.shape)[:, k]

@@ -388,7 +388,7 @@ def test_the_distance_that_is_proven_is_never_below_the_true_one(loss, over) -> 
     for size in (0.0, 1e-8, 1e-4, 1.0):
         for _ in range(5):
             v = best + size * RNG.normal(size=4)
-            point, proven = minima._proven(data, over, weight, tilt, v)
+            point, proven = minima._prove(data, over, weight, tilt, v)
             assert np.linalg.norm(point - best) <= proven + 1e-9
 
 
@@ -439,7 +439,7 @@ def test_the_proof_allows_for_rounding_where_the_nearest_point_to_0_is_not_0() -
     tilt = -(minima._steepest(data, weight) * (v - point) + slope)  # so that `point` is the minimum
     off = minima._projection_slack(data, 20, weight, float(np.linalg.norm(point)))
     slack = minima._slack(data, 20)  # of the slopes, whatever the point
-    assert minima._proven(data, over, weight, tilt, v)[1] * weight >= slack + off > slack
+    assert minima._prove(data, over, weight, tilt, v)[1] * weight >= slack + off > slack
 
 
 @pytest.mark.parametrize("over", REGIONS, ids=repr)
@@ -455,5 +455,5 @@ def test_the_least_distance_that_may_be_asked_for_is_reached(budget, over) -> No
                 least = minima.rounding_distance(data, over, weight)
                 found = minima.minimum(data, over, weight, np.zeros(p), least)
                 start = found - minima._gradient(data, found, weight, 0.0)[0] / minima._steepest(data, weight)
-                again, proven = minima._proven(data, over, weight, np.zeros(p), start)
+                again, proven = minima._prove(data, over, weight, np.zeros(p), start)
                 assert proven <= 2 * least and np.linalg.norm(found - again) <= 3 * least

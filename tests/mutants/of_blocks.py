@@ -50,7 +50,7 @@ blocks(
     BLOCKS + "a_series_that_a_block_cannot_pay_is_refused_before_any_is_charged",
 )  # fmt: skip
 blocks(
-    "BL09", "engine/multi_block.py::BlockMixture._mixed", "an answer about several blocks is a mean of theirs, however many rows each has, with a bar around it",
+    "BL09", "engine/multi_block.py::BlockMixture._mix", "an answer about several blocks is a mean of theirs, however many rows each has, with a bar around it",
     "low, high = 1 - greatest_mean(1 - lows, least, most), greatest_mean(highs, least, most)", "low, high = lows.mean(axis=0), highs.mean(axis=0)",
     BLOCKS + "bars_hold_for_all_blocks_and_ranges_together",
 )  # fmt: skip

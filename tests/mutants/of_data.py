@@ -224,7 +224,7 @@ data(
     VALUES + "the_rule_is_cut_to_0_and_1_and_0_for_what_raises_or_is_no_number",
 )  # fmt: skip
 data(
-    "D42", "row_values.py::_vectorized", "one row on which a function raises makes all others 0",
+    "D42", "row_values.py::_call_with_columns", "one row on which a function raises makes all others 0",
     "    rows = range(len(columns[0]))\n    alone =", "    return np.zeros(len(columns[0]), np.int64)\n    rows = range(len(columns[0]))\n    alone =",
     VALUES + "the_value_of_a_row_does_not_depend_on_which_others_were_drawn",
 )  # fmt: skip

@@ -259,7 +259,7 @@ solvers(
     VALUES + "rows_that_are_all_alike_leave_a_minimum_with_a_proof",
 )  # fmt: skip
 solvers(
-    "E91", "minimum.py::_proven", "the nearest point to 0 is taken to be exact, though it is rounded",
+    "E91", "minimum.py::_prove", "the nearest point to 0 is taken to be exact, though it is rounded",
     "float(max(np.linalg.norm(v), np.linalg.norm(point)))", "float(np.linalg.norm(v))",
     VALUES + "the_proof_allows_for_rounding_where_the_nearest_point_to_0_is_not_0",
 )  # fmt: skip
@@ -296,7 +296,7 @@ solvers(
     VALUES + "what_is_returned_is_as_near_as_asked_by_another_solver_s_lights",
 )  # fmt: skip
 solvers(
-    "E53", "minimum.py::_proven", "a tenth of the distance is proved",
+    "E53", "minimum.py::_prove", "a tenth of the distance is proved",
     "return point, (float(np.linalg.norm(r)) * (1 + 1e-9) + float(slack)) / weight", "return point, (float(np.linalg.norm(r)) * 0.1) / weight",
     VALUES + "the_distance_that_is_proven_is_never_below_the_true_one",
 )  # fmt: skip

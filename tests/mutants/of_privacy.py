@@ -684,7 +684,7 @@ events(
     SAMPLES + "the_loss_of_a_flip_is_attained_and_exceeded_by_no_neighbours",
 )  # fmt: skip
 events(
-    "A63", "amplification.py::require_neighbours", "a sample's loss is charged under neighbours for which it does not hold",
+    "A63", "amplification.py::require_same_neighbors", "a sample's loss is charged under neighbours for which it does not hold",
     'if comes_and_goes != (neighbours == "add-remove"):', "if False:",
     SAMPLES + "a_loss_is_charged_only_under_the_neighbours_it_was_worked_out_for",
 )  # fmt: skip

@@ -91,7 +91,7 @@ promise(
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip
 promise(
-    "PK18", "query/ratios.py::BoundMean.bought", "the lower end of a bought mean holds for every table that the bars allow",
+    "PK18", "query/ratios.py::BoundMean.buy", "the lower end of a bought mean holds for every table that the bars allow",
     "lower = c + (low / few if low < 0 else low / many) - coarse", "lower = c + low / many - coarse",
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends", "query/test_composed.py::test_what_is_bought_is_as_near_as_was_asked_for",
 )  # fmt: skip

@@ -64,7 +64,7 @@ class BarsOf:
 
     least_rows = 40.0
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         return float(self._of(query)[self._believed])
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -149,15 +149,17 @@ class BarsAbout:
             rng,
         )
 
-    def believed(self, query: Linear) -> float:
-        return self._believes.believed(query)
+    def hypothesis_answer(self, query: Linear) -> float:
+        return self._believes.hypothesis_answer(query)
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         bar = self._bar / 6 if query.attributes == ("g",) else self._bar
         bought = within is not None and within < bar
         bar = within if bought else bar
         off = self._rng.choice([-1.0, 0.3, 1.0])
-        return Estimate(self._of.believed(query) + off * (1 - 1e-9) * bar, bar, "measured" if bought else "hypothesis")
+        return Estimate(
+            self._of.hypothesis_answer(query) + off * (1 - 1e-9) * bar, bar, "measured" if bought else "hypothesis"
+        )
 
 
 BOUGHT = {

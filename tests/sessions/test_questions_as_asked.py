@@ -260,12 +260,12 @@ class EqualBars:
     def __init__(self, universe: hr.Universe, table: np.ndarray, bar: float) -> None:
         self._universe, self._table, self._bar = universe, table, bar
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         away = tuple(i for i, name in enumerate(self._universe.names) if name not in query.attributes)
         return query.dot(self._table.sum(axis=away))
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
-        return Estimate(self.believed(query), self._bar, "hypothesis")
+        return Estimate(self.hypothesis_answer(query), self._bar, "hypothesis")
 
 
 def test_the_bar_of_a_mean_is_that_of_one_sum_over_its_records() -> None:
@@ -296,7 +296,7 @@ def test_a_quantile_reaches_as_far_as_the_bars_do(first, interval) -> None:
 def test_nothing_is_promised_where_nothing_is_known() -> None:
     class KnowsNothing(EqualBars):
         def linear(self, query: Linear, within: float | None) -> Estimate:
-            return Estimate(self.believed(query), None, "hypothesis")
+            return Estimate(self.hypothesis_answer(query), None, "hypothesis")
 
     universe = hr.Universe(x=hr.Range(0, 9, bins=3), y=hr.Integers(0, 2))
     nobody = KnowsNothing(universe, np.full((3, 3), 1 / 9), 0.0)

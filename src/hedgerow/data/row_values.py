@@ -42,7 +42,11 @@ def statistic_values(rows: RowStore, asked: RowStatistic) -> Valued:
         columns = rows.take(indices, asked.attributes)
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
-            return _vectorized(asked.function, columns) if asked.vectorised else _one_by_one(asked.function, columns)
+            return (
+                _call_with_columns(asked.function, columns)
+                if asked.vectorised
+                else _one_by_one(asked.function, columns)
+            )
 
     return valued
 
@@ -79,7 +83,7 @@ def _value(function: Callable[..., Any], row: tuple[Any, ...]) -> int:
         return 0
 
 
-def _vectorized(function: Callable[..., Any], columns: list[Any]) -> Integers:
+def _call_with_columns(function: Callable[..., Any], columns: list[Any]) -> Integers:
     """Call the function with whole columns, or, if that fails, with columns of one row."""
     found = _block(function, columns)
     if found is not None:

@@ -93,12 +93,12 @@ class BlockMixture:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer a linear query about all rows."""
         bars = self._bars(query, within)
-        return self._mixed([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+        return self._mix([each.linear(query, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
         """Answer a whole table about all rows."""
         bars = self._bars(table, within)
-        return self._mixed([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
+        return self._mix([each.marginal(table, bar) for each, bar in zip(self._respondents, bars, strict=True)])
 
     def _bars(self, bound: Bound[Any], within: float | None) -> Sequence[float | None]:
         """Return the bar to ask of each block so that the combined bar is ``within``. Public.
@@ -139,7 +139,7 @@ class BlockMixture:
             "Ask one block at a time: session.over(name)."
         )
 
-    def _mixed(self, said: Sequence[Estimate]) -> Estimate:
+    def _mix(self, said: Sequence[Estimate]) -> Estimate:
         """Combine the blocks' estimates: the value weighted by rows, and the interval implied by the blocks'."""
         rows = self._rows()
         shape = np.shape(said[0].value)

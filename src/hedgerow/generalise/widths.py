@@ -150,11 +150,11 @@ def words(plan: HoldoutPlan, asked: QuestionCounts) -> float:
 
 
 def interval(
-    plan: HoldoutPlan, before: QuestionCounts, after: QuestionCounts, centre: float, is_below: bool, alone: bool = True
+    plan: HoldoutPlan, before: QuestionCounts, after: QuestionCounts, center: float, is_below: bool, alone: bool = True
 ) -> tuple[float, float, str]:
     """Return an interval for the population's mean, for all answers together with 1 − β, and the main reason for it.
 
-    ``centre`` is the guess or the measured value, in rows. ``before`` counts what led to the query, ``after``
+    ``center`` is the guess or the measured value, in rows. ``before`` counts what led to the query, ``after``
     includes its own answer. ``alone`` means that nothing else was revealed about the rows, so that description length
     can be counted.
     """
@@ -164,7 +164,7 @@ def interval(
     spent = words(plan, before) + math.log(3 / (2 * half))  # two thirds of this half of β; the noise has the rest
     low, high, reason = 0.0, 1.0, NOTHING
     if alone:
-        low, high = _chernoff(max(0.0, centre - off) / n, min(n, centre + off) / n, spent + math.log(2), n)
+        low, high = _chernoff(max(0.0, center - off) / n, min(n, center + off) / n, spent + math.log(2), n)
         reason = FEW_WORDS
     beyond = math.expm1(plan.epsilon) if plan.epsilon < 1 else 1.0
     if beyond < 1:
@@ -172,7 +172,7 @@ def interval(
         wide = width(plan, after, SPARED * half) / n + extra
         if 2 * wide < high - low:
             reason = transfer.JUNG
-        low, high = max(low, centre / n - wide), min(high, centre / n + wide)
+        low, high = max(low, center / n - wide), min(high, center / n + wide)
     return max(0.0, low), min(1.0, high), reason
 
 

@@ -196,7 +196,7 @@ class Budget:
         if isinstance(event, events.SubsampledGaussian):
             amplification.require_private(event, self.neighbours)
         if isinstance(event, events.Subsampled | events.FlippedRows):
-            amplification.require_neighbours(event, self.neighbours)
+            amplification.require_same_neighbors(event, self.neighbours)
         if isinstance(event, events.PerturbedObjective):
             perturbed_objective.require_private(event, self.neighbours)
         if self.pure and event.delta > 0:

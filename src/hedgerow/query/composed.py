@@ -168,7 +168,7 @@ class ComposedQuestion:
         """Return the typical error if it follows from that of a part, else None."""
         return None
 
-    def bought(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Pay for ends at most twice ``within`` apart. Refuse before paying if they cannot be bought.
 
         ``free`` are the ends that are known already.
@@ -190,7 +190,7 @@ class ComposedQuestion:
                     f"{within:g}. "
                     'Ask with resolution="bins" about the coded table, or about whole bins.'
                 )
-            bought = self.bought(known, within, (low, high))
+            bought = self.buy(known, within, (low, high))
             low, high = _order_ends(np.maximum(low, bought[0]), np.minimum(high, bought[1]))
         value = np.clip(self.best(known), low, high)
         if within is not None and np.all(high - low <= 2 * within * (1 + 1e-12)):
@@ -280,7 +280,7 @@ class BoundCount(ComposedQuestion):
         cut = np.broadcast_to(spread(self.high, names) - spread(self.low, names), self.universe.sizes(names))
         return Linear.from_table(self.universe, names, cut)
 
-    def bought(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy the lower count. The truth exceeds it by at most the records of the cut bins."""
         open_ = min(known.interval(self.gap)[1], known.interval(self.high)[1] - known.interval(self.low)[0])
         room = within - open_ / 2

@@ -215,7 +215,7 @@ class BoundMean(Quotient):
         usual, mass = known.typical(query), known.hypothesis_answer(self.denominator)
         return None if usual is None or mass <= 0 else usual * width / mass
 
-    def bought(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy one linear query: Σ (x − c), with x the middle of each cell's values and c the middle of what is known.
 
         With T₋ ≤ T ≤ T₊ records, and |mean − c| ≤ w₀ known for free, a bar of b on the sum gives the mean to b/T₋ +

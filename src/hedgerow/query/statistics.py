@@ -162,12 +162,12 @@ class BoundQuantile(ComposedQuestion):
         everybody = known.hypothesis_answer(self.among.share)
 
         def is_short(place: int) -> bool:
-            below = self._believed(known, place)
+            below = self._believed_share(known, place)
             return below <= 1e-12 if self.q == 0 else below < self.q * everybody - 1e-12
 
         return min(len(self.order) - 1, 1 + _last_that(is_short, -1, len(self.order) - 1))
 
-    def _believed(self, known: LinearKnowledge, place: int) -> float:
+    def _believed_share(self, known: LinearKnowledge, place: int) -> float:
         """Return the share of all records, on the hypothesis, that meet the condition in a cell up to ``place``."""
         part = self.below(place)
         table = part.middle * spread(self.among.share, part.names)
@@ -187,7 +187,7 @@ class BoundQuantile(ComposedQuestion):
         def of_rank(rank: int) -> float:
             """Return the value of the record of this rank, with cell counts rounded to whole records."""
             middle = (rank + 0.5) / rows
-            at = min(last, 1 + _last_that(lambda place: self._believed(known, place) < middle, -1, last))
+            at = min(last, 1 + _last_that(lambda place: self._believed_share(known, place) < middle, -1, last))
             return self._value(known, at, middle)
 
         along = max(0.0, h - first)
@@ -197,8 +197,8 @@ class BoundQuantile(ComposedQuestion):
         """Return the point inside a cell at which the hypothesis reaches this share of all records."""
         cell = self.order[at]
         low, high = float(self.lowest[cell]), float(self.highest[cell])
-        before = self._believed(known, at - 1)
-        inside = self._believed(known, at) - before
+        before = self._believed_share(known, at - 1)
+        inside = self._believed_share(known, at) - before
         where = min(1.0, max(0.0, (mass - before) / inside)) if inside > 0 else 0.5
         if self.is_whole:
             return low + max(0, math.ceil(where * (high - low + 1)) - 1)
@@ -467,10 +467,10 @@ class BoundDifference(ComposedQuestion):
         """Return the difference of the best answers to the parts."""
         return float(self.first.best(known) - self.second.best(known))
 
-    def bought(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
+    def buy(self, known: AnswerKnowledge, within: float, free: Ends) -> Ends:
         """Buy the difference of two counts as one linear query."""
         if not self._is_of_counts or self.is_coarse:
-            return super().bought(known, within, free)
+            return super().buy(known, within, free)
         names, table = self._join_extremes(upper=True)
         query = Linear.from_table(self.universe, names, (table + 1) / 2)
         low, high = known.buy(query, within / 2)

@@ -163,11 +163,11 @@ class _KnowsTheHypothesis:
         for turn in past[self._seen :]:
             if turn.answer.measured_rows is not None:
                 q = everywhere(self.universe, turn.query)
-                believed = q @ experts.normalized(self._log_weights)
+                believed = q @ experts.normalize(self._log_weights)
                 overshoots = turn.answer.measured_rows < self.config.scale * believed
                 self._log_weights += experts.log_factor(q, overshoots=bool(overshoots), eta=self.config.eta)
         self._seen = len(past)
-        return experts.normalized(self._log_weights)
+        return experts.normalize(self._log_weights)
 
 
 class WorstOfPool(_KnowsTheHypothesis):

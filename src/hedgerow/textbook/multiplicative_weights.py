@@ -107,7 +107,7 @@ def multiplicative_weights(losses: ArrayLike, gamma: float | None = None) -> Arr
     log_w = np.zeros(ell.shape[1])
     played = np.empty_like(ell)
     for t, loss in enumerate(ell):
-        played[t] = normalized(log_w)
+        played[t] = normalize(log_w)
         log_w = log_w + np.log1p(-gamma * loss)  # w' = w(1 − γ ℓ)
     return played
 
@@ -133,7 +133,7 @@ def regret_bound(experts: int, rounds: int) -> float:
 # Queries: the experts are the cells of the universe. A mistake is a query on which the hypothesis errs by more than α.
 
 
-def normalized(log_weights: Array) -> Array:
+def normalize(log_weights: Array) -> Array:
     """Return the distribution proportional to exp(log_weights)."""
     w = np.exp(log_weights - log_weights.max())
     return np.asarray(w / w.sum())
@@ -186,7 +186,7 @@ def multiplicative_weights_for_queries(
     log_w = np.zeros(len(D))
     updates = 0
     while True:
-        p = normalized(log_w)
+        p = normalize(log_w)
         gaps = Q @ (p - D)  # ⟨q, D̂⟩ − ⟨q, D⟩
         worst = int(np.abs(gaps).argmax())
         if abs(gaps[worst]) <= alpha:

@@ -164,14 +164,14 @@ class PracticalEngine:
         found = self._ahead.free(query) if within is None else None
         value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
         if within is not None and error > within * (1 + 1e-9):
-            return self._bought([self._wanted_bar(query, within)])[0]
+            return self._buy([self._wanted_bar(query, within)])[0]
         watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.typical
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
             return _estimate(value, error, usual)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
-                    return self._bought([self._wanted_bar(query, watch.guard.promise / 3)])[0]
+                    return self._buy([self._wanted_bar(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
                     return _estimate(value, error, usual)
             error = min(error, self._promised_bar(watch.guard, query))
@@ -184,7 +184,7 @@ class PracticalEngine:
         The rows of the numerator must be among the rows of the denominator.
         """
         if within is not None and (wanted := self._wanted_bars_of_ratio(numerator, denominator, within)):
-            bought = dict(zip((one.query.key for one in wanted), self._bought(wanted), strict=True))
+            bought = dict(zip((one.query.key for one in wanted), self._buy(wanted), strict=True))
         else:
             bought = {}
         top, bottom = (bought.get(q.key) or self.linear(q, None) for q in (numerator, denominator))
@@ -221,7 +221,7 @@ class PracticalEngine:
         """Describe the purchase of ``query`` with a bar of ``within``."""
         return WantedBar(query, within, _spread(float(self.knowledge.typical([query])[0])))
 
-    def _bought(self, wanted: Sequence[WantedBar]) -> list[Estimate]:
+    def _buy(self, wanted: Sequence[WantedBar]) -> list[Estimate]:
         """Buy measurements, and answer by combining each with the earlier estimate, weighted by precision."""
         known = [self.knowledge.free(one.query, None)[0] for one in wanted]
         self._purchases.buy(*wanted)

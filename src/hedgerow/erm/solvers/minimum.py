@@ -95,7 +95,7 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
     spread = min(farthest + float(np.linalg.norm(start)), over.diameter_l2(problem.p))
     if problem.p <= _NEWTON_UP_TO:
         for newton in (_newton, _newton_over) if over.is_bounded else (_newton,):
-            point, proven = _proven(
+            point, proven = _prove(
                 problem, over, weight, tilt, newton(problem, over, weight, tilt, weight * distance / 8)
             )
             if proven <= distance:
@@ -110,7 +110,7 @@ def minimum(problem: Problem, over: ConvexSet, weight: float, tilt: Array, dista
     for _ in range(_STAGES):
         start = _descent(problem, over, weight, tilt, start, spread, near, is_exact)
         stepped = start - _gradient(problem, start, weight, tilt, is_exact)[0] / _steepest(problem, weight)
-        point, proven = _proven(problem, over, weight, tilt, stepped)
+        point, proven = _prove(problem, over, weight, tilt, stepped)
         if proven <= distance:
             break
         is_exact = is_exact or proven > before / 2  # rounded sums no longer make progress
@@ -146,7 +146,7 @@ def _projection_slack(problem: Problem, rows: int, weight: float, length: float)
     return 2 * (rows * problem.smoothness + weight) * off
 
 
-def _proven(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
+def _prove(problem: Problem, over: ConvexSet, weight: float, tilt: Array, v: Array) -> tuple[Array, float]:
     """Return Π(v), and a proven bound on its distance from θ*."""
     point, β, n = over.project(v), _steepest(problem, weight), problem.X.shape[0]
     r = β * (v - point) + _gradient(problem, point, weight, tilt, is_exact=True)[0]
@@ -238,7 +238,7 @@ def _newton_exactly(
     β, best = _steepest(problem, weight), (θ, math.inf)
     for _ in range(_EXACT_STEPS):
         g, z, s = _gradient(problem, θ, weight, tilt, is_exact=True)
-        found = _proven(problem, over, weight, tilt, θ - g / β)
+        found = _prove(problem, over, weight, tilt, θ - g / β)
         if found[1] >= best[1]:
             break
         best = found

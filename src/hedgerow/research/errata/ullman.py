@@ -14,7 +14,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.research.errata.erratum import ULLMAN, ErratumFinding, NotedErratum, erratum
 from hedgerow.research.errata.exact import randomized_response_delta
 from hedgerow.textbook import bounds, convex_pmw
-from hedgerow.textbook.multiplicative_weights import normalized
+from hedgerow.textbook.multiplicative_weights import normalize
 from hedgerow.textbook.oracles import OutputPerturbationOracle
 from hedgerow.universe.universe import Universe
 
@@ -47,7 +47,7 @@ def update_sign() -> tuple[ErratumFinding, ErratumFinding]:
     def updates(sign: float) -> int:
         log_w = np.zeros(3)
         for made in range(T + 1):
-            believed = np.array([normalized(log_w) @ x])  # θ̂
+            believed = np.array([normalize(log_w) @ x])  # θ̂
             if float(believed[0] - data @ x) ** 2 / 2 < alpha / 2:
                 return made
             log_w = log_w + sign * convex_pmw.log_factor(config, risk, Minimum(believed, 0.0, 0.0), x[2:]).reshape(-1)
@@ -79,7 +79,7 @@ def step_without_scale() -> tuple[ErratumFinding, ErratumFinding]:
     def regret(eta: float) -> float:
         log_w, total, suffered = np.zeros(2), np.zeros(2), 0.0
         for _ in range(T):
-            believed = normalized(log_w)
+            believed = normalize(log_w)
             u = np.array([S, -S]) if believed[0] >= believed[1] else np.array([-S, S])
             suffered += float(u @ believed)
             total += u

@@ -80,7 +80,7 @@ class Convex:
         """Return θ with a bar: free, bought to meet ``within``, or checked by the guard."""
         theta, error = self._free(query)
         if within is not None and error > within:
-            return self._bought(query, theta, error, within)
+            return self._buy(query, theta, error, within)
         # The scale of a set of one point is 0: there is nothing to compare.
         if within is None and self._watch is not None and self._watch.is_on and query.scale:
             return self._ask_guard(self._watch, query, theta, error)
@@ -134,7 +134,7 @@ class Convex:
 
     # Purchases.
 
-    def _bought(self, query: BoundMinimize, theta: Array, error: float, within: float) -> Estimate:
+    def _buy(self, query: BoundMinimize, theta: Array, error: float, within: float) -> Estimate:
         """Measure err until it is small enough or the budget ends; return the answer with the best bar.
 
         That bar may be wider than ``within``.
