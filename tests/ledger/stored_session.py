@@ -12,7 +12,7 @@ import numpy as np
 from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 from hedgerow.ledger.urls import store_at
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -28,15 +28,15 @@ LINES = ("number", "time", "who", "kind", "body", "hash")
 SNAPSHOTS = ("number", "body")
 
 
-def table(seed: int) -> Histogram:
+def table(seed: int) -> HistogramSource:
     rng = np.random.default_rng(seed)
-    return Histogram(UNIVERSE, rng.multinomial(20_000, rng.dirichlet(np.ones(64))).reshape(4, 4, 4))
+    return HistogramSource(UNIVERSE, rng.multinomial(20_000, rng.dirichlet(np.ones(64))).reshape(4, 4, 4))
 
 
 def opened(url: str, who: str = "") -> hr.Session:
     """The session and its second block."""
     session = hr.open(
-        table(0), universe=UNIVERSE, budget=BUDGET, guard=0.2, reserve=0.4, workload=hr.marginals(1), ledger=url, who=who
+        table(0), universe=UNIVERSE, budget=BUDGET, guard=0.2, reserve=0.4, workload=hr.marginals(1), ledger=url, analyst=who
     )  # fmt: skip
     session.append(table(1), block="later")
     return session
@@ -60,7 +60,7 @@ def answers(session: hr.Session) -> list[list[Any]]:
     """The answers to every question of the stored session, in its order: of both blocks, of one, and of the late one."""
     found = [heard(session.ask(query)) for query in FREE]
     found += [heard(session.ask(query, within=WITHIN)) for query in BOUGHT]
-    found += [heard(session.over("later").ask(query)) for query in FREE]
+    found += [heard(session.select_blocks("later").ask(query)) for query in FREE]
     return [*found, heard(session.ask(LATE, within=WITHIN))]
 
 

@@ -15,7 +15,7 @@ import stored_session as stored
 
 import hedgerow as hr
 from hedgerow.engine.interface import FIT_VERSION
-from hedgerow.engine.practical.free_answers import Learned
+from hedgerow.engine.practical.free_answers import FittedModel
 from hedgerow.ledger import read
 from hedgerow.ledger.binding import FIRST_FIT, version_now
 
@@ -112,18 +112,18 @@ def test_a_later_fit_says_so_repeats_what_is_recorded_and_answers_the_rest_itsel
     url, was, asked = load(), stored.expected(kind), hr.marginal("a", "c")
     read(url).accept_version()
     monkeypatch.setattr("hedgerow.opening.FIT_VERSION", "2")
-    monkeypatch.setattr(Learned, "refit", lambda self, *steps, **given: None)
+    monkeypatch.setattr(FittedModel, "refit", lambda self, *steps, **given: None)
     with pytest.warns(hr.FitChangedWarning, match="Found fit 2, where the ledger notes fit 1. Recorded answers repeat"):
         session = stored.opened(url)
     assert stored.spent(session) == was["spent"]
     assert stored.answers(session) == was["answers"] and stored.spent(session) == was["spent"]
-    one = session.over("1").ask(asked)
+    one = session.select_blocks("1").ask(asked)
     assert one.source == "hypothesis"
     assert not np.allclose(one.value, was["believed"]["1"][0])
     session.close()
     with pytest.warns(hr.FitChangedWarning):  # every opening says so, and the answer of the new fit is recorded
         again = stored.opened(url)
-    assert np.array_equal(again.over("1").ask(asked).value, one.value)
+    assert np.array_equal(again.select_blocks("1").ask(asked).value, one.value)
     again.close()
 
 

@@ -162,7 +162,7 @@ ledger(
 )  # fmt: skip
 ledger(
     "G31", "read_only.py::Reading.remaining", "what is set aside for planned noise is said to be left for questions",
-    "self._parts().left(Fraction(self.budget.total))[1]", "sum(self._parts().left(Fraction(self.budget.total)))",
+    "self._parts().subtract_from(Fraction(self.budget.total))[1]", "sum(self._parts().subtract_from(Fraction(self.budget.total)))",
     DURABLE + "what_a_reading_says_is_left_is_what_questions_may_spend",
 )  # fmt: skip
 ledger(

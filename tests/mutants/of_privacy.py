@@ -340,8 +340,8 @@ ledger(
 )  # fmt: skip
 ledger(
     "L02", "filter.py::Filter._fits", "the last event may overshoot",
-    "return parts is not None and min(parts.left(self._total)) >= -self._total * FIT",
-    "return parts is not None and min(self._charged.left(self._total)) >= 0",
+    "return parts is not None and min(parts.subtract_from(self._total)) >= -self._total * FIT",
+    "return parts is not None and min(self._charged.subtract_from(self._total)) >= 0",
     LEDGERS + "equal_parts_fit_exactly_and_one_more_is_refused",
 )  # fmt: skip
 ledger(
@@ -529,7 +529,7 @@ ledger(
 
 noise = Writer("noise", "privacy/")
 noise(
-    "N01", "noise.py::Noise._released", "few values on a fine grid are released nearly bare",
+    "N01", "noise.py::Noise._add_in_steps", "few values on a fine grid are released nearly bare",
     "measurement = _opendp(isinstance(event, events.Laplace), spread / event.grid)",
     "measurement = _opendp(isinstance(event, events.Laplace), spread)",
     NOISE + "noise_has_the_spread_of_its_event_whatever_its_grid",
@@ -598,7 +598,7 @@ noise(
     NOISE + "a_sample_has_every_row_at_its_rate",
 )  # fmt: skip
 noise(
-    "N14", "noise.py::Noise._redeemed", "noise is drawn without a receipt",
+    "N14", "noise.py::Noise._redeem", "noise is drawn without a receipt",
     "if type(receipt) is not Receipt:", "if not hasattr(receipt, 'redeem'):",
     NOISES + "an_event_alone_buys_nothing_and_neither_does_anything_else",
 )  # fmt: skip
@@ -669,7 +669,7 @@ noise(
     SPARSE + "a_sparse_vector_taken_up_has_the_tops_it_had",
 )  # fmt: skip
 noise(
-    "N28", "noise.py::Noise._redeemed", "an event of any kind is drawn by any method",
+    "N28", "noise.py::Noise._redeem", "an event of any kind is drawn by any method",
     "return receipt.redeem(*kinds)", "return receipt.redeem(*kinds, events.Event)",
     NOISES + "a_draw_of_another_kind_is_refused_and_uses_up_no_more_than_the_one_it_was_next_to",
 )  # fmt: skip
@@ -695,7 +695,7 @@ events(
     SAMPLES + "the_loss_of_a_flip_is_attained_and_exceeded_by_no_neighbours",
 )  # fmt: skip
 events(
-    "A63", "amplification.py::require_neighbours", "a sample's loss is charged under neighbours for which it does not hold",
+    "A63", "amplification.py::require_same_neighbors", "a sample's loss is charged under neighbours for which it does not hold",
     'if comes_and_goes != (neighbours == "add-remove"):', "if False:",
     SAMPLES + "a_loss_is_charged_only_under_the_neighbours_it_was_worked_out_for",
 )  # fmt: skip
@@ -763,7 +763,7 @@ planned(
     PLANNED + "what_a_sum_may_exceed_its_part_by_buys_next_to_nothing_however_small_the_share[1e-20]",
 )  # fmt: skip
 planned(
-    "PN31", "budget.py::Budget.planned", "planned noise is on a grid so fine that large counts are cut off",
+    "PN31", "budget.py::Budget.plan_noise", "planned noise is on a grid so fine that large counts are cut off",
     "fine = max(event.sigma / FINE_STEPS, min(finest, event.sigma / FEW_STEPS))", "fine = event.sigma / FINE_STEPS",
     PLANNED + "planned_noise_is_on_a_grid_that_holds_the_largest_counts",
 )  # fmt: skip
@@ -803,12 +803,12 @@ planned(
     PLANNED + "a_share_is_declared_before_anything_else_and_once[accountant]",
 )  # fmt: skip
 planned(
-    "PN09", "planned.py::Parts.left", "what planned noise leaves pays for anything",
+    "PN09", "planned.py::Parts.subtract_from", "what planned noise leaves pays for anything",
     "return share - self.planned, total - share - self.others", "return share - self.planned, total - self.planned - self.others",
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip
 planned(
-    "PN10", "planned.py::Parts.left", "planned noise takes all there is, at the price of its share",
+    "PN10", "planned.py::Parts.subtract_from", "planned noise takes all there is, at the price of its share",
     "return share - self.planned, total - share - self.others", "return total - self.planned, total - share - self.others",
     PLANNED + "each_part_pays_for_its_own_and_for_nothing_else[accountant]",
 )  # fmt: skip

@@ -10,8 +10,8 @@ import pytest
 from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
-from hedgerow.data import Histogram
-from hedgerow.privacy.accounts import OfBlocks
+from hedgerow.data import HistogramSource
+from hedgerow.privacy.accounts import BlocksQuestion
 from hedgerow.privacy.answer_log import AnswerLog
 from hedgerow.privacy.events import Gaussian
 from hedgerow.privacy.ledger import Ledger
@@ -19,7 +19,7 @@ from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import bound
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 3), b=hr.Integers(0, 2))
-TABLE = Histogram(UNIVERSE, np.arange(12).reshape(4, 3) * 100 + 50)
+TABLE = HistogramSource(UNIVERSE, np.arange(12).reshape(4, 3) * 100 + 50)
 QUESTIONS = [bound(q, UNIVERSE) for q in (hr.count(a=1), hr.count(a=(1, 2), b=0), hr.marginal("a"), hr.count(b=2))]
 LOGS = {"memory": lambda: hr.Accountant(hr.Budget(1.0, 1e-6)), "SQLite": sqlite_url, "PostgreSQL": postgres_url}
 EVENT = Gaussian(1.0, 1000.0)
@@ -84,12 +84,12 @@ def test_a_question_about_several_blocks_is_another_question(fresh) -> None:
     place = fresh()
     ledger = opened(place)
     ledger.answer_log.note(QUESTIONS[0], answer(0.1))
-    ledger.answer_log.note(OfBlocks(("1", "2"), QUESTIONS[0]), answer(0.2))
+    ledger.answer_log.note(BlocksQuestion(("1", "2"), QUESTIONS[0]), answer(0.2))
     ledger.answer_log.flush()
     found = (opened(place) if isinstance(place, str) else ledger).answer_log
     assert found.recall(QUESTIONS[0]).value == 0.1
-    assert found.recall(OfBlocks(("1", "2"), QUESTIONS[0])).value == 0.2
-    assert found.recall(OfBlocks(("2", "3"), QUESTIONS[0])) is None
+    assert found.recall(BlocksQuestion(("1", "2"), QUESTIONS[0])).value == 0.2
+    assert found.recall(BlocksQuestion(("2", "3"), QUESTIONS[0])) is None
 
 
 @every

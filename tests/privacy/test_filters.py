@@ -34,7 +34,7 @@ def gaussian(cost: float) -> Event:
 
 
 def planned(cost: float) -> Event:
-    event = APPROXIMATE.planned(gaussian(cost), SHARE)  # type: ignore[arg-type]
+    event = APPROXIMATE.plan_noise(gaussian(cost), SHARE)  # type: ignore[arg-type]
     assert event is not None
     return event
 

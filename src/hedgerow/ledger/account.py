@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-from hedgerow.engine.wire import Account
+from hedgerow.engine.wire import LedgerTerms
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger import binding, chain, replay, spending
 from hedgerow.ledger.binding import Binding
@@ -55,7 +55,7 @@ def place_block(store: Store, name: str, place: int, budget: Budget, bound: Bind
 def _account(budget: Budget, slack: float, bound: Binding | None, **more: str) -> str:
     """Return the body of an account line."""
     return replay.body(
-        account=inner(Account(budget, slack)),
+        account=inner(LedgerTerms(budget, slack)),
         table=None if bound is None else binding.bound_record(bound),
         options=None if bound is None else dict(bound.options),
         version=binding.version_now(),
@@ -67,7 +67,7 @@ def _account(budget: Budget, slack: float, bound: Binding | None, **more: str) -
 def require_account(store: Store, block: int, budget: Budget, slack: float, bound: Binding | None) -> dict[str, Any]:
     """Return the record of the account. Refuse another account, declaration, version or table than the ledger's own."""
     record, wrote = account_of(store, block)
-    account = thing("account", record["account"], Account)
+    account = thing("account", record["account"], LedgerTerms)
     if account.budget != budget:
         raise InvalidInput(
             f"budget must be that of the ledger. Found another: {budget!r}, where it was {account.budget!r}. "

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @final
 @dataclass(frozen=True)
-class OfBlocks:
+class BlocksQuestion:
     """A bound question about several blocks. It differs from the same question about one of them."""
 
     blocks: tuple[str, ...]
@@ -127,18 +127,18 @@ class AnswersOfBlocks:
 
     def note(self, question: Any, answer: Any) -> None:
         """Store an answer about these blocks, to be returned when the question is repeated."""
-        self.ledgers[-1].answer_log.note(OfBlocks(self.names, question), answer)
+        self.ledgers[-1].answer_log.note(BlocksQuestion(self.names, question), answer)
 
     def recall(self, question: Any) -> Any | None:
         """Return the stored answer to a question about exactly these blocks, or None."""
-        return self.ledgers[-1].answer_log.recall(OfBlocks(self.names, question))
+        return self.ledgers[-1].answer_log.recall(BlocksQuestion(self.names, question))
 
     def answers(self) -> Sequence[tuple[Any, Any]]:
         """Return the stored questions about exactly these blocks, with their answers."""
         return tuple(
             (asked.question, answer)
             for asked, answer in self.ledgers[-1].answers()
-            if isinstance(asked, OfBlocks) and asked.blocks == self.names
+            if isinstance(asked, BlocksQuestion) and asked.blocks == self.names
         )
 
     @contextlib.contextmanager

@@ -77,7 +77,7 @@ class Filter:
     @property
     def remaining(self) -> float:
         """The amount left in the budget's currency, for all events except planned noise."""
-        return max(0.0, float(self._charged.left(self._total)[1]))
+        return max(0.0, float(self._charged.subtract_from(self._total)[1]))
 
     @property
     def slack(self) -> float:
@@ -176,7 +176,7 @@ class Filter:
 
     def _fits(self, parts: Parts | None) -> bool:
         """Return True if planned noise is within its share and all else within the rest."""
-        return parts is not None and min(parts.left(self._total)) >= -self._total * FIT
+        return parts is not None and min(parts.subtract_from(self._total)) >= -self._total * FIT
 
     @property
     def spent_epsilon(self) -> float:
