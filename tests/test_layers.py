@@ -17,7 +17,19 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
-HELPERS = {"_checks", "_compiled", "_extras", "_html", "_memory", "_progress", "_shelf", "_threads", "_types", "errors"}
+HELPERS = {
+    "_checks",
+    "_compiled",
+    "_extras",
+    "_html",
+    "_json",
+    "_memory",
+    "_progress",
+    "_shelf",
+    "_threads",
+    "_types",
+    "errors",
+}
 LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"errors"},
     HELPERS - {"errors"},
@@ -27,8 +39,9 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"model", "drafting"},
     {"textbook"},
     {"engines", "erm", "generalise"},
-    {"sql", "ledgers"},
     {"answer"},
+    {"serialize"},  # the forms of all that is below
+    {"sql", "ledgers"},
     {"report"},
     {"session"},
     {"opening"},
@@ -42,10 +55,9 @@ SEES_ONLY = {  # and the helpers
     "erm": {"privacy", "convex"},
     "generalise": {"privacy", "questions", "textbook"},
     "sql": {"questions"},
-    "ledgers": {"privacy", "questions"},
+    "ledgers": {"privacy", "questions", "serialize"},
 }
 SEES_ALSO = {
-    "ledgers": {"hedgerow.engines.wire"},  # the forms of what it writes
     "erm": {"hedgerow.data.spark_frame", "hedgerow.data.withheld"},  # how a cluster hands over rows
 }
 BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
@@ -225,6 +237,8 @@ def tree(folder: Path, **files: str) -> Path:
         ("erm__problem", "from hedgerow.data import Table"),
         ("sql__parse", "from hedgerow.privacy import noise"),
         ("engines__theory", "from hedgerow import bench"),
+        ("engines__theory", "from hedgerow.serialize import encode"),  # states are plain data
+        ("questions__counts", "from hedgerow.serialize.registry import register"),
         ("demo__show", "from hedgerow.errata import ERRATA"),
         ("unheard_of", "from hedgerow.privacy import noise"),
     ],
@@ -237,6 +251,8 @@ def test_an_import_that_points_up_is_found(where: str, text: str, tmp_path: Path
         "bench": "",
         "__init__": "",
         "errata____init__": "",
+        "serialize____init__": "",
+        "serialize__registry": "",
     }
     assert len(upward_imports(tree(tmp_path, **{**beside, where: text}))) == 1
 

@@ -115,7 +115,7 @@ _NAMES = {  # public names, by the module that defines them
     "questions.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
     "session": ["Session"],
 }
-_MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
+_MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "serialize", "wire")
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [

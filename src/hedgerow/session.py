@@ -33,7 +33,6 @@ from hedgerow.engines.engine import Engine
 from hedgerow.engines.over_time import Column, Series, estimated
 from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.engines.together import Part, Together
-from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
@@ -51,6 +50,7 @@ from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.words import asked_again
 from hedgerow.report import Charge, Report
+from hedgerow.serialize import question_of
 
 if TYPE_CHECKING:
     import pandas as pd

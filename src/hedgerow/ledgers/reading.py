@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from hedgerow.engines.wire import Account
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledgers import replay, views
 from hedgerow.ledgers.binding import version_now
@@ -20,7 +19,7 @@ from hedgerow.ledgers.urls import store_at
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry
 from hedgerow.privacy.planned import Parts
-from hedgerow.questions.wire import thing
+from hedgerow.serialize import Account, decode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +33,7 @@ class Reading:
         self._store, self._block = store, block
         if not store.exists():
             raise InvalidInput(f"There must be a ledger to read. Found none on {store.name}. Check the URL.")
-        account = thing("account", account_of(store, block)[0]["account"], Account)
+        account = decode("account", account_of(store, block)[0]["account"], Account)
         self.budget: Budget = account.budget
 
     @property

@@ -27,7 +27,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -38,7 +38,6 @@ from hedgerow.engines.practical.measurement import Rows, varying
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire_values import Json
 
 LARGEST = 3  # most attributes of a certified set
 MOST_WORK = 3e8  # most additions for all sets of one size: less than a second
@@ -151,7 +150,7 @@ class Certified:
         self.certificate: Certificate | None = None
 
     @classmethod
-    def restored(cls, known: Known, record: Json) -> Certified:
+    def restored(cls, known: Known, record: dict[str, Any]) -> Certified:
         """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
         made = cls(known, small_sets(known))
         made.margin, made.bits = record["margin"], record["bits"]
@@ -164,8 +163,8 @@ class Certified:
         made.certificate = Certificate(stated, usual, record["beta_of_rows"])
         return made
 
-    def state(self) -> Json:
-        """Return all that was released and what follows from it, public and as JSON."""
+    def state(self) -> dict[str, Any]:
+        """Return all that was released and what follows from it, public and as plain data."""
         assert self.certificate is not None
         return {
             "margin": self.margin,

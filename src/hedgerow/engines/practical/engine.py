@@ -46,7 +46,6 @@ from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire_values import Json
 from hedgerow.questions.workloads import Workload
 from hedgerow.textbook.sparse_vector import FINEST
 
@@ -75,8 +74,8 @@ class Practical:
         guard: Guard | None,
         vouched: Collection[Custom] = (),
         losses: CertifiedLosses | None = None,
-        state: Json = None,
-        opened: Json = None,
+        state: dict[str, Any] | None = None,
+        opened: dict[str, Any] | None = None,
         next_prior: Prior | None = None,
     ) -> None:
         """Build the engine from what the opening released, or restore it from a snapshot.
@@ -252,8 +251,8 @@ class Practical:
             self._watch.resume(entries)
 
     @one_at_a_time
-    def state(self) -> Json:
-        """Return a snapshot of everything the engine knows, public and as JSON."""
+    def state(self) -> dict[str, Any]:
+        """Return a snapshot of everything the engine knows, public and as plain data."""
         return {
             "learned": self.knowledge.learned.state(),
             "shares": [*self.knowledge.bars.shares, self.knowledge.bars.numbers],
@@ -479,7 +478,12 @@ def certified_knowledge(
 
 
 def restored_knowledge(
-    data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json, prior: Prior | None = None
+    data: DataSource,
+    learned: Learned,
+    beta: float,
+    rows: float | None,
+    state: dict[str, Any],
+    prior: Prior | None = None,
 ) -> Knowledge:
     """Restore the knowledge from a snapshot (``Practical.state``).
 

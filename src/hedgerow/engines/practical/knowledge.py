@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -24,22 +24,12 @@ from hedgerow.engines.practical.merged_bars import MergedBars
 from hedgerow.engines.practical.merging import Merging
 from hedgerow.engines.practical.residuals import Evidence, Overview
 from hedgerow.engines.practical.shrinkage import STANDS_OUT, blocks, ridge
+from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.model.log_linear import LogLinear, Target, minimise
 from hedgerow.questions.linear import Linear, answer_all
 from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire import inner, thing
-from hedgerow.questions.wire_values import (
-    Json,
-    read_array,
-    read_list,
-    read_names,
-    read_whole,
-    refuse,
-    write_array,
-    write_names,
-)
 
 Value = TypeVar("Value", float, Array)
 ROOM = 4_000_000  # most cells of the junction tree once the session's own measurements enter it
@@ -148,38 +138,40 @@ class Learned:
         return Prior(self.merging, {names: piece.copy() for names, piece in pieces})
 
     @classmethod
-    def restored(cls, universe: Universe, rows: float | None, record: Json, prior: Prior | None = None) -> Learned:
+    def restored(
+        cls, universe: Universe, rows: float | None, state: dict[str, Any], prior: Prior | None = None
+    ) -> Learned:
         """Rebuild, to the last bit, the knowledge that ``state`` described."""
-        made = cls.nothing(universe, rows, Merging.restored(universe, record["merging"]), prior)
-        for measured, axes in zip(read_list("measurements", record["measurements"]), record["layouts"], strict=True):
-            measurement = thing("a measurement", measured, Measurement)
+        made = cls.nothing(universe, rows, Merging.restored(universe, state["merging"]), prior)
+        for measurement, axes in zip(state["measurements"], state["layouts"], strict=True):
             made._take(replace(measurement, values=_laid_out(measurement.values, axes)))
         residuals = [m for m in made.measurements if m.residual]
         inner = made.merging.inner
         if residuals:  # the first ``overview`` of them are the overview's; in older snapshots all are
-            count = read_whole("overview", record.get("overview", len(residuals)))
+            count = state.get("overview", len(residuals))
             if not 0 < count <= len(residuals):
-                refuse("overview", "the number of residuals that belong to the overview", count)
+                raise InvalidInput(
+                    f"overview must be the number of residuals that belong to the overview. Found {count!r} of "
+                    f"{len(residuals)}. Restore the ledger from a copy."
+                )
             made.overview = Overview(inner, residuals[:count], rows)
-        queries = [thing("a query", query, Linear) for query in record["queries"]]
-        sets = [read_names("names", names) for names in record["sets"]]
-        made.model = LogLinear(inner, sets, {query.key: query for query in queries})
-        made.model.settle(read_array(record["theta"], "float64"))
-        priors = [read_array(prior, "float64") for prior in record["priors"]]
-        made._priors = dict(zip([*made.model.sets, *made.model.queries], priors, strict=True))
+        sets = [tuple(names) for names in state["sets"]]
+        made.model = LogLinear(inner, sets, {query.key: query for query in state["queries"]})
+        made.model.settle(state["theta"].copy())
+        made._priors = dict(zip([*made.model.sets, *made.model.queries], state["priors"], strict=True))
         return made
 
-    def state(self) -> Json:
-        """Return everything learned, as JSON."""
+    def state(self) -> dict[str, Any]:
+        """Return everything learned, as plain data that a later fit does not change."""
         model = self.model
         return {
             "merging": self.merging.state(),
-            "measurements": [inner(measurement) for measurement in self.measurements],
+            "measurements": list(self.measurements),
             "layouts": [_layout(measurement.values) for measurement in self.measurements],
-            "sets": [write_names("A name", names) for names in model.sets],
-            "queries": [inner(query) for query in model.queries.values()],
-            "theta": write_array(model.theta),
-            "priors": [write_array(self._priors[key]) for key in (*model.sets, *model.queries)],
+            "sets": [list(names) for names in model.sets],
+            "queries": list(model.queries.values()),
+            "theta": model.theta.copy(),
+            "priors": [self._priors[key].copy() for key in (*model.sets, *model.queries)],
             "overview": 0 if self.overview is None else self.overview.measured,
         }
 

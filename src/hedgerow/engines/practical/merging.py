@@ -21,6 +21,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +36,6 @@ from hedgerow.privacy.noise import Noise
 from hedgerow.questions.attributes import Integers
 from hedgerow.questions.linear import Linear
 from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire_values import Json, read_array, write_array
 
 WIDE = 24  # an attribute with more values than this is wide
 SHARE = 0.05  # share of the prefit's budget for the counts of the wide attributes
@@ -67,14 +67,13 @@ class Merging:
         return cls(universe, {}, {})
 
     @classmethod
-    def restored(cls, universe: Universe, record: Json) -> Merging:
+    def restored(cls, universe: Universe, state: Mapping[str, Any]) -> Merging:
         """Rebuild a merging from its stored ``state``."""
-        groups = {name: read_array(each[0], "int64") for name, each in record.items()}
-        return cls(universe, groups, {name: read_array(each[1], "float64") for name, each in record.items()})
+        return cls(universe, {n: groups for n, (groups, _) in state.items()}, {n: s for n, (_, s) in state.items()})
 
-    def state(self) -> Json:
-        """Return groups and shares as JSON."""
-        return {name: [write_array(g), write_array(self._shares[name])] for name, g in self.groups.items()}
+    def state(self) -> dict[str, Any]:
+        """Return groups and shares as plain data."""
+        return {name: [groups, self._shares[name]] for name, groups in self.groups.items()}
 
     def touches(self, names: Names) -> bool:
         """Return True if one of these attributes has merged values."""
