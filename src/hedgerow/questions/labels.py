@@ -86,6 +86,8 @@ def read_label(record: Json) -> Any:
 
 def without_numpy(value: Any) -> Any:
     """Convert NumPy scalars to Python ones, if that changes neither what they equal nor how they are written."""
+    if type(value) in (str, float, int, bool):  # nearly always, and this is called for every text and number
+        return value
     if type(value) is np.str_:
         return "".join([value])  # np.str_.item() would lose a NUL at the end
     return value.item() if type(value) in (np.bool_, np.float64) or isinstance(value, np.integer) else value

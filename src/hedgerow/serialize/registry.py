@@ -119,9 +119,10 @@ def encode(thing: Any) -> dict[str, Json]:
             f"An object must be of a registered type to be written. Found {type(thing).__name__}. "
             "Use the package's own types, or register a form for it."
         )
-    record = {"kind": form.kind, **form.write(thing)}
-    require_fields(record, form.fields, form.optional)
-    return record
+    written = form.write(thing)
+    if tuple(written) != form.fields:
+        require_fields({"kind": form.kind, **written}, form.fields, form.optional)
+    return {"kind": form.kind, **written}
 
 
 def decode(role: str, record: Json, of: type[T] | tuple[type, ...]) -> T:

@@ -18,6 +18,7 @@ import base64
 import binascii
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -29,9 +30,11 @@ from hedgerow.errors import InvalidInput
 from hedgerow.questions.labels import LABEL_KINDS, is_nan, read_label, without_numpy, write_integer, write_label
 from hedgerow.questions.linear import LARGEST_TABLE
 
+REMEMBERED = 1024  # the texts of masks up to this size are remembered
 MOST_AXES = 32  # an array has at most this many axes
 DTYPES = {"bool": np.dtype(bool), "int64": np.dtype("<i8"), "float64": np.dtype("<f8")}
 VALUE_KINDS = ("array", *LABEL_KINDS)
+_NAMES = {dtype: name for name, dtype in DTYPES.items()}
 
 
 # Plain values, as an answer or a released measurement may hold them.
@@ -39,6 +42,8 @@ VALUE_KINDS = ("array", *LABEL_KINDS)
 
 def write_value(value: Any) -> Json:
     """Write a label, a NaN, an array, or a list or tuple of these."""
+    if type(value) is float and math.isfinite(value):  # the most frequent first
+        return value
     if isinstance(value, np.ndarray):
         return write_array(value)
     if type(value) is list:
@@ -141,16 +146,27 @@ def read_names(role: str, record: Json) -> Names:
 
 def write_array(array: NDArray[Any]) -> dict[str, Json]:
     """Write an array of booleans, 64-bit integers or floats."""
-    dtype = next((name for name, known in DTYPES.items() if array.dtype == known), None)
+    dtype = _NAMES.get(array.dtype)
     if dtype is None or array.size > LARGEST_TABLE or array.ndim > MOST_AXES:
         raise InvalidInput(
             f"An array must be of {', '.join(DTYPES)}, with at most {LARGEST_TABLE} items and {MOST_AXES} axes. "
             f"Found {array.dtype} of shape {array.shape}. Convert it."
         )
-    plain: NDArray[Any] = np.ascontiguousarray(array, dtype=DTYPES[dtype])
-    items = np.packbits(plain) if dtype == "bool" else plain
-    data = base64.b64encode(items.tobytes()).decode("ascii")
+    items = array.astype(DTYPES[dtype], copy=False).tobytes()  # in C order
+    if dtype == "bool":
+        data = _packed(items) if len(items) <= REMEMBERED else _packed.__wrapped__(items)
+    else:
+        data = _base64(items)
     return {"kind": "array", "dtype": dtype, "shape": list(array.shape), "data": data}
+
+
+@lru_cache(maxsize=4096)  # the same few masks come again and again in the answers of a ledger
+def _packed(truths: bytes) -> str:
+    return _base64(np.packbits(np.frombuffer(truths, bool)).tobytes())
+
+
+def _base64(items: bytes) -> str:
+    return base64.b64encode(items).decode("ascii")
 
 
 def read_array(record: Json, *dtypes: str) -> NDArray[Any]:
