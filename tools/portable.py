@@ -35,7 +35,7 @@ PART = (
     "tests/model",
     "tests/engines",
     "tests/exact",
-    "tests/questions/test_wire.py",
+    "tests/serialize/test_forms.py",
     "tests/ledgers/test_durable.py",
     "tests/ledgers/test_ledger_of_blocks.py",
 )

@@ -35,12 +35,11 @@ from hedgerow.serialize import answers, convex, ledgers, questions, releases, un
 from hedgerow.serialize.answers import Answered
 from hedgerow.serialize.bound_questions import bound_question, question_of
 from hedgerow.serialize.ledgers import Account, ledger_from_lines, ledger_lines
-from hedgerow.serialize.records import VERSION, dumps, from_json, loads, to_json
+from hedgerow.serialize.records import dumps, from_json, loads, to_json
 from hedgerow.serialize.registry import decode, encode, register, register_dataclass, register_refusal, registered
 from hedgerow.serialize.state import decode_state, encode_state
 
 __all__ = [
-    "VERSION",
     "Account",
     "Answered",
     "bound_question",
