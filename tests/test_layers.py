@@ -25,7 +25,7 @@ HELPERS = {
     "_json",
     "_memory",
     "_progress",
-    "_shelf",
+    "_spill",
     "_threads",
     "_types",
     "errors",
@@ -58,7 +58,7 @@ SEES_ONLY = {  # and the helpers
     "ledgers": {"privacy", "questions", "serialize"},
 }
 SEES_ALSO = {
-    "erm": {"hedgerow.data.spark_frame", "hedgerow.data.withheld"},  # how a cluster hands over rows
+    "erm": {"hedgerow.data.spark_frame", "hedgerow.data.redaction"},  # how a cluster hands over rows
 }
 BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
 SEES_BESIDE = {
@@ -239,7 +239,7 @@ def tree(folder: Path, **files: str) -> Path:
         ("engines__theory", "from hedgerow import bench"),
         ("engines__theory", "from hedgerow.serialize import encode"),  # states are plain data
         ("questions__counts", "from hedgerow.serialize.registry import register"),
-        ("demo__show", "from hedgerow.errata import ERRATA"),
+        ("demo__show", "from hedgerow.research.errata import ERRATA"),
         ("unheard_of", "from hedgerow.privacy import noise"),
     ],
 )
@@ -261,8 +261,8 @@ def test_an_import_that_points_down_is_not_found(tmp_path: Path) -> None:
     root = tree(
         tmp_path, errors="", privacy__noise="from hedgerow.errors import InvalidInput", bench="import hedgerow",
         erm__auto="from hedgerow.privacy import noise\nfrom .problem import Problem", erm__problem="", __init__="",
-        demo__show="from hedgerow.bench import unsafe_answer\nimport numpy",
-        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.errata import page",
+        demo__show="from hedgerow.unsafe import unsafe_answer\nimport numpy",
+        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.research.errata import page",
     )  # fmt: skip
     assert upward_imports(root) == []
 

@@ -16,12 +16,12 @@ import hedgerow as hr
 from hedgerow import losses
 from hedgerow._json import ordered
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.ledgers import chain, notes, replay
+from hedgerow.ledger import answer_log, chain, replay
 from hedgerow.privacy.accounts import OfBlocks
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import bound
+from hedgerow.query.bound import Estimate
+from hedgerow.query.counts import bound
 from hedgerow.serialize import Account, dumps, encode, from_json
 
 HERE = Path(__file__).parent
@@ -102,9 +102,9 @@ def texts() -> dict[str, str]:
     found |= {f"value {i}": dumps(value) for i, value in enumerate(PLAIN)}
     found |= {"universe": dumps(UNIVERSE), "count": dumps(COUNT), "convex": dumps(LOGISTIC)}
     asked = list(answered())
-    found |= {f"name {i}": str(notes.name_of(question)) for i, (question, _) in enumerate(asked)}
-    found |= {f"answers {i}": notes.written([note]) for i, note in enumerate(asked)}
-    found |= {"answers": notes.written(asked), "no answers": notes.written([])}
+    found |= {f"name {i}": str(answer_log.name_of(question)) for i, (question, _) in enumerate(asked)}
+    found |= {f"answers {i}": answer_log.written([note]) for i, note in enumerate(asked)}
+    found |= {"answers": answer_log.written(asked), "no answers": answer_log.written([])}
     assert isinstance(bound(LOGISTIC, UNIVERSE), BoundMinimize)
     account = encode(Account(hr.Budget(0.1, 1e-9, neighbours="add-remove", rows_per_unit=3), 1e-12))
     found["account"] = replay.body(

@@ -19,14 +19,14 @@ import hedgerow as hr
 from hedgerow import serialize
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
-from hedgerow.questions.attributes import Attribute
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import QUESTIONS, bound
-from hedgerow.questions.labels import read_label, write_label
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.workloads import Workload
+from hedgerow.query.bound import Estimate
+from hedgerow.query.counts import QUESTIONS, bound
+from hedgerow.query.labels import read_label, write_label
+from hedgerow.query.linear import Linear
+from hedgerow.query.workloads import Workload
 from hedgerow.serialize import records
 from hedgerow.serialize.values import VALUE_KINDS, read_value, write_value
+from hedgerow.universe.attributes import Attribute
 
 STORED = json.loads((Path(__file__).parent / "wire_v1.json").read_text())
 """One record of every kind at least. They must load for ever: add to them, never change one."""

@@ -9,7 +9,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow import serialize
-from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 

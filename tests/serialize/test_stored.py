@@ -15,10 +15,10 @@ from stored import HERE, texts
 import hedgerow as hr
 from hedgerow import serialize
 from hedgerow._json import canonical, ordered, parse, quoted, readable, spaced
-from hedgerow.engines.practical.knowledge import Learned
-from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.engine.practical.free_answers import Learned
+from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
 from hedgerow.serialize import registry
 
 SOURCE = Path(hr.__file__).parent

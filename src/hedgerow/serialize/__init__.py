@@ -1,6 +1,6 @@
 """Everything that is stored or sent, as JSON: each form is declared once, and one encoder and one decoder use it.
 
-    >>> from hedgerow.questions.counts import count
+    >>> from hedgerow.query.counts import count
     >>> dumps(count(sex="F"))
     '{"kind":"count","predicates":[["sex",{"kind":"in","values":["F"]}]],"v":1}'
     >>> loads(dumps(count(sex="F")))

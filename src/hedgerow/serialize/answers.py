@@ -6,9 +6,9 @@ from typing import Any
 
 from hedgerow._json import Json, read_text, refuse
 from hedgerow.answer import OPERATORS, Answer, Combination
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import Query, Resolution
-from hedgerow.questions.linear import Linear
+from hedgerow.query.bound import Estimate
+from hedgerow.query.counts import Query, Resolution
+from hedgerow.query.linear import Linear
 from hedgerow.serialize.registry import decode, encode, register
 from hedgerow.serialize.values import (
     read_number,

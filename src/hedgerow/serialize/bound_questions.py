@@ -6,14 +6,14 @@ from typing import Any
 
 from hedgerow.convex.minimize import BoundMinimize, Minimize
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.bound import Bound
-from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import BoundMarginal, Query, Resolution
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.counts import marginal as make_marginal
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.statistics import BoundTop
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import Bound
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import BoundMarginal, Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.counts import marginal as make_marginal
+from hedgerow.query.linear import Linear
+from hedgerow.query.statistics import BoundTop
+from hedgerow.universe.universe import Universe
 
 
 def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:

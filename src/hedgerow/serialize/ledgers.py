@@ -8,13 +8,13 @@ from typing import Any
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import Bound, Estimate
 from hedgerow.serialize.answers import Answered
 from hedgerow.serialize.bound_questions import bound_question, question_of
 from hedgerow.serialize.records import dumps, loads
 from hedgerow.serialize.registry import decode, encode, register
 from hedgerow.serialize.values import read_number, write_number
+from hedgerow.universe.universe import Universe
 
 
 class Account:

@@ -14,15 +14,14 @@ import numpy as np
 
 from hedgerow._json import Json, canonical, fields, kind_of, read_list, read_text, refuse
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import isnt
-from hedgerow.questions.counts import Combined, Count, Marginal, Not, OverTime, Parity, Query, Weighted, linear
-from hedgerow.questions.counts import marginal as make_marginal
-from hedgerow.questions.counts import parity as make_parity
-from hedgerow.questions.labels import read_label, write_label
-from hedgerow.questions.linear import Linear, require_weights
-from hedgerow.questions.quotients import Mean, Ratio, Share, mean, ratio, share
-from hedgerow.questions.statistics import STATISTICS
-from hedgerow.questions.workloads import WORKLOADS
+from hedgerow.query.counts import Combined, Count, Marginal, Not, OverTime, Parity, Query, Weighted, linear
+from hedgerow.query.counts import marginal as make_marginal
+from hedgerow.query.counts import parity as make_parity
+from hedgerow.query.labels import read_label, write_label
+from hedgerow.query.linear import Linear, require_weights
+from hedgerow.query.ratios import Mean, Ratio, Share, mean, ratio, share
+from hedgerow.query.statistics import STATISTICS
+from hedgerow.query.workloads import WORKLOADS
 from hedgerow.serialize.registry import decode, encode, register, register_dataclass
 from hedgerow.serialize.values import (
     read_array,
@@ -36,6 +35,7 @@ from hedgerow.serialize.values import (
     write_text,
     write_whole,
 )
+from hedgerow.universe.attributes import isnt
 
 
 def _sorted(records: Iterable[Json]) -> list[Json]:

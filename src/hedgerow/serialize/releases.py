@@ -8,17 +8,17 @@ import numpy as np
 
 from hedgerow._json import Json, kind_of, read_list, read_text, refuse
 from hedgerow._types import Array
-from hedgerow.engines.practical.contrasts import FEWEST
-from hedgerow.engines.practical.measurement import Measurement
+from hedgerow.engine.practical.contrasts import FEWEST
+from hedgerow.engine.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Estimate, Source
-from hedgerow.questions.counts import Query
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.row_statistic import RowStatistic
+from hedgerow.query.bound import Estimate, Source
+from hedgerow.query.counts import Query
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.serialize.registry import decode, encode, register, register_dataclass, register_refusal
 from hedgerow.serialize.values import (
     read_array,
