@@ -12,12 +12,12 @@ import hedgerow as hr
 
 MODULES = {
     "audit",
-    "bench",
     "erm",
     "estimators",
     "generalise",
-    "ledgers",
+    "ledger",
     "serialize",
+    "unsafe",
     "wire",
 }  # loaded when first named
 

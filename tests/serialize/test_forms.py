@@ -21,12 +21,12 @@ from hedgerow.errors import InvalidInput
 from hedgerow.privacy import events
 from hedgerow.query.bound import Estimate
 from hedgerow.query.counts import QUESTIONS, bound
-from hedgerow.query.labels import read_label, write_label
 from hedgerow.query.linear import Linear
 from hedgerow.query.workloads import Workload
 from hedgerow.serialize import records
 from hedgerow.serialize.values import VALUE_KINDS, read_value, write_value
 from hedgerow.universe.attributes import Attribute
+from hedgerow.universe.labels import read_label, write_label
 
 STORED = json.loads((Path(__file__).parent / "wire_v1.json").read_text())
 """One record of every kind at least. They must load for ever: add to them, never change one."""

@@ -17,7 +17,6 @@ from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import Combined, Count, Marginal, Not, OverTime, Parity, Query, Weighted, linear
 from hedgerow.query.counts import marginal as make_marginal
 from hedgerow.query.counts import parity as make_parity
-from hedgerow.query.labels import read_label, write_label
 from hedgerow.query.linear import Linear, require_weights
 from hedgerow.query.ratios import Mean, Ratio, Share, mean, ratio, share
 from hedgerow.query.statistics import STATISTICS
@@ -36,6 +35,7 @@ from hedgerow.serialize.values import (
     write_whole,
 )
 from hedgerow.universe.attributes import isnt
+from hedgerow.universe.labels import read_label, write_label
 
 
 def _sorted(records: Iterable[Json]) -> list[Json]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow._json import Json, read_list, read_text, refuse
-from hedgerow.query.labels import read_label, write_label
 from hedgerow.serialize.registry import decode, encode, register
 from hedgerow.serialize.values import (
     read_flag,
@@ -19,6 +18,7 @@ from hedgerow.serialize.values import (
 )
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
+from hedgerow.universe.labels import read_label, write_label
 from hedgerow.universe.universe import MOST_CELLS, Universe
 
 # Optional properties of an attribute are written only if they are set, so that older texts stay valid and unchanged.

@@ -1,6 +1,6 @@
 """JSON forms of plain values: numbers, texts, labels, lists and arrays, without loss.
 
-Labels are written as ``query.labels`` says. Beyond them there are
+Labels are written as ``universe.labels`` says. Beyond them there are
 
     {"kind": "float", "text": "nan"}          NaN, for which JSON has no token
     {"kind": "array", "dtype": "float64", "shape": [2, 3], "data": "AAAA…"}
@@ -27,8 +27,8 @@ from numpy.typing import NDArray
 from hedgerow._json import LARGEST_PLAIN, Json, fields, kind_of, read_list, read_text, refuse
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
-from hedgerow.query.labels import LABEL_KINDS, is_nan, read_label, without_numpy, write_integer, write_label
 from hedgerow.query.linear import LARGEST_TABLE
+from hedgerow.universe.labels import LABEL_KINDS, is_nan, read_label, without_numpy, write_integer, write_label
 
 REMEMBERED = 1024  # the texts of masks up to this size are remembered
 MOST_AXES = 32  # an array has at most this many axes

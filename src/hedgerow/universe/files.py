@@ -29,9 +29,9 @@ import numpy as np
 
 from hedgerow._json import Json, parse, quoted, readable
 from hedgerow.errors import InvalidInput
-from hedgerow.query.labels import read_label, write_label
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
 from hedgerow.universe.dates import Dates
+from hedgerow.universe.labels import read_label, write_label
 from hedgerow.universe.universe import MOST_CELLS, Universe
 
 KINDS: dict[str, type[Attribute]] = {kind.__name__: kind for kind in (Categories, Dates, Flag, Integers, Range)}
