@@ -21,6 +21,7 @@ HELPERS = {
     "_checks",
     "_compiled",
     "_deprecated",
+    "_renamed",
     "_extras",
     "_html",
     "_json",
