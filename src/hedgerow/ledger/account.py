@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
-from hedgerow.engine.wire import LedgerTerms
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger import binding, chain, replay, spending
 from hedgerow.ledger.binding import Binding
@@ -15,7 +14,7 @@ from hedgerow.ledger.chain import Head, checked
 from hedgerow.ledger.store import Store
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
-from hedgerow.query.wire import inner, loads, thing
+from hedgerow.serialize import LedgerTerms, decode, encode, loads
 from hedgerow.universe.universe import Universe
 
 
@@ -55,7 +54,7 @@ def place_block(store: Store, name: str, place: int, budget: Budget, bound: Bind
 def _account(budget: Budget, slack: float, bound: Binding | None, **more: str) -> str:
     """Return the body of an account line."""
     return replay.body(
-        account=inner(LedgerTerms(budget, slack)),
+        account=encode(LedgerTerms(budget, slack)),
         table=None if bound is None else binding.bound_record(bound),
         options=None if bound is None else dict(bound.options),
         version=binding.version_now(),
@@ -67,7 +66,7 @@ def _account(budget: Budget, slack: float, bound: Binding | None, **more: str) -
 def require_account(store: Store, block: int, budget: Budget, slack: float, bound: Binding | None) -> dict[str, Any]:
     """Return the record of the account. Refuse another account, declaration, version or table than the ledger's own."""
     record, wrote = account_of(store, block)
-    account = thing("account", record["account"], LedgerTerms)
+    account = decode("account", record["account"], LedgerTerms)
     if account.budget != budget:
         raise InvalidInput(
             f"budget must be that of the ledger. Found another: {budget!r}, where it was {account.budget!r}. "

@@ -5,11 +5,11 @@ A snapshot is believed only if its hash is in the chain at its place.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, final
 
+from hedgerow._json import parse, spaced
 from hedgerow.errors import LedgerBroken
 from hedgerow.ledger import binding, replay, spending
 from hedgerow.ledger.answer_log import names_in
@@ -23,7 +23,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.entry import Entry
 from hedgerow.privacy.events import Event
 from hedgerow.privacy.filter import Filter, Standing
-from hedgerow.query.wire import inner, loads, thing
+from hedgerow.serialize import decode, decode_state, encode, encode_state, loads
 
 EVERY = 200  # take a snapshot after this many charges
 
@@ -62,7 +62,7 @@ class StoredSnapshots:
         if state is None:
             return
         standing, charges = self._filter.standing, self._log.charges
-        text = json.dumps(
+        text = spaced(
             {
                 "v": replay.FORMAT,
                 "version": binding.version_now(),
@@ -70,7 +70,7 @@ class StoredSnapshots:
                 "spent": str(standing.spent),
                 "failing": str(standing.failing),
                 "planned": str(standing.planned),
-                "counts": [[inner(event), count] for event, count in standing.counts.items()],
+                "counts": [[encode(event), count] for event, count in standing.counts.items()],
                 "by": {who: str(spent) for who, spent in self._caps.by.items()},
                 "incomplete": [
                     [
@@ -79,7 +79,7 @@ class StoredSnapshots:
                     ]
                     for e in self._log.incomplete.values()
                 ],
-                "state": state,
+                "state": encode_state(state),
             }
         )
         self._log.write(replay.SNAPSHOT, replay.body(entries=charges, sha256=digest(text)), snapshot=text)
@@ -103,8 +103,8 @@ class StoredContent:
             self.head = appended[block - 1].head  # no line before this one concerns the block
         # another version may store the state differently
         if record is not None and (record.get("v"), record.get("version")) == (replay.FORMAT, binding.version_now()):
-            self.head, self.state, older = head, record["state"], record["entries"]
-            counts = {thing("event", event, Event): count for event, count in record["counts"]}
+            self.head, self.state, older = head, decode_state(record["state"]), record["entries"]
+            counts = {decode("event", event, Event): count for event, count in record["counts"]}
             planned = Fraction(record.get("planned", "0"))
             self.standing = Standing(Fraction(record["spent"]), Fraction(record["failing"]), counts, planned)
             self.by = {who: Fraction(spent) for who, spent in record["by"].items()}
@@ -171,5 +171,5 @@ def _snapshot(store: Store, own: str) -> tuple[Head, dict[str, Any] | None]:
                 f"The snapshot at line {number} must be the one that was taken there. Found another. Restore the "
                 "ledger from a copy; without its snapshots it is read from its first line."
             )
-        found = line.head, json.loads(text)
+        found = line.head, parse(text)
     return found
