@@ -206,7 +206,7 @@ ledger(
     TROUBLE + "who_is_interrupted_as_the_turn_comes_does_not_keep_it[SQLite]",
 )  # fmt: skip
 ledger(
-    "G40", "log.py::StoredLog._charged", "what another process charged is held and not counted: the budget is spent twice",
+    "G40", "log.py::StoredLog._count_charge", "what another process charged is held and not counted: the budget is spent twice",
     "self._filter.count_earlier(entry)", "pass",
     "privacy/test_logs.py::test_what_another_process_wrote_is_held_counted_and_kept_for_the_engine[SQLite]",
 )  # fmt: skip

@@ -113,15 +113,15 @@ class StoredLog:
         for kind, line in self._chain.unread():
             match kind:
                 case replay.CHARGE:
-                    self._charged(line)
+                    self._count_charge(line)
                 case replay.RELEASE:
-                    self._released(line)
+                    self._take_release(line)
                 case replay.ANSWERS:
                     self._index.read(line)
                 case replay.CAP:
                     self._caps.read(line)
 
-    def _charged(self, line: Line) -> None:
+    def _count_charge(self, line: Line) -> None:
         """Count a charge of another process. It is spent here too."""
         entry = replay.read_charge(line, self._charges)
         if entry.number >= len(self._book):
@@ -131,7 +131,7 @@ class StoredLog:
         self._caps.count(line.who, entry)
         self._apply_remote(entry)
 
-    def _released(self, line: Line) -> None:
+    def _take_release(self, line: Line) -> None:
         """Take over what another process released."""
         number = replay.released_number(line, self._charges)
         entry = replay.with_release(self.incomplete.get(number) or self._book[number], line)

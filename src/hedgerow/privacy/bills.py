@@ -28,7 +28,7 @@ class OpenBills:
         self._open: list[tuple[Bill, Any]] = []
 
     @contextlib.contextmanager
-    def opened(self, question: Any) -> Iterator[Bill]:
+    def open_bill(self, question: Any) -> Iterator[Bill]:
         """Open a bill. It collects all charges until the context ends."""
         bill = Bill()
         self._open.append((bill, question))

@@ -208,7 +208,7 @@ class Ledger(Balance, NotCopyable):
 
         It collects all charges until the context ends, and their entries name the question.
         """
-        with self.exclusively(), self._parts.bills.opened(question) as bill:
+        with self.exclusively(), self._parts.bills.open_bill(question) as bill:
             yield bill
 
     def charge(
