@@ -104,7 +104,9 @@ def test_a_judgement_says_why() -> None:
     assert all(judgement.kind and len(judgement.reason) > 10 for judgement in JUDGED.values())
 
 
-def test_a_place_that_was_drawn_stays_drawn_where_its_file_has_another_name_and_only_what_is_gone_is_replaced(tmp_path) -> None:
+def test_a_place_that_was_drawn_stays_drawn_where_its_file_has_another_name_and_only_what_is_gone_is_replaced(
+    tmp_path,
+) -> None:
     (tmp_path / "books").mkdir()
     (tmp_path / "books" / "ledger.py").write_text(MODULE)
     before = mutant_operators.drawn(tmp_path, ["books"], 7, seed=1)
