@@ -122,12 +122,13 @@ def drawn(package: Path, strata: Sequence[str], count: int, seed: int, earlier: 
     chosen: list[Site] = []
     for stratum, places in by_folder.items():
         wanted = round(count * weights[stratum] / sum(weights.values()))
-        taken = [place for place in places if place.id in kept]
-        left = [place for place in places if place.id not in kept]
         queues = {
-            operator: sorted((p for p in left if p.operator == operator), key=lambda p: p.rank(seed))
+            operator: sorted(
+                (p for p in places if p.operator == operator), key=lambda p: (p.id not in kept, p.rank(seed))
+            )
             for operator in OPERATORS
         }
+        taken: list[Site] = []
         while len(taken) < wanted and any(queues.values()):
             for queue in queues.values():
                 if queue and len(taken) < wanted and _is_python(package, queue[0]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from people import SMALL, frame
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.cli import app
+from hedgerow.cli import app, asking
 from hedgerow.cli.file import File
 
 
@@ -175,6 +176,43 @@ def test_fit_is_free_and_suits_its_target(desk: Desk) -> None:
     assert "logistic model of smoker" in words(desk, "fit", "smoker", "age")
     assert desk.json("fit", "age", "region", "--model", "quantile", "--quantile", "0.9")["model"] == "quantile"
     assert desk.run("fit", "smoker", "age", "--model", "forest").exit_code == 2
+
+
+@pytest.mark.parametrize(("error", "bound"), [(0.25, "at most 0.25"), (None, "not bounded")])
+def test_fit_says_the_bound_and_the_cost_of_its_answer(desk: Desk, monkeypatch, error, bound) -> None:
+    """Also where the answer was not free, as with a guard."""
+    real = hr.Session.ask
+    answers = lambda *given, **named: dataclasses.replace(real(*given, **named), error=error, cost=0.125)  # noqa: E731
+    monkeypatch.setattr(hr.Session, "ask", answers)
+    found = desk.json("fit", "smoker", "age", "sex")
+    assert (found["cost"], found["excess_risk"]) == (0.125, error)
+    assert f"Excess risk on the table: {bound} (" in words(desk, "fit", "smoker", "age", "sex")
+    assert ", 0.125)" in words(desk, "fit", "smoker", "age", "sex")
+
+
+def test_each_number_that_ask_prints_is_below_its_heading(desk: Desk, monkeypatch) -> None:
+    tables: list[tuple[list[str], list[tuple[object, ...]]]] = []
+    real = asking.table
+    monkeypatch.setattr(asking, "table", lambda columns, rows: tables.append((columns, rows)) or real(columns, rows))
+    for asked in ('count(sex="F")', 'mean("age")'):
+        answer = desk.json("ask", asked)["answers"][0]
+        desk.run("ask", asked)
+        columns, (row,) = tables[-1]
+        told = dict(zip(columns, row, strict=True))
+        assert (told["question"], told["from"], told["cost"]) == (answer["question"], "repeat", "free")
+        assert told["value"] == answer["value"] and ("of it bins" in told) == bool(answer["resolution"])
+
+
+@pytest.mark.parametrize("command", [("sql", "SELECT count(*) FROM data"), ("synth", "--rows", "5"), ("ledger", "export"), ("ledger", "report")])  # fmt: skip
+@pytest.mark.parametrize("own", ["people.csv", "people.ledger", "hedgerow.toml"])
+def test_no_command_writes_over_what_the_desk_is_made_of(desk: Desk, tmp_path: Path, command, own) -> None:
+    """Also through a link of another name."""
+    before = (desk.folder / own).read_bytes()
+    out = tmp_path / f"out.{'json' if command[0] == 'ledger' else 'csv'}"
+    out.symlink_to(desk.folder / own)
+    refused = desk.run(*command, "--out", str(out))
+    assert refused.exit_code == 2 and "--out must be a file of its own" in " ".join(refused.stderr.split())
+    assert (desk.folder / own).read_bytes() == before
 
 
 def test_synthetic_records_go_to_a_file_or_to_stdout(desk: Desk, tmp_path: Path) -> None:
