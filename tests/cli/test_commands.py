@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 from pathlib import Path
 
@@ -364,6 +365,25 @@ def test_the_seed_of_the_tests_is_said_wherever_it_is_used(desk: Desk) -> None:
 # append
 
 
+@pytest.mark.parametrize("given", [{}, {"epsilon": 0.5}, {"delta": 1e-9}, {"epsilon": 0.5, "delta": 1e-9}])
+def test_a_block_has_the_budget_that_is_written_for_it_and_else_that_of_the_table(tmp_path: Path, given) -> None:
+    block = File(made(tmp_path).file).appended({"name": "february", "source": "february.csv", **given})
+    assert ("budget" in block) == bool(given)
+    if given:
+        assert block["budget"] == hr.Budget(given.get("epsilon", BUDGET.epsilon), given.get("delta", BUDGET.delta))
+
+
+def test_no_command_agrees_or_answers_programs_unless_it_is_told_to() -> None:
+    """Neither is a seed set, which would take the privacy away."""
+    defaults = {"as_json": False, "yes": False, "seed": None}
+    groups = [app, *(group.typer_instance for group in app.registered_groups)]
+    commands = [command.callback for group in groups for command in group.registered_commands]
+    assert len(commands) > 15
+    for command in commands:
+        for name, parameter in inspect.signature(command).parameters.items():
+            assert name not in defaults or parameter.default is defaults[name], (command.__name__, name)
+
+
 def test_rows_are_appended_noted_in_the_file_and_asked_about(tmp_path: Path) -> None:
     desk = opened(tmp_path)
     alone = desk.json("ask", "count(smoker=True)")["answers"][0]["value"]
@@ -405,3 +425,6 @@ def test_an_append_that_was_killed_before_the_file_was_written_goes_on(tmp_path:
     assert refused.exit_code == 2 and "All blocks of the ledger must be appended" in " ".join(refused.stderr.split())
     again = desk.json("append", "february.csv", "--block", "february", "--yes", "--seed", "8")
     assert again["spent"] == first["spent"] and again["blocks"] == ["1", "february"]
+    desk.file.write_text(written)
+    told = words(desk, "append", "february.csv", "--block", "february", "--yes", "--seed", "8")
+    assert told.startswith("Appended 'february', 3,000 rows. ")

@@ -153,11 +153,23 @@ def test_within_a_set_the_distance_allows_for_what_a_long_tilt_does_to_the_proof
     assert plan.details.distance >= rounding(problem, problem.over, Λ, long)
 
 
+def test_hiding_the_distance_to_the_minimum_takes_about_a_hundredth_of_the_bound_within_a_set() -> None:
+    """Where the minimum can be computed as near as that takes: with many rows, and a small budget."""
+    budget, n = Budget(0.01, 1e-6), 10**6
+    about: dict[str, Any] = {"loss": losses.Logistic(), "over": L2Ball(1.0), "row_bound": 1.0, "norm": "l2"}
+    problem = prepared(Arrays(np.ones((n, 2)), np.ones(n)), budget=budget, label_bound=None, rows=None, **about)
+    plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(budget))
+    hidden = objective_perturbation.hidden_risk(problem, plan.events[0].hide.sigma)
+    assert plan.risk_bound is not None and 0 < hidden <= 0.015 * plan.risk_bound
+
+
 @pytest.mark.parametrize(("epsilon", "delta"), [(1.0, 1e-6), (1.0, 1e-40), (80.0, 1e-6), (1e-3, 5e-324)])
 def test_a_tilt_longer_than_is_allowed_for_costs_next_to_nothing_of_any_delta(epsilon, delta) -> None:
     """P(‖b‖ > σ(√p + t)) ≤ e^(−t²/2), which is paid for on both sides: (1 + e^ε) times."""
     t = objective_perturbation.beyond(epsilon, delta)
     assert t >= 12 and math.log1p(math.exp(epsilon)) - t**2 / 2 <= math.log(1e-9) + math.log(delta)
+    least = math.sqrt(2 * (math.log1p(math.exp(epsilon)) - math.log(1e-9) - math.log(delta)))
+    assert t <= max(12.0, 1.01 * least)  # and no longer, for the noise that hides the minimum grows with it
     tiny = Budget(epsilon, delta) if epsilon == 1 else REPLACE
     problem = made(tiny, over=L2Ball(1.0))
     plan: Any = objective_perturbation.ObjectivePerturbation().plan(problem, all_of(tiny))
