@@ -17,7 +17,19 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
-HELPERS = {"_checks", "_compiled", "_duration", "_extras", "_html", "_memory", "_progress", "_shelf", "_threads", "_types", "errors"}
+HELPERS = {
+    "_checks",
+    "_compiled",
+    "_duration",
+    "_extras",
+    "_html",
+    "_memory",
+    "_progress",
+    "_shelf",
+    "_threads",
+    "_types",
+    "errors",
+}
 LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"errors"},
     HELPERS - {"errors"},

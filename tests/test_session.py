@@ -629,3 +629,11 @@ def test_a_part_of_a_question_that_pays_has_the_better_of_its_two_answers(cached
     assert view.linear(None, 0.5).value == value  # type: ignore[arg-type]
     fresh = Current(Cached(1.0, 0.3, "measured"), Cached(2.0, 0.1, "hypothesis"))  # type: ignore[arg-type]
     assert fresh.linear(None, 0.5).value == 1.0  # type: ignore[arg-type]
+
+
+def test_a_name_has_at_most_two_hundred_characters() -> None:
+    about = {"universe": SMALL, "budget": hr.Budget(1.0, 1e-6)}
+    with pytest.raises(hr.InvalidInput, match="block must be a name of up to 200 printable characters"):
+        hr.open("no such file.csv", block="x" * 201, **about)
+    with pytest.raises(hr.InvalidInput, match="The data file must exist"):  # the name will do
+        hr.open("no such file.csv", block="x" * 200, **about)

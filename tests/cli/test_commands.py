@@ -15,7 +15,7 @@ from people import SMALL, frame
 from typer.testing import CliRunner
 
 import hedgerow as hr
-from hedgerow.cli import app, asking
+from hedgerow.cli import app, asking, output
 from hedgerow.cli.file import File
 
 
@@ -371,6 +371,15 @@ def test_a_block_has_the_budget_that_is_written_for_it_and_else_that_of_the_tabl
     assert ("budget" in block) == bool(given)
     if given:
         assert block["budget"] == hr.Budget(given.get("epsilon", BUDGET.epsilon), given.get("delta", BUDGET.delta))
+
+
+def test_a_program_that_reads_the_answer_does_not_read_the_question(monkeypatch, capsys) -> None:
+    """Whoever sits at a terminal is asked on the other stream, which a pipe or a file does not take."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdin.readline", lambda *given: "y\n", raising=False)
+    monkeypatch.setattr("builtins.input", lambda prompt="": "y")
+    output.confirmed("Spend it?", False)
+    assert capsys.readouterr().out.strip() == ""
 
 
 def test_no_command_agrees_or_answers_programs_unless_it_is_told_to() -> None:

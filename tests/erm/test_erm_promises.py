@@ -21,9 +21,10 @@ from hedgerow.erm.solvers import objective_perturbation, output_perturbation
 from hedgerow.erm.solvers.descent import Schedule, descend
 from hedgerow.erm.solvers.frank_wolfe import FrankWolfe, curvature
 from hedgerow.erm.solvers.minimum import rounding
-from hedgerow.erm.solvers.mirror_descent import potential_of
+from hedgerow.erm.solvers.mirror_descent import MirrorDescent, least_risk, potential_of
 from hedgerow.erm.solvers.noisy_sgd import NoisySgd
 from hedgerow.erm.solvers.whitened_descent import WhitenedDescent, label_event
+from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Allowance, Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
@@ -274,3 +275,40 @@ def test_no_row_moves_a_release_of_whitened_descent_by_more_than_is_billed(loss)
         moved = [np.linalg.norm(a - b) for a, b in zip(first.seen, again.seen, strict=True)]  # type: ignore[attr-defined]
         assert all(by <= event.sensitivity for by, event in zip(moved, plan.events, strict=True))
         assert max(moved) > 0.1
+
+
+def test_descent_says_each_step_when_it_is_done() -> None:
+    told: list[int] = []
+    set_, plan = L2Ball(1.0), Schedule(np.ones(3), 0.0, False, 0.0)
+    descend(lambda θ: np.zeros(2), Euclidean(np.zeros(2), 1.0, 1.0, set_.project), plan, told.append)
+    assert told == [1, 2, 3]
+
+
+@pytest.mark.parametrize("over", [Unconstrained(), L2Ball(1.0)], ids=repr)
+@pytest.mark.parametrize("n", [400, 10**5])
+def test_no_weight_has_a_much_better_bound_than_the_one_that_is_chosen(n, over) -> None:
+    """Among weights a billion times apart."""
+    problem = dataclasses.replace(made(over=over), n=n)
+    ε, δ, reach = 1.0, 1e-6, 1.0
+    own, width = problem.n * problem.loss.ridge, objective_perturbation.width_of(problem)
+
+    def promised(weight: float, sigma: float) -> float:
+        return objective_perturbation.risk_bound(n, COLUMNS, reach, weight - own, sigma, own, width)
+
+    found = promised(*objective_perturbation.weight_of(problem, ε, δ, reach))
+    for weight in problem.smoothness * np.geomspace(1e-3, 1e6, 60):
+        try:
+            sigma = objective_perturbation.noise_scale(ε, δ, problem.smoothness, problem.lipschitz, weight, "replace")
+        except InvalidInput:  # too little weight leaves nothing of epsilon to the tilt
+            continue
+        assert found <= 1.15 * promised(weight, sigma)
+
+
+@pytest.mark.parametrize("neighbours", ["replace", "add-remove"])
+def test_the_choice_among_solvers_compares_the_bound_that_mirror_descent_has_with_many_steps(neighbours) -> None:
+    """Of a smooth loss, where noise is nearly all of it: of a small budget, and of so many steps that they alone are near."""
+    budget = Budget(0.1, 1e-6, neighbours)
+    problem = made(budget, rows=None if neighbours == "replace" else ROWS)
+    plan = MirrorDescent(iterations=5000).plan(problem, all_of(budget))
+    assert plan.risk_bound is not None
+    assert 0.9 * plan.risk_bound <= least_risk(problem, all_of(budget)) <= plan.risk_bound
