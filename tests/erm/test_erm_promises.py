@@ -312,3 +312,24 @@ def test_the_choice_among_solvers_compares_the_bound_that_mirror_descent_has_wit
     plan = MirrorDescent(iterations=5000).plan(problem, all_of(budget))
     assert plan.risk_bound is not None
     assert 0.9 * plan.risk_bound <= least_risk(problem, all_of(budget)) <= plan.risk_bound
+
+
+class Elsewhere(Problem):
+    """A problem whose rows are on a cluster."""
+
+    is_here = False
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [
+        NoisySgd(), objective_perturbation.ObjectivePerturbation(), output_perturbation.OutputPerturbation(),
+        output_perturbation.RegularisedOutputPerturbation(),
+    ],
+    ids=lambda solver: solver.name,
+)  # fmt: skip
+def test_a_solver_that_reads_single_rows_refuses_a_cluster_before_anything_is_planned(solver) -> None:
+    here = made(loss=losses.Logistic(ridge=0.1))
+    there = Elsewhere(**{field.name: getattr(here, field.name) for field in dataclasses.fields(here)})
+    with pytest.raises(InvalidInput, match=f"must be in memory for {solver.name}, which reads single rows"):
+        solver.plan(there, all_of(REPLACE))
