@@ -266,7 +266,7 @@ def main() -> int:
             print(f"{s.id}  {s.operator:10} {s.file} {s.where}: {s.old}  ->  {s.new}")
         return 0
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_CACHE_DIR": ""}  # caches are beside the sources, so in the copy
-    if sites and not is_named and not list(RECORDS.glob("reached-*.json.gz")):
+    if sites and not is_named and not given.report and not list(RECORDS.glob("reached-*.json.gz")):
         record(given.jobs)
     return (run_catalogue(chosen, given) if chosen else 0) | (run_drawn(sites, given) if sites else 0)
 
