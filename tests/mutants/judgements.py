@@ -275,18 +275,6 @@ equivalent(
     "f'{answer.cost:.3g}' if answer.cost / 2 else 'free'",
     "Half of a cost is 0 exactly where the cost is.",
 )  # R52f1eb1
-harmless(
-    "SparkRows.close",
-    "empty()",
-    "pass",
-    "Memory of a cluster that is freed with its session.",
-)  # Rb3baa36
-harmless(
-    "SparkRows.close.empty",
-    "frame.unpersist()",
-    "pass",
-    "Memory of a cluster that is freed with its session.",
-)  # Ra5599ea
 equivalent(
     "Durable.at_once",
     "self.exclusively()",
