@@ -62,7 +62,7 @@ def questions(universe: Any) -> Iterator[tuple[str, Any]]:
     for name in universe.names:
         first = universe[name].labels[0]
         yield f"count {name}", lambda name=name, first=first: hr.count({name: first})
-        yield f"not {name}", lambda name=name, first=first: ~hr.count({name: first}) | hr.count({name: hr.isnt(first)})
+        yield f"not {name}", lambda name=name, first=first: ~hr.count({name: first}) | hr.count({name: hr.not_(first)})
         yield f"marginal {name}", lambda name=name: hr.marginal(name)
         yield f"top {name}", lambda name=name: hr.top(name, 3)
         yield f"histogram {name}", lambda name=name: hr.histogram(name)
@@ -189,7 +189,7 @@ def fit_steps(case: dict[str, Any], paying: Paying) -> Iterator[tuple[str, Step]
     X = scipy.sparse.random_array((n, p), density=min(1.0, 3 / p), format="csr", rng=np.random.default_rng(1))
     y = (np.arange(n) % 2).astype(float)
     budget = hr.Budget(1.0, 1e-6, neighbours=case["neighbours"])
-    given: dict[str, Any] = {"seed": 1, "rows": None if case["neighbours"] == "replace" else n}
+    given: dict[str, Any] = {"seed": 1, "expected_rows": None if case["neighbours"] == "replace" else n}
     ball, simplex = hr.L2Ball(1.0), hr.L1Ball(1.0)
     erm: Any = hr.erm
     for solver, over in (

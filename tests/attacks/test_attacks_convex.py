@@ -9,7 +9,7 @@ import hedgerow as hr
 from hedgerow import losses
 from hedgerow.convex.sets import Box, InterpolationBall, L1Ball, L2Ball, Simplex
 from hedgerow.convex.solver.excess import excess_of
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 
 UNIVERSE = hr.Universe(y=hr.Flag(), a=hr.Integers(0, 3), c=hr.Categories(["u", "v", "w"]))
 
@@ -21,7 +21,7 @@ def table(rows: int, seed: int = 0) -> np.ndarray:
 
 def opened(counts, **options):
     given = {"budget": hr.Budget(1.0, 1e-6), "workload": [hr.marginal("y")], "guard": 0.05, "reserve": 0.5, **options}
-    return hr.open(Histogram(UNIVERSE, counts), universe=UNIVERSE, **given)
+    return hr.open(HistogramSource(UNIVERSE, counts), universe=UNIVERSE, **given)
 
 
 class Listening(float):
@@ -168,9 +168,9 @@ def test_functions_that_say_they_are_equal_to_vouched_ones_are_not_vouched():
     constants = {"lipschitz": 1.0, "smoothness": 1.0, "strong_convexity": 1.0}
     vouched = losses.Custom(value, gradient, ("a",), 1, **constants)
     copied = losses.Custom(Equal(value), Equal(gradient), ("a",), 1, **constants)
-    session = opened(table(10**5), vouched=[vouched])
+    session = opened(table(10**5), trusted_losses=[vouched])
     assert session.ask(hr.minimize(vouched, Box(0.0, 1.0)), within=0.2).error <= 0.2
-    with pytest.raises(hr.InvalidInput, match="vouched"):
+    with pytest.raises(hr.InvalidInput, match="trust"):
         session.ask(hr.minimize(copied, Box(0.0, 1.0)), within=1e-3)
 
 

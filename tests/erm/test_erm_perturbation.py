@@ -12,7 +12,7 @@ from preparing import prepared
 
 from hedgerow import errors, losses
 from hedgerow.convex import sets
-from hedgerow.erm.solvers.minimum import minimum, rounding
+from hedgerow.erm.solvers.minimum import minimum, rounding_distance
 from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
 from hedgerow.privacy import events, perturbed_objective
@@ -47,7 +47,7 @@ SOLVERS = {
 @pytest.mark.parametrize(("neighbours", "rows"), [("replace", None), ("add-remove", 5000)])
 def test_each_beats_the_zero_model_and_bills_the_whole_budget(solver, neighbours, rows) -> None:
     X, y = classes()
-    result = SOLVERS[solver](X, y, budget=Budget(1.0, 1e-6, neighbours), rows=rows, seed=1)
+    result = SOLVERS[solver](X, y, budget=Budget(1.0, 1e-6, neighbours), expected_rows=rows, seed=1)
     assert risk(losses.Logistic(), X, y, result.theta) < 0.9 * math.log(2)
     assert 0.999 < result.cost <= 1.0 and len(result.events) == 1 and result.risk_bound > 0
 
@@ -79,7 +79,7 @@ def test_the_minimum_is_as_near_as_it_says(over) -> None:
     problem = prepared(X, y, losses.Logistic(), over, BUDGET)
     Λ, tilt = 4.0, np.linspace(-3, 5, 6)
     coarse = minimum(problem, over, Λ, tilt, 1e-2)
-    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding(problem, over, Λ)))
+    fine = minimum(problem, over, Λ, tilt, max(1e-7, rounding_distance(problem, over, Λ)))
     assert np.linalg.norm(coarse - fine) <= 1e-2 + 1e-6
     slope = problem.gradient(fine) + Λ * fine + tilt
     assert np.linalg.norm(over.project(fine - slope / 400) - fine) < 1e-5  # a fixed point of the projected gradient
@@ -148,7 +148,7 @@ def excess_of(over: sets.ConvexSet, X: np.ndarray, y: np.ndarray, *thetas: np.nd
         before, best = best, over.project(ahead - (H @ ahead - c) / largest)
         ahead = best + t / (t + 3) * (best - before)
     slope = H @ best - c
-    assert slope @ (best - over.minimise(slope)) < 1e-11
+    assert slope @ (best - over.minimize(slope)) < 1e-11
     return [float((t - best) @ (H @ (t + best) / 2 - c)) for t in thetas]
 
 
@@ -286,7 +286,7 @@ def test_a_ridge_too_flat_for_a_certain_minimum_is_refused_whatever_the_rows() -
 def planned_event(neighbours: str) -> events.PerturbedObjective:
     X, y = classes(500)
     rows = None if neighbours == "replace" else 500
-    (event,) = SOLVERS["objective"](X, y, budget=Budget(1.0, 1e-6, neighbours), rows=rows, seed=0).events
+    (event,) = SOLVERS["objective"](X, y, budget=Budget(1.0, 1e-6, neighbours), expected_rows=rows, seed=0).events
     return event
 
 

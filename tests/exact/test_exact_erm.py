@@ -69,7 +69,7 @@ def solved(name: str, budget: Budget, sites: set[str], **given: Any) -> Case:
     budget = Budget(100.0, 1e-3, budget.neighbours) if whitens else budget  # so that no noise hides a long row
 
     def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
-        guess = {} if budget.neighbours == "replace" else {"rows": 41}
+        guess = {} if budget.neighbours == "replace" else {"expected_rows": 41}
         return getattr(erm, name)(*table, budget=ledger, noise=noise, **guess, **given)
 
     ledger = (lambda: Accountant(budget)) if budget.pure else (lambda: Accountant(budget, slack=SLACK))
@@ -170,7 +170,7 @@ def crowds(name: str) -> list[float]:
     shares = [0.0]
 
     def run(table: Rows, ledger: Ledger, noise: Recorder) -> Any:
-        return getattr(erm, solver)(*table, budget=ledger, noise=noise, rows=GUESS, **given)
+        return getattr(erm, solver)(*table, budget=ledger, noise=noise, expected_rows=GUESS, **given)
 
     def transcript(table: Rows, history: Any = None) -> Any:
         return transcribed(run, table, Accountant(budget, slack=SLACK), Recorder(0, history))
@@ -215,7 +215,7 @@ def tilted(
 ) -> tuple[Any, np.ndarray]:
     """A run whose exact minimum is the one given, and its tilt. Of a ball it is on the surface, and pushed against it."""
     given = {**HUBER, "over": over}
-    guess = {} if budget.neighbours == "replace" else {"rows": 41}
+    guess = {} if budget.neighbours == "replace" else {"expected_rows": 41}
     tilts: list[np.ndarray] = []
 
     def scripted(site: str, event: Any, value: Any, drawn: Any) -> Any:
@@ -275,8 +275,8 @@ def test_tables_with_one_tilted_minimum_have_tilts_and_computed_minima_as_near_a
 @pytest.mark.parametrize("kind", APPROXIMATE)
 def test_minima_that_were_not_found_are_noticed(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimum, "_NEWTON_STEPS", 1)
-    true = minimum._proven
-    monkeypatch.setattr(minimum, "_proven", lambda *given: (true(*given)[0], 0.0))
+    true = minimum._prove
+    monkeypatch.setattr(minimum, "_prove", lambda *given: (true(*given)[0], 0.0))
     assert found_minima(APPROXIMATE[kind])[2] > 0.5
 
 

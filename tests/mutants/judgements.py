@@ -132,7 +132,7 @@ harmless(
     "Wording only: the version that the dialect says it has.",
 )  # R98009ef
 harmless(
-    "Convex._bought",
+    "Convex._buy",
     "self._ledger.budget.cost(event)",
     "self._ledger.budget.cost(event) / 2",
     "Accuracy only: how what is left is split among attempts. Each is billed by its own events.",

@@ -1,7 +1,7 @@
 """The public facts that a column's type states, known before any row is read.
 
 Public types are those of a database table, and those of frames and Parquet files that the owner calls public
-(``readers.Typed``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
+(``readers.TrustSchema``). CSV files and SQLite have none, because any row may hold anything. Other frames and files have
 none, because whoever wrote them may have inferred the types from rows, so that one row decided them. pandas' own dtypes
 have none, because pandas changes them by itself (docs/reading.md). A declaration that no value of its column's type can
 match is a mistake, and is refused by name.
@@ -189,7 +189,7 @@ def _condition(condition: Any) -> tuple[str | None, Column]:
     if not isinstance(named, sql.Column):
         return None, NOTHING
     name = named.name
-    listed = _listed(condition)
+    listed = _enumerated_values(condition)
     if listed is not None:
         labels = [_literal(each) for each in listed]
         return name, Column(labels=tuple(labels)) if labels and None not in labels else NOTHING
@@ -204,7 +204,7 @@ def _condition(condition: Any) -> tuple[str | None, Column]:
     return name, Column(low=ends[0], high=ends[1])
 
 
-def _listed(condition: Any) -> list[Any] | None:
+def _enumerated_values(condition: Any) -> list[Any] | None:
     """Return the values of ``IN (…)``, or of ``= ANY (ARRAY[…])``, which is how PostgreSQL stores it, or else None."""
     from sqlglot import expressions as sql
 

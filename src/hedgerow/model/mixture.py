@@ -30,7 +30,7 @@ class Mixture(Hypothesis):
         """Refuse: a mixture has no log tables."""
         raise InvalidInput(
             "Factors must be read from one block's hypothesis. Found a mixture of several. "
-            "Use session.over(name).hypothesis."
+            "Use session.select_blocks(name).hypothesis."
         )
 
     def add_factors(self, factors: Mapping[Names, Array]) -> None:
@@ -44,7 +44,7 @@ class Mixture(Hypothesis):
         """Return the mixture itself: nothing changes it."""
         return self
 
-    def _computed(self, names: Names) -> Array:
+    def _compute(self, names: Names) -> Array:
         tables = [share * part.marginal(names) for part, share in zip(self._parts, self._shares, strict=True)]
         return np.asarray(np.sum(tables, axis=0))
 

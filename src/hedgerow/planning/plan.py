@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from hedgerow import _html
 from hedgerow._checks import number, whole
+from hedgerow._json import readable
 from hedgerow._progress import phases, tell
 from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
-from hedgerow.generalise.statement import stated
+from hedgerow.generalise.statement import population_statement
 from hedgerow.planning import simulation
 from hedgerow.planning.theorems import mechanisms
 from hedgerow.privacy.budget import Budget
@@ -98,7 +98,7 @@ class Plan:
     def json(self) -> str:
         """The plan as JSON."""
         record = {**asdict(self), "sentence": self.sentence}
-        return json.dumps(record, indent=1, allow_nan=False, ensure_ascii=False)
+        return readable(record, indent=1)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -205,16 +205,18 @@ def plan(
                 "The workload of a plan must be counts, tables or means. Found something else. For convex questions "
                 "see hr.erm and docs/erm.md."
             )
-    options = [_promised(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
+    options = [_theorem_option(each, n, wanted) for each in mechanisms(budget, k, β, universe.size)]
     if simulate:
         with phases(progress):
-            options.append(_tried(universe, budget, n, wanted, queries=k, beta=β, workload=workload, public=public))
+            options.append(
+                _simulated_option(universe, budget, n, wanted, queries=k, beta=β, workload=workload, public=public)
+            )
     options.sort(key=lambda o: _rank(o, n is not None))
-    population = None if n is None else str(stated(budget, rows=n, asked=k, sample_beta=β))
+    population = None if n is None else str(population_statement(budget, rows=n, asked=k, sample_beta=β))
     return Plan(tuple(options), budget.epsilon, budget.delta, universe.size, k, β, n, wanted, population)
 
 
-def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
+def _theorem_option(mechanism: Any, rows: int | None, accuracy: float | None) -> Option:
     """Return the option of a mechanism with a theorem."""
     error = None if rows is None else _useful(mechanism.error(rows))
     needed = None if accuracy is None else mechanism.rows(accuracy)
@@ -222,14 +224,16 @@ def _promised(mechanism: Any, rows: int | None, accuracy: float | None) -> Optio
     return Option(mechanism.name, mechanism.adaptive, mechanism.how, mechanism.theorem, error, finite)
 
 
-def _tried(universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any) -> Option:
+def _simulated_option(
+    universe: Universe, budget: Budget, rows: int | None, accuracy: float | None, **about: Any
+) -> Option:
     """Return the option of the practical profile. Its numbers are those of simulated sessions, and no bounds."""
     error = needed = typical = None
     on = "uniform columns" if about["public"] is None else "public rows"
     by = f"simulation on {on}"
     if rows is not None:
         tell(lambda: "trying the practical profile")
-        found = simulation.simulated(universe, budget, rows, **about)
+        found = simulation.simulate_session(universe, budget, rows, **about)
         error, typical = _useful(found.error), found.typical
         if found.rows < rows:
             by += f", {found.rows:,} of them"
