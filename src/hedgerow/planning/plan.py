@@ -42,7 +42,23 @@ class Option:
 
 @dataclass(frozen=True)
 class Plan:
-    """The options that ``hr.plan`` found, the best first, with the facts that they rest on."""
+    """The options that ``hr.plan`` found, with the facts that they rest on.
+
+    Attributes
+    ----------
+    options : tuple of Option
+        One option for each mechanism, the best first.
+    epsilon, delta : float
+        The privacy budget.
+    cells, queries : int
+        The size of the universe, and the number of questions.
+    beta : float
+        The probability that some answer is farther off than promised.
+    rows, accuracy : int or float, optional
+        The number of rows and the wanted error, as given to ``hr.plan``.
+    population : str or None
+        What follows for the population from which the rows are drawn, if ``rows`` is given.
+    """
 
     options: tuple[Option, ...]
     epsilon: float
@@ -53,7 +69,6 @@ class Plan:
     rows: int | None
     accuracy: float | None
     population: str | None
-    """What follows for the population from which the rows are drawn, if the number of rows is given."""
 
     @property
     def best(self) -> Option:
