@@ -29,7 +29,7 @@ PAGES = sorted(
 )
 WIDEST = 120
 NO_BEGINNING = re.compile(r"(What|Which|Whether|Where|How|Who|Of|That)\b")
-MODULES = (hr, hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.bench)
+MODULES = (hr, hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.unsafe)
 OF_USERS = (hr.Session, hr.Answer, hr.Universe, hr.Holdout)  # classes whose methods users call
 ELSEWHERE = re.compile(r"^Parameters: see ``\w+``", re.MULTILINE)
 
