@@ -84,7 +84,7 @@ def test_a_plan_ranks_by_the_error_and_says_what_to_do(made: hr.Plan) -> None:
     assert errors == sorted(errors) and made.best.mechanism == "practical profile"
     assert made.best.rows is not None and made.best.typical is not None and made.best.error is not None
     assert made.best.typical < made.best.error < 0.02 and made.best.rows < 20_000
-    assert "20,000 rows: practical profile (hr.open) promised, in a simulation, ±" in made.sentence
+    assert "20,000 rows: practical profile (hr.open) promised, in a simulation, an error of at most ±" in made.sentence
     assert {option.mechanism for option in made.options} == {"practical profile", "noise on every answer", "online PMW", "MWEM", "SmallDB"}  # fmt: skip
 
 

@@ -79,26 +79,27 @@ class Plan:
     def sentence(self) -> str:
         """The recommendation, as one sentence."""
         best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
-        kind = "questions may depend on answers" if best.adaptive else "questions must be known in advance"
+        kind = "Questions may depend on answers." if best.adaptive else "Questions must be known in advance."
         if self.rows is not None:
             if best.error is None:
                 return (
-                    f"Nothing is promised for {asked} with {self.rows:,} rows. Spend more, ask less, or use coarser "
-                    "columns."
+                    f"No mechanism promises anything for {asked} with {self.rows:,} rows. Spend more, ask less, or use "
+                    "coarser columns."
                 )
             does = "promises" if best.typical is None else "promised, in a simulation,"
             promise = (
-                f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how}) {does} ± {best.error:.3g} of each"
+                f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how}) {does} an error of at most "
+                f"± {best.error:.3g} for every answer"
             )
-            return f"{promise}, of all together with {1 - self.beta:.0%}; {kind}."
+            return f"{promise}, with probability {1 - self.beta:.0%} for all of them together. {kind}"
         if best.rows is None:
             return (
-                f"No number of rows that was looked at promises ± {self.accuracy:g} for {asked}. Spend more, or ask "
-                "for less."
+                f"No number of rows that was tried promises ± {self.accuracy:g} for {asked}. Spend more, or ask for "
+                "less."
             )
         return (
             f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) needs about {best.rows:,.0f} "
-            f"rows; {kind}."
+            f"rows. {kind}"
         )
 
     @property
