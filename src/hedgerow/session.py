@@ -812,7 +812,7 @@ class Session(NotCopyable):
         """
         return self.sql_result(statement).frame
 
-    def sql_result(self, statement: str) -> Result:
+    def sql_result(self, statement: str) -> SqlResult:
         """Run a SELECT as ``sql`` does, and return a result whose cells are answers.
 
         Parameters
@@ -822,9 +822,9 @@ class Session(NotCopyable):
 
         Returns
         -------
-        Result
+        SqlResult
         """
-        from hedgerow.sql.result import run
+        from hedgerow.sql.result import run_statement
 
         with limit_memory(self._limit):
             return run_statement(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
