@@ -90,7 +90,7 @@ harmless(
     "Memory only: the edge at which counts are no longer cached.",
 )  # Reefadb5
 harmless(
-    "_kept",
+    "_keep_rows",
     "universe.size <= FOLDED_AT_ONCE",
     "universe.size < FOLDED_AT_ONCE",
     "Speed only: the edge at which rows are counted together.",
@@ -138,9 +138,9 @@ harmless(
     "Wording only: the version that the dialect says it has.",
 )  # R98009ef
 harmless(
-    "Sampling.counting",
-    "scq.counting(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries, at_once=at_once)",
-    "scq.counting(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries / 2, at_once=at_once)",
+    "RowSampling.count_stream",
+    "scq.count_by_flips(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries, at_once=at_once)",
+    "scq.count_by_flips(scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries / 2, at_once=at_once)",
     "Accuracy only: with half of beta intervals are wider, and hold more often.",
 )  # R5f8e141
 harmless(
@@ -186,7 +186,7 @@ harmless(
     "Only where a noisy average of steps equals the point it started from in every bit.",
 )  # R3ec5b6a
 harmless(
-    "take_strongest",
+    "take_strongest_pairs",
     "waiting[i], room = (False, room - added[i])",
     "waiting[i], room = (True, room - added[i])",
     "Speed only: a pair that the model has already is looked at again, and is no longer clear.",
@@ -198,7 +198,7 @@ harmless(
     "Accuracy only: the weights by which a workload's tables are chosen.",
 )  # Rc29cdcf
 harmless(
-    "_counted_together",
+    "_count_in_groups",
     "cells, taken = (0, 0)",
     "cells, taken = (0, 1)",
     "Memory only: the first set of a scan does not count towards its size.",
@@ -210,7 +210,7 @@ harmless(
     "Accuracy only: how much noise is planned for a bar, which is then that of the noise that was drawn.",
 )  # Rf284ee9
 harmless(
-    "prefitted",
+    "build_practical_engine",
     "beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)",
     "beside > 0 or (rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta))",
     "Accuracy only: where a certificate is left out because noise would drown it.",
@@ -234,7 +234,7 @@ harmless(
     "Speed only: threads of linear algebra on a worker; sums of whole numbers do not depend on them.",
 )  # R1834dea
 harmless(
-    "regularised_weight",
+    "regularized_weight",
     "grid.size - 1",
     "grid.size - 2",
     "Accuracy only: the last cell of a grid of weights, where no optimum is.",
@@ -265,8 +265,8 @@ harmless(
 )  # R2838f18
 harmless(
     "Holdout.__init__",
-    "widths.planned(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta, threshold=threshold)",
-    "widths.planned(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta / 2, threshold=threshold)",
+    "widths.plan_holdout(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta, threshold=threshold)",
+    "widths.plan_holdout(Amount(budget, account.remaining), budget, rows=self._held.n, trained_on=None if self._train is None else self._train.n, rounds=whole('rounds', rounds), questions=whole('questions', questions), beta=beta / 2, threshold=threshold)",
     "Accuracy only: with half of beta intervals are wider, and hold more often.",
 )  # R2c6b091
 harmless(
@@ -313,8 +313,8 @@ harmless(
 )  # R1a3730a
 equivalent(
     "Answer.__radd__",
-    "_combined('+', other, self)",
-    "_combined('+', self, other)",
+    "_combine('+', other, self)",
+    "_combine('+', self, other)",
     "A sum does not depend on the order of its terms.",
 )  # R2a97fc5
 equivalent(
@@ -324,7 +324,7 @@ equivalent(
     "Half of a cost is 0 exactly where the cost is.",
 )  # R52f1eb1
 harmless(
-    "confirmed",
+    "confirm",
     "typer.confirm(question, err=True)",
     "typer.confirm(question, err=False)",
     "The stream on which a question is asked of whoever sits at a terminal.",
