@@ -34,7 +34,6 @@ from hedgerow.engine.interface import Engine
 from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine
 from hedgerow.engine.over_time import BlockSource, Series, estimate_counts
 from hedgerow.engine.practical.certificate.certified_bounds import Certificate
-from hedgerow.engine.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import PopulationStatement, population_statement
 from hedgerow.model.hypothesis import Hypothesis
@@ -51,6 +50,7 @@ from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.query.wording import asked_again
 from hedgerow.report import Charge, Report
+from hedgerow.serialize import question_of
 from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from hedgerow.research.errata import ERRATA, NOTED, ErratumFinding, page, report
 from hedgerow.research.errata.erratum import DOCUMENTS
 from hedgerow.research.errata.exact import binomial_delta, randomized_response_delta
 
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "errata.md"
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "errata.md"
 
 
 @pytest.fixture(scope="module")

@@ -45,7 +45,6 @@ from hedgerow.query.bound import Bound, Estimate, Source
 from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
-from hedgerow.query.wire_values import Json
 from hedgerow.query.workloads import Workload
 from hedgerow.textbook.sparse_vector import FINEST
 from hedgerow.universe.universe import Universe
@@ -75,8 +74,8 @@ class PracticalEngine:
         guard: Guard | None,
         trusted_losses: Collection[Custom] = (),
         losses: CertifiedLosses | None = None,
-        state: Json = None,
-        opened: Json = None,
+        state: dict[str, Any] | None = None,
+        opened: dict[str, Any] | None = None,
         next_prior: BlockPrior | None = None,
     ) -> None:
         """Build the engine from what the opening released, or restore it from a snapshot.
@@ -254,8 +253,8 @@ class PracticalEngine:
             self._watch.resume(entries)
 
     @one_at_a_time
-    def state(self) -> Json:
-        """Return a snapshot of everything the engine knows, public and as JSON."""
+    def state(self) -> dict[str, Any]:
+        """Return a snapshot of everything the engine knows, public and as plain data."""
         return {
             "learned": self.knowledge.learned.state(),
             "shares": [*self.knowledge.bars.shares, self.knowledge.bars.numbers],
@@ -485,7 +484,7 @@ def restore_knowledge(
     learned: FittedModel,
     beta: float,
     rows: float | None,
-    state: Json,
+    state: dict[str, Any],
     prior: BlockPrior | None = None,
 ) -> FreeAnswers:
     """Restore the knowledge from a snapshot (``PracticalEngine.state``).
