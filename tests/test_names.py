@@ -85,6 +85,9 @@ NOUNS_AND_ADJECTIVES = {
     "bound",
     "red",
     "string",
+    "having",
+    "nothing",
+    "spelling",
 }
 
 BRITISH = re.compile(
