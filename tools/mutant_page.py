@@ -90,7 +90,8 @@ def of_operators(drawn: Sequence[Site], verdicts: Mapping[str, Verdict], seed: i
         "",
         f"{len(drawn)} changes that operators made (`tools/mutant_operators.py`), drawn with seed {seed}: from each folder in proportion to the",
         "root of the number of its places, and from each operator alike. Each was run with the tests that run the line, the nearest and",
-        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`.",
+        "fastest first, as far as the time goes. Survivors are judged in `tests/mutants/judgements.py`. A place stays drawn, and one that is",
+        "gone is replaced. Tests were written for survivors, so the share that is caught is of these mutants; another seed draws others.",
         "",
         tallied(drawn, verdicts),
     ]
