@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from hedgerow._json import parse, spaced
+from hedgerow._json import parse, write_spaced
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
 from hedgerow.ledger import answer_log, replay
 from hedgerow.ledger import spending as views
@@ -615,7 +615,7 @@ class Durable(Ledger):
         if state is None:
             return
         standing = self.standing
-        text = spaced(
+        text = write_spaced(
             {
                 "v": replay.FORMAT,
                 "version": version_now(),
