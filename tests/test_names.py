@@ -45,7 +45,7 @@ ORDINARY = listed(
 # Words of module names that are no terms of ours.
 MODULE_WORDS = listed(
     """
-    account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
+    json serialize state account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
     coding compiled composed contrast contribution conversion convex counting csv cursor custom data date db demo deprecated descent
     desk dialect discovery draft drafting durable dwork elementary environment erm errata erratum estimator exact expected extra
     false family feature file first fish fit flat frame frank free gallery game general generalise gradient group hard histogram
@@ -72,8 +72,8 @@ IRREGULAR = listed(
 LEFT = listed(
     """
     _admitted _answered _asked _asking _capped _connected _heard _kept _left _placed _refused _scaled _shown _tried _unpacked
-    _wanted _written asking checked closed declared exported following having imported nothing opened registered released remembered
-    said shown spelling spending thing verified waited written
+    _wanted asking checked closed declared exported following imported opened registered released remembered
+    said shown spending verified waited written
     """
 )
 NOUNS_AND_ADJECTIVES = {
@@ -87,6 +87,9 @@ NOUNS_AND_ADJECTIVES = {
     "bound",
     "red",
     "string",
+    "having",
+    "nothing",
+    "spelling",
 }
 
 BRITISH = re.compile(

@@ -6,12 +6,13 @@ import functools
 import math
 import sys
 import warnings
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from hedgerow import _duration
 from hedgerow._checks import number, positive
 from hedgerow._memory import MODEL, in_bytes, limit_memory, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
@@ -167,7 +168,7 @@ def open(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells)
-        tell(lambda: "reading the table")
+        tell(_reading(require_time(universe, model_cells)))
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepare(source, universe, budget, table, csv, given, seed, whose, stacklevel=7)
         if isinstance(ledger, str):
@@ -403,7 +404,7 @@ def release(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
-        tell(lambda: "reading the table")
+        tell(_reading(require_time(universe, model_cells)))
         data, ledger, noise = _prepare(source, universe, budget, table, csv, None, seed, whose, stacklevel=6)
         engine: Engine
         if method == "mwem":
@@ -441,7 +442,7 @@ def require_memory(
     ``one_by_one`` tells whether the tables of the workload are asked cell by cell.
     """
     require_values(dict(zip(universe.names, universe.shape, strict=True)))
-    cells = min(LARGEST_MODEL_CELLS // MODEL_CELLS * model_cells, universe.size)
+    cells = _most_cells(universe, model_cells)
     require("A model of model_cells, which grows to twice as many,", cells, MODEL, "Lower model_cells")
     if isinstance(workload, Workload):
         require_listing(
@@ -457,6 +458,29 @@ def require_memory(
         tables = [universe.sizes(names) for each in bound for names in each.tables]
         listed = sum(math.prod(sizes) for sizes in tables)
         require_listing("The workload of MWEM", listed, max(map(sum, tables), default=0), "Use method='adaptive'")
+
+
+def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:
+    """Return the estimated seconds of an opening, from public sizes. Refuse one that would take days.
+
+    The time to read the rows is not part of it.
+    """
+    cells, pairs = _most_cells(universe, model_cells), math.comb(len(universe.names), 2)
+    seconds = cells * _duration.MODEL + pairs * _duration.PAIR
+    what = f"An opening of {len(universe.names)} attributes, with a model of up to {cells} cells,"
+    _duration.require(what, seconds, "Declare fewer attributes, or lower model_cells")
+    return seconds
+
+
+def _reading(seconds: float) -> Callable[[], str]:
+    """Return the words for the first phase, with the time of the phases after it if that is long."""
+    later = f"; what follows takes at least {_duration.written(seconds)}" if seconds > 60 else ""
+    return lambda: "reading the table" + later
+
+
+def _most_cells(universe: Universe, model_cells: int) -> int:
+    """Return the largest number of cells that the model may grow to."""
+    return min(LARGEST_MODEL_CELLS // MODEL_CELLS * model_cells, universe.size)
 
 
 @contextmanager

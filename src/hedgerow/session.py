@@ -419,6 +419,11 @@ class Session(NotCopyable):
             Name of the block, or of the first block of the range.
         last : str, optional
             Name of the last block of the range. Default: ``first``.
+
+        Returns
+        -------
+        Session
+            It shares the ledgers of this session.
         """
         names = list(self.blocks)
         for name in (first, first if last is None else last):
@@ -535,6 +540,15 @@ class Session(NotCopyable):
 
         ``generalisation`` states the theorem. With several blocks only answers about all of them are covered: an answer
         given before a block was appended is about fewer rows.
+
+        Parameters
+        ----------
+        answer : Answer
+            An answer of this session.
+
+        Returns
+        -------
+        float or None
         """
         bound = bound_to(answer.query, self.universe)
         if not bound.is_fraction or (len(self._blocks) > 1 and not self._memory.said(bound, answer.value)):
@@ -603,6 +617,19 @@ class Session(NotCopyable):
           is not included.
         - With several blocks the price is that of the block that pays most.
         - A count over time has no ``within``: its price is that of the sums that are due.
+
+        Parameters
+        ----------
+        query : Query
+            The question.
+        within : float, optional
+            The error that is wanted, as in ``ask``.
+        resolution : {"values", "bins"}
+            As in ``ask``.
+
+        Returns
+        -------
+        float
         """
         self._require_all()
         with limit_memory(self._limit), self._alone():
@@ -616,6 +643,17 @@ class Session(NotCopyable):
         """Return the yes/no answer of one random row, which is false with probability ``lies``.
 
         The session must be opened with ``keep_rows=``.
+
+        Parameters
+        ----------
+        predicate : Query
+            A count, as the yes/no question.
+        lies : float
+            Probability of a false answer.
+
+        Returns
+        -------
+        bool
         """
         with self._ledger.asking(predicate):
             return self._of_rows().sample_yes_no(predicate, lies)
@@ -625,9 +663,22 @@ class Session(NotCopyable):
     ) -> Iterator[FlipInterval]:
         """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
 
-        All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
-        the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
-        be opened with ``keep_rows=``.
+        All intervals of one call hold together, so the caller may look at them to decide when to stop. The session
+        must be opened with ``keep_rows=``.
+
+        Parameters
+        ----------
+        predicate : Query
+            A count, as the yes/no question.
+        lies : float
+            Probability that one flip is false.
+        at_once : int, optional
+            Number of flips between two intervals. Default: a tenth of all flips so far.
+
+        Returns
+        -------
+        iterator of FlipInterval
+            Estimates with their error bars.
         """
         return self._of_rows().count_stream(predicate, lies, at_once)
 
@@ -734,6 +785,15 @@ class Session(NotCopyable):
         Each aggregate has two more columns: its guaranteed error and its typical error. Counts are in rows. Every
         declared value of a GROUP BY column gets a row. docs/sql.md lists the supported SQL.
 
+        Parameters
+        ----------
+        statement : str
+            The SELECT statement.
+
+        Returns
+        -------
+        pandas.DataFrame
+
         Example
         -------
         >>> session.sql("SELECT sex, count(*) FROM data GROUP BY sex")  # doctest: +SKIP
@@ -741,7 +801,17 @@ class Session(NotCopyable):
         return self.sql_result(statement).frame
 
     def sql_result(self, statement: str) -> SqlResult:
-        """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
+        """Run a SELECT as ``sql`` does, and return a result whose cells are answers.
+
+        Parameters
+        ----------
+        statement : str
+            The SELECT statement.
+
+        Returns
+        -------
+        SqlResult
+        """
         from hedgerow.sql.result import run_statement
 
         with limit_memory(self._limit):
@@ -871,6 +941,10 @@ class Session(NotCopyable):
         everybody : bool
             List the answers of all sessions on the ledger, as fractions, instead of the answers of this session as
             given.
+
+        Returns
+        -------
+        Report
         """
         certificate = self.certificate
         return Report(

@@ -442,7 +442,7 @@ def test_what_a_session_is_opened_with_is_on_nobodys_cap() -> None:
     session.ask(BOUGHT[0], within=WITHIN)
     view = session.ledger.spending().set_index("who").charges
     assert view["ana"] == len(session.log) - view[""] and view["ana"] >= 1
-    with pytest.raises(hr.InvalidInput, match="who must come with a durable ledger"):
+    with pytest.raises(hr.InvalidInput, match="analyst must come with a durable ledger"):
         hr.open(TABLE, universe=UNIVERSE, budget=BUDGET, analyst="ana", seed=1)
 
 
@@ -633,6 +633,32 @@ def test_a_release_beyond_what_was_to_come_out_is_found_though_its_hash_fits() -
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
         with pytest.raises(hr.LedgerBroken, match="Found one value more"):
             taken_up()
+
+
+@pytest.mark.parametrize("number", [-1, 1, 7])
+def test_a_release_of_a_charge_that_is_not_there_is_found_though_its_hash_fits(number) -> None:
+    url, _ = small(sqlite_url)
+    store, there = ledger_store(url), ledger_at(url, PURE)
+    assert len(read(url).entries()) == 2
+    release = json.loads(replay.written_release(read(url).entries()[0]))
+    number = number if number < 0 else number + 1
+    store.append([(durable.now(), "", "release", json.dumps(release | {"number": number}))])
+    store.close()
+    for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
+        with pytest.raises(hr.LedgerBroken, match="a release of one of the 2 charges before it"):
+            taken_up()
+
+
+@pytest.mark.parametrize("kind", ["account", "charge", "release", "cap", "answers", "snapshot", "block"])
+def test_a_line_of_another_format_is_never_read_as_one_of_this_format(kind) -> None:
+    """A version that stores more, or stores it otherwise, numbers its format anew; a line without a format is no line."""
+    for fields in ({}, {"number": 0, "private": True, "who": "ana", "amount": 1.0}):
+        for another in (replay.FORMAT + 1, replay.FORMAT - 1, str(replay.FORMAT), None):
+            line = next_line(Head(), 1000, "", kind, json.dumps(fields | {"v": another}))
+            with pytest.raises(hr.InvalidInput, match="The format of a ledger must be"):
+                replay.record_in(line)
+        with pytest.raises(hr.LedgerBroken, match="what a line of its kind is"):
+            replay.record_in(next_line(Head(), 1000, "", kind, json.dumps(fields)))
 
 
 def test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits() -> None:

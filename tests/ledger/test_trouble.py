@@ -293,6 +293,7 @@ def test_a_turn_ends_with_its_process(tmp_path) -> None:
         "postgresql://ana:hunter2/x@localhost/people",
         "host=localhost password=hunter2",
         "password=hunter2",
+        "hunter2hunter2hunter2://localhost",  # longer than any scheme
     ],
 )
 def test_no_piece_of_a_password_is_in_the_refusal_of_a_url(url) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hedgerow._json import ordered
+from hedgerow._json import write_ordered
 from hedgerow.errors import InvalidInput, LedgerBroken
 
 NOTHING = "0" * 64  # the hash before the first line
@@ -72,7 +72,7 @@ def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
 
 
 def _hash(before: str, *said: int | str) -> str:
-    return hashlib.sha256(ordered([before, *said]).encode()).hexdigest()
+    return hashlib.sha256(write_ordered([before, *said]).encode()).hexdigest()
 
 
 def checked(lines: Iterable[Line], before: Head) -> Iterator[Line]:

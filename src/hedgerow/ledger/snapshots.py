@@ -9,7 +9,7 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any, final
 
-from hedgerow._json import parse, spaced
+from hedgerow._json import parse, write_spaced
 from hedgerow.errors import LedgerBroken
 from hedgerow.ledger import binding, replay, spending
 from hedgerow.ledger.answer_log import names_in
@@ -62,7 +62,7 @@ class StoredSnapshots:
         if state is None:
             return
         standing, charges = self._filter.standing, self._log.charges
-        text = spaced(
+        text = write_spaced(
             {
                 "v": replay.FORMAT,
                 "version": binding.version_now(),
