@@ -642,7 +642,7 @@ def test_a_release_of_a_charge_that_is_not_there_is_found_though_its_hash_fits(n
     assert len(read(url).entries()) == 2
     release = json.loads(replay.written_release(read(url).entries()[0]))
     number = number if number < 0 else number + 1
-    store.append([(durable.now(), "", "release", json.dumps(release | {"number": number}))])
+    store.append([(chain.now(), "", "release", json.dumps(release | {"number": number}))])
     store.close()
     for taken_up in (there.refresh, lambda: ledger_at(url, PURE), lambda: read(url).entries()):
         with pytest.raises(hr.LedgerBroken, match="a release of one of the 2 charges before it"):
