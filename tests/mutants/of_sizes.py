@@ -79,7 +79,7 @@ sizes(
     DAYS + "an_opening_of_days_is_refused_before_the_table_is_read",
 )  # fmt: skip
 sizes(
-    "SZ14", "erm/solver.py::carried_out", "a fit of days is paid for before anybody knows",
+    "SZ14", "erm/solver.py::carry_out", "a fit of days is paid for before anybody knows",
     "_require_time(problem, plan)", "pass",
     DAYS + "a_fit_of_days_is_refused[mirror_descent-options0]",
 )  # fmt: skip
