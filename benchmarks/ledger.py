@@ -25,7 +25,7 @@ import hedgerow as hr  # noqa: E402
 from hedgerow.data import HistogramSource  # noqa: E402
 from hedgerow.ledger import answer_log, replay  # noqa: E402
 from hedgerow.ledger import opened as ledger_at  # noqa: E402
-from hedgerow.ledger.durable import now  # noqa: E402
+from hedgerow.ledger.chain import now  # noqa: E402
 from hedgerow.privacy.events import Gaussian, Laplace  # noqa: E402
 from hedgerow.privacy.ledger import Entry  # noqa: E402
 

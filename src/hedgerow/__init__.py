@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.errors import (
         BudgetExceeded,
         DataUnavailable,
+        FitChangedWarning,
         HedgerowError,
         InvalidInput,
         LedgerBroken,
@@ -72,6 +73,7 @@ _NAMES = {  # public names, by the module that defines them
     "errors": [
         "BudgetExceeded",
         "DataUnavailable",
+        "FitChangedWarning",
         "HedgerowError",
         "InvalidInput",
         "LedgerBroken",
@@ -135,6 +137,7 @@ __all__ = [
     "Csv",
     "DataUnavailable",
     "Dates",
+    "FitChangedWarning",
     "Flag",
     "GroupL1Ball",
     "HedgerowError",

@@ -82,22 +82,10 @@ class Closes(Protocol):
         ...
 
 
-class Notes(Protocol):
-    """A place that stores given answers: the ledger of one block, or the combined ledger of several."""
-
-    def note(self, question: Any, answer: Any) -> None:
-        """Store an answer that was given to a bound question."""
-        ...
-
-    def recall(self, question: Any) -> Any | None:
-        """Return the last answer to a bound question, or None."""
-        ...
-
-
-class Memory:
+class AnswerCache:
     """An engine that caches its answers: a repeat gets its earlier answer, unless it asks for a tighter bar."""
 
-    def __init__(self, engine: Engine, ledger: Notes) -> None:
+    def __init__(self, engine: Engine, ledger: Ledger | Accounts) -> None:
         self._engine, self._ledger = engine, ledger
         self._known: dict[Hashable, Estimate] = {}
         self._shelf = Shelf()
@@ -115,7 +103,7 @@ class Memory:
         """Cache the answer and note it in the ledger. Return the answer unchanged."""
         kept = _with_arrays(estimate, self._shelf.put)  # a copy, because the caller may modify the returned arrays
         self._known[bound.key] = kept
-        self._ledger.note(bound, kept)
+        self._ledger.answer_log.note(bound, kept)
         return estimate
 
     def prepare(self, queries: Iterable[Linear]) -> None:
@@ -191,7 +179,7 @@ class Memory:
         """Return the cached answer as it is stored, read from the ledger if it is not in memory."""
         known = self._known.get(bound.key)
         if known is None:
-            known = self._ledger.recall(bound)
+            known = self._ledger.answer_log.recall(bound)
             if known is not None:
                 self._known[bound.key] = known
         return known
@@ -204,7 +192,7 @@ class Current:
     answer, because the engine may have learned more since then.
     """
 
-    def __init__(self, memory: Memory, engine: Engine) -> None:
+    def __init__(self, memory: AnswerCache, engine: Engine) -> None:
         self._memory, self._engine = memory, engine
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -247,7 +235,7 @@ class Block:
     data: DataSource = field(repr=False)
     ledger: Ledger
     engine: Engine = field(repr=False)
-    memory: Memory = field(repr=False)
+    memory: AnswerCache = field(repr=False)
     beta: float
     sampling: RowSampling | None = field(default=None, repr=False)
 
@@ -308,7 +296,7 @@ class Session(NotCopyable):
         may use.
         """
         self._limit = limit
-        first = Block(block, data, ledger, engine, Memory(engine, ledger), beta, sampling)
+        first = Block(block, data, ledger, engine, AnswerCache(engine, ledger), beta, sampling)
         self._begin([first], noise, appending, is_whole=True)
 
     def _begin(self, blocks: list[Block], noise: Noise, appending: Appending | None, *, is_whole: bool) -> None:
@@ -331,7 +319,7 @@ class Session(NotCopyable):
         names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
         self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
         self._engine = MultiBlockEngine([BlockPart(block.engine, block.memory, block.ledger) for block in blocks])
-        self._memory, self._sampling = Memory(self._engine, self._ledger), None
+        self._memory, self._sampling = AnswerCache(self._engine, self._ledger), None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -715,7 +703,7 @@ class Session(NotCopyable):
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
-            nodes = self._ledger.following(self._engine.resume, series.draw_nodes)
+            nodes = self._ledger.retry_when_behind(self._engine.resume, series.draw_nodes)
             count = len(self._blocks)
             # half of the β of appended blocks, divided over all series and all numbers of blocks that a series may have
             beta = self._blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
@@ -883,7 +871,7 @@ class Session(NotCopyable):
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            with self._ledger.at_once():
+            with self._ledger.answer_log.at_once():
                 for query, bound in asked:
                     found = self._memory.ready(bound) if isinstance(bound, Linear) else None
                     if found is None:
@@ -898,7 +886,7 @@ class Session(NotCopyable):
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         """Answer one bound question and bill it."""
         with self._asking(query) as bill:
-            estimate = self._ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
+            estimate = self._ledger.retry_when_behind(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:

@@ -54,7 +54,7 @@ equivalent(
     "The two lists are added pairwise, and a sum does not depend on the order of its terms.",
 )  # Ra579316
 equivalent(
-    "Durable._admitted",
+    "Caps.require",
     "spent + more > cap * (1 + FIT)",
     "spent + more >= cap * (1 + FIT)",
     "Sums that equal a cap times 1 + 1e-12 exactly do not occur: a cap that is met exactly is below it.",
@@ -66,7 +66,7 @@ harmless(
     "Speed only: the connection that holds the turn writes nothing.",
 )  # Rdc33b0a
 equivalent(
-    "_Loaded.__init__",
+    "StoredContent.__init__",
     "upto == 0",
     "upto == 1",
     "The first line of a ledger is its account: no answer and no cap is in it.",
@@ -276,8 +276,8 @@ equivalent(
     "Half of a cost is 0 exactly where the cost is.",
 )  # R52f1eb1
 equivalent(
-    "Durable.at_once",
-    "self.exclusively()",
+    "StoredAnswerLog.at_once",
+    "self._turn",
     "__import__('contextlib').nullcontext()",
     "The session that answers several questions together has the turn already, and the lock may be nested.",
 )  # Rca8aec4

@@ -217,7 +217,7 @@ class Holdout(NotCopyable):
             questions=whole("questions", questions), beta=beta, threshold=threshold,
         )  # fmt: skip
         self._round: tuple[GuardRound, Receipt] | None = None
-        account.rest()  # nothing that the ledger paid for earlier is replayed here
+        account.end_replay()  # nothing that the ledger paid for earlier is replayed here
         self._asked, self._charges = widths.QuestionCounts(), 0
         self._scores: list[Score] = []
 

@@ -9,6 +9,7 @@ end, the shorter chain is still valid. Only a ``Head`` that was noted elsewhere 
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
@@ -57,6 +58,11 @@ class Line:
     def head(self) -> Head:
         """The head of a chain that ends with this line."""
         return Head(self.number, self.hash, self.time)
+
+
+def now() -> int:
+    """Return the time of a new line."""
+    return time.time_ns() // 1000
 
 
 def next_line(before: Head, time: int, who: str, kind: str, body: str) -> Line:
