@@ -45,7 +45,7 @@ ORDINARY = listed(
 # Words of module names that are no terms of ours.
 MODULE_WORDS = listed(
     """
-    json serialize state account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
+    duration json serialize state account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
     coding compiled composed contrast contribution conversion convex counting csv cursor custom data date db demo deprecated descent
     desk dialect discovery draft drafting durable dwork elementary environment erm errata erratum estimator exact expected extra
     false family feature file first fish fit flat frame frank free gallery game general generalise gradient group hard histogram

@@ -168,7 +168,7 @@ def open(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells)
-        tell(_reading(require_time(universe, model_cells)))
+        tell(_show_reading(require_time(universe, model_cells)))
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepare(source, universe, budget, table, csv, given, seed, whose, stacklevel=7)
         if isinstance(ledger, str):
@@ -404,7 +404,7 @@ def release(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
-        tell(_reading(require_time(universe, model_cells)))
+        tell(_show_reading(require_time(universe, model_cells)))
         data, ledger, noise = _prepare(source, universe, budget, table, csv, None, seed, whose, stacklevel=6)
         engine: Engine
         if method == "mwem":
@@ -472,7 +472,7 @@ def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:
     return seconds
 
 
-def _reading(seconds: float) -> Callable[[], str]:
+def _show_reading(seconds: float) -> Callable[[], str]:
     """Return the words for the first phase, with the time of the phases after it if that is long."""
     later = f"; what follows takes at least {_duration.written(seconds)}" if seconds > 60 else ""
     return lambda: "reading the table" + later
