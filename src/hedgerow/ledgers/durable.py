@@ -234,6 +234,16 @@ class Durable(Ledger):
     # Questions and charges
 
     @contextlib.contextmanager
+    def on_behalf_of(self, analyst: str) -> Iterator[None]:
+        """Hold the lock and bill to this analyst meanwhile, under the caps of the analyst and of the project."""
+        with self.exclusively():
+            before, self._who = self._who, _name("who", analyst)
+            try:
+                yield
+            finally:
+                self._who = before
+
+    @contextlib.contextmanager
     def asking(self, question: Any = None) -> Iterator[Bill]:
         """Open the bill of one question. The turn, if the question took it, ends with the question."""
         with super().asking(question) as bill:

@@ -282,6 +282,12 @@ class Ledger(OneOnly, ABC):
         """
         return self._turn
 
+    @contextlib.contextmanager
+    def on_behalf_of(self, analyst: str) -> Iterator[None]:
+        """Hold the lock and bill to this analyst meanwhile. A ledger in memory keeps no names, so it ignores them."""
+        with self.exclusively():
+            yield
+
     @staticmethod
     def _parts_of(standing: Standing) -> Parts:
         """Return what was charged to planned noise and to all else."""
