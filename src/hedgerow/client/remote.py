@@ -65,14 +65,22 @@ def connect(
     >>> people.ask(hr.count(smoker=True))  # doctest: +SKIP
     """
     connection = Connection(url, token, timeout, context)
-    names = connection.get("/v1/datasets")["datasets"]
+    try:
+        return RemoteSession(connection, _chosen(dataset, connection.get("/v1/datasets")["datasets"]))
+    except BaseException:
+        connection.close()
+        raise
+
+
+def _chosen(dataset: str | None, names: list[str]) -> str:
+    """Return the dataset to ask: the one that was named, or the only one."""
     chosen = names[0] if dataset is None and len(names) == 1 else dataset
-    if chosen not in names:
+    if chosen is None or chosen not in names:
         known = ", ".join(names) if names else "none"
         raise InvalidInput(
             f"dataset must be one of this token's datasets: {known}. Found {chosen!r}. Name one of these."
         )
-    return RemoteSession(connection, chosen)
+    return chosen
 
 
 class RemoteSession:

@@ -44,7 +44,7 @@ def first_token(registry: Registry) -> str | None:
 
 def serve(settings: Settings, open_session: Callable[[Path], Session], tell: Callable[[str], None]) -> None:
     """Open every dataset and serve until the process is told to stop. ``tell`` shows a line to the owner."""
-    uvicorn = extra("uvicorn", "server")
+    uvicorn = extra("uvicorn")
     with contextlib.ExitStack() as stack:
         registry = Registry(settings.registry)
         stack.callback(registry.close)
