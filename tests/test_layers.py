@@ -33,9 +33,10 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"session"},
     {"opening"},
     {"estimators", "wire", "planning"},
-    {"server"},
+    {"client"},
     {"hedgerow"},  # the public names
-    {"demo", "console"},
+    {"demo"},
+    {"server"},
     {"cli"},
 ]
 SEES_ONLY = {  # and the helpers

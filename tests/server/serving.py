@@ -78,7 +78,7 @@ def wait_for(port: int, running: subprocess.Popen[str], seconds: float = 120) ->
     while time.monotonic() < deadline:
         if running.poll() is not None:
             raise AssertionError(running.communicate())
-        with contextlib.suppress(OSError, urllib.error.URLError):
+        with contextlib.suppress(OSError, urllib.error.URLError):  # noqa: SIM117
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/health", timeout=5):
                 return
         time.sleep(0.1)
