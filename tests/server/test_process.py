@@ -79,7 +79,7 @@ def test_the_first_token_is_printed_once_and_stopping_is_clean(tmp_path: Path) -
 
 def test_the_client_loads_no_engine() -> None:
     code = (
-        "import sys; from hedgerow import client, wire; from hedgerow.questions.counts import count; wire.to_json(count(a=1));"
+        "import sys; from hedgerow import client, wire; from hedgerow.query.counts import count; wire.to_json(count(a=1));"
         "print(*[name for name in ('numba', 'opendp', 'duckdb', 'scipy.optimize', 'pandas') if name in sys.modules])"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

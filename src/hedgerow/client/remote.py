@@ -14,8 +14,8 @@ from hedgerow.answer import Answer
 from hedgerow.client.connection import Connection
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.counts import Query
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import Query
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 
 from hedgerow.answer import Answer
 from hedgerow.errors import HedgerowError
-from hedgerow.questions.counts import Query
+from hedgerow.query.counts import Query
 from hedgerow.server.problems import Problem
 from hedgerow.session import Session
 

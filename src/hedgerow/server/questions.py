@@ -6,9 +6,9 @@ from typing import Any
 
 import hedgerow as hr
 from hedgerow.errors import InvalidInput
-from hedgerow.questions import text
-from hedgerow.questions.counts import Query
-from hedgerow.questions.row_statistic import RowStatistic
+from hedgerow.query import parse
+from hedgerow.query.counts import Query
+from hedgerow.query.row_statistic import RowStatistic
 
 SETS = ("L2Ball", "L1Ball", "Box", "Simplex", "Unconstrained")
 NOT_SENT = ("Custom", "Loss")  # losses that are functions of a user's own
@@ -18,7 +18,7 @@ def read_question(given: Any) -> Query:
     """Return the question that a request describes: an object of the JSON form, or a text."""
     found: Query
     if isinstance(given, str):
-        found = text.question(given, _names())
+        found = parse.question(given, _names())
     elif isinstance(given, dict):
         found = hr.wire.from_json(given if "v" in given else {"v": 1, **given}, Query)
     else:
@@ -30,7 +30,7 @@ def read_question(given: Any) -> Query:
     return found
 
 
-def _names() -> text.Names:
+def _names() -> parse.Names:
     """Return what a text may call besides the questions: losses and sets of convex questions."""
     return {
         "minimize": hr.minimize,
