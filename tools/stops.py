@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 import hedgerow as hr
-from hedgerow.data import Histogram
+from hedgerow.data import HistogramSource
 
 SOURCE = Path(hr.__file__).parent
 LIMITS = {"open": 23, "count": 10, "convex": 15}
@@ -79,7 +79,7 @@ def opened(source: Any) -> hr.Session:
 
 def asked(make: Callable[[], hr.Query]) -> Callable[[], None]:
     """A way to ask a question, each time of a session that has not heard it, and to see that the answer was free."""
-    table = Histogram(UNIVERSE, np.arange(1000, 1000 + UNIVERSE.size))
+    table = HistogramSource(UNIVERSE, np.arange(1000, 1000 + UNIVERSE.size))
     sessions = [opened(table), opened(table)]
 
     def ask() -> None:

@@ -62,7 +62,7 @@ def warn(former: str, new: str, stacklevel: int) -> None:
         warnings.warn(text, DeprecationWarning, stacklevel=stacklevel + 1)
 
 
-def moved(former: str) -> ModuleType | None:
+def find_moved(former: str) -> ModuleType | None:
     """Import a module by its former name below hedgerow, with a warning at the caller's caller; None for another name."""
     new = new_name(former)
     if new is None:

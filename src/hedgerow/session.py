@@ -20,8 +20,9 @@ import numpy as np
 
 from hedgerow import _html
 from hedgerow._checks import number
-from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limited, require
-from hedgerow._progress import counting_bar
+from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limit_memory, require
+from hedgerow._progress import show_bar
+from hedgerow._renamed import renamed_methods
 from hedgerow._spill import Shelf
 from hedgerow._threads import one_thread
 from hedgerow._types import Array
@@ -30,20 +31,20 @@ from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
 from hedgerow.engine.interface import Engine
-from hedgerow.engine.multi_block import Part, Together
-from hedgerow.engine.over_time import Column, Series, estimated
+from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine
+from hedgerow.engine.over_time import BlockSource, Series, estimate_counts
 from hedgerow.engine.practical.certificate.certified_bounds import Certificate
 from hedgerow.engine.wire import question_of
 from hedgerow.errors import InvalidInput
-from hedgerow.generalise.statement import Generalisation, stated
+from hedgerow.generalise.statement import PopulationStatement, population_statement
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.privacy.process import OneOnly
+from hedgerow.privacy.process import NotCopyable
 from hedgerow.query.bound import Bound, Estimate, Source
-from hedgerow.query.composed import Composed
+from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import BoundMarginal, OverTime, Query, Resolution
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
@@ -55,9 +56,9 @@ from hedgerow.universe.universe import Universe
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hedgerow.engine.sampling import Sampling
-    from hedgerow.sql.result import Result
-    from hedgerow.textbook.scq import Counted
+    from hedgerow.engine.sampling import RowSampling
+    from hedgerow.sql.result import SqlResult
+    from hedgerow.textbook.scq import FlipInterval
 
 Scale = Literal["fraction", "rows"]
 # ask_all answers at most this many questions in one vectorized batch
@@ -135,7 +136,7 @@ class Memory:
 
     def ask(self, bound: Bound[Any], within: float | None) -> Estimate:
         """Answer a bound question. A question composed of several others is cached as a whole, too."""
-        if not isinstance(bound, Composed):
+        if not isinstance(bound, ComposedQuestion):
             return bound.ask(self, within)
         known = self._kept(bound, within)
         asked: Any = self if within is None else Current(self, self._engine)
@@ -148,9 +149,9 @@ class Memory:
             known = self.ready(query)
         return self.keep(query, self._engine.linear(query, within)) if known is None else known
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer to a linear query, without an error bar."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:
@@ -174,17 +175,17 @@ class Memory:
         known = self._kept(table, within)
         return self.keep(table, self._engine.marginal(table, within)) if known is None else known
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Answer a convex question, from the cache or by the engine."""
         known = self._kept(question, within)
-        return self.keep(question, self._engine.minimise(question, within)) if known is None else known
+        return self.keep(question, self._engine.minimize(question, within)) if known is None else known
 
     def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
         """Return the cached answer, marked as a repeat, if its bar is at most ``within``; else None."""
         known = self._known_of(bound)
         if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
-        return replace(_with_arrays(known, self._shelf.taken), source="repeat")
+        return replace(_with_arrays(known, self._shelf.take_copy), source="repeat")
 
     def _known_of(self, bound: Bound[Any]) -> Estimate | None:
         """Return the cached answer as it is stored, read from the ledger if it is not in memory."""
@@ -214,9 +215,9 @@ class Current:
             return said
         return free[0]
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer to a linear query, without an error bar."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:
@@ -248,7 +249,7 @@ class Block:
     engine: Engine = field(repr=False)
     memory: Memory = field(repr=False)
     beta: float
-    sampling: Sampling | None = field(default=None, repr=False)
+    sampling: RowSampling | None = field(default=None, repr=False)
 
     @property
     def rows(self) -> float:
@@ -277,7 +278,9 @@ class Appending(Protocol):
     def __call__(self, blocks: Sequence[Block], name: str, source: Any, **options: Any) -> Block: ...
 
 
-class Session(OneOnly):
+@renamed_methods(over="select_blocks", flip="sample_yes_no", flips="sample_yes_no_stream")
+@renamed_methods(spelling=True, generalization="generalisation")
+class Session(NotCopyable):
     """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
 
     Threads may share a session: they take turns. A fork of the process cannot ask, because two copies could spend the
@@ -291,7 +294,7 @@ class Session(OneOnly):
         noise: Noise,
         engine: Engine,
         beta: float = 0.05,
-        sampling: Sampling | None = None,
+        sampling: RowSampling | None = None,
         *,
         block: str = FIRST,
         appending: Appending | None = None,
@@ -327,7 +330,7 @@ class Session(OneOnly):
             return
         names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
         self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
-        self._engine = Together([Part(block.engine, block.memory, block.ledger) for block in blocks])
+        self._engine = MultiBlockEngine([BlockPart(block.engine, block.memory, block.ledger) for block in blocks])
         self._memory, self._sampling = Memory(self._engine, self._ledger), None
 
     @contextlib.contextmanager
@@ -416,7 +419,7 @@ class Session(OneOnly):
                 f"{'a release, which is finished' if self._is_whole else 'a view of some of its blocks'}. Use "
                 "hr.open(…).append(…)."
             )
-        with limited(self._limit), self._alone():  # no other thread can append a block of the same name now
+        with limit_memory(self._limit), self._alone():  # no other thread can append a block of the same name now
             name = str(len(self._blocks) + 1) if block is None else block
             if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
                 raise InvalidInput(
@@ -435,7 +438,7 @@ class Session(OneOnly):
         """Blocks by name, in order: each with its ``rows``, ``budget``, ``ledger``, ``spent`` and ``remaining``."""
         return {block.name: block for block in self._blocks}
 
-    def over(self, first: str, last: str | None = None) -> Session:
+    def select_blocks(self, first: str, last: str | None = None) -> Session:
         """Return a view of this session that answers about one block, or about a range of blocks.
 
         Parameters
@@ -545,7 +548,7 @@ class Session(OneOnly):
         return tuple(replace(entry, private=entry.private and self.private) for entry in self._ledger.entries())
 
     @property
-    def generalisation(self) -> Generalisation:
+    def generalisation(self) -> PopulationStatement:
         """Bound on the distance between all answers so far and the population, and the theorem that gives it.
 
         The bound assumes that the rows are independent draws from the population. With several blocks it covers the
@@ -553,7 +556,7 @@ class Session(OneOnly):
         """
         asked = sum(int(np.size(estimate.value)) for _, estimate in self._ledger.answers())
         rows = self.rows if self.budget.neighbours == "replace" else None
-        return stated(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
+        return population_statement(self.budget, rows=rows, asked=asked, sample_beta=self._beta)
 
     def population_error(self, answer: Answer) -> float | None:
         """Return the error bar of a fraction for the population, or None if no theorem gives one.
@@ -607,7 +610,7 @@ class Session(OneOnly):
         """
         _require_scale(scale)
         self._require_all()
-        with limited(self._limit):
+        with limit_memory(self._limit):
             if type(query) is OverTime:
                 return self._asked_over_time(query, within, resolution)
             if type(query) is RowStatistic:
@@ -630,36 +633,38 @@ class Session(OneOnly):
         - A count over time has no ``within``: its price is that of the sums that are due.
         """
         self._require_all()
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             if type(query) is OverTime:
                 return self._series(query, within, resolution).price()
             bound = self._bound([query], resolution)[0]
             wanted = _wanted(within, bound)
             return 0.0 if self._memory.has(bound, wanted) else self._engine.price(bound, wanted)
 
-    def flip(self, predicate: Query, *, lies: float = 0.05) -> bool:
+    def sample_yes_no(self, predicate: Query, *, lies: float = 0.05) -> bool:
         """Return the yes/no answer of one random row, which is false with probability ``lies``.
 
-        The session must be opened with ``rows=``.
+        The session must be opened with ``keep_rows=``.
         """
         with self._ledger.asking(predicate):
-            return self._of_rows().flip(predicate, lies)
+            return self._of_rows().sample_yes_no(predicate, lies)
 
-    def flips(self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None) -> Iterator[Counted]:
+    def sample_yes_no_stream(
+        self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None
+    ) -> Iterator[FlipInterval]:
         """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
 
         All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
         the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
-        be opened with ``rows=``.
+        be opened with ``keep_rows=``.
         """
-        return self._of_rows().counting(predicate, lies, at_once)
+        return self._of_rows().count_stream(predicate, lies, at_once)
 
-    def _of_rows(self) -> Sampling:
+    def _of_rows(self) -> RowSampling:
         """Return the sampler of raw rows, or refuse if the session keeps none."""
         if self._sampling is None:
             raise InvalidInput(
                 "The session must be opened with rows and have one block to answer about raw values. Found no stored "
-                "rows. Use hr.open(…, rows=True), or ask hr.count or hr.mean."
+                "rows. Use hr.open(…, keep_rows=True), or ask hr.count or hr.mean."
             )
         return self._sampling
 
@@ -675,11 +680,11 @@ class Session(OneOnly):
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
-            nodes = self._ledger.following(self._engine.resume, series.drawn)
+            nodes = self._ledger.following(self._engine.resume, series.draw_nodes)
             count = len(self._blocks)
             # half of the β of appended blocks, divided over all series and all numbers of blocks that a series may have
             beta = self._blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
-            values, errors, usual = estimated(nodes, count, query.span, beta)
+            values, errors, usual = estimate_counts(nodes, count, query.span, beta)
             labels = (("block", tuple(self.blocks)), ("count", ("in it", "so far")))
             source: Source = "measured" if bill.cost else "repeat"
             answer = Answer(query, values, errors, source, bill.cost, labels, typical=usual)
@@ -698,7 +703,7 @@ class Session(OneOnly):
                 "A count over time must be about all blocks, from the first on. Found some of them. Ask the session "
                 "itself."
             )
-        columns = [Column(block.data, block.ledger) for block in self._blocks]
+        columns = [BlockSource(block.data, block.ledger) for block in self._blocks]
         return Series(query, query.counts(self.universe, resolution), columns, self._noise)
 
     def ask_all(
@@ -735,7 +740,7 @@ class Session(OneOnly):
         self._require_all()
         asked = list(queries)
         answers: list[Answer] = []
-        with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
+        with limit_memory(self._limit), show_bar("answering", len(asked), progress) as advance:
             # binding comes first, so that a bad question is refused before anything is spent
             bound = self._bound(asked, resolution)
             at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
@@ -747,7 +752,7 @@ class Session(OneOnly):
     def _bound(self, queries: Sequence[Query], resolution: Resolution) -> list[Bound[Any]]:
         """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
         bound = [bound_to(query, self.universe, resolution) for query in queries]
-        cells = sum(each.kept_cells(self.universe) for each in bound if isinstance(each, Composed))
+        cells = sum(each.kept_cells(self.universe) for each in bound if isinstance(each, ComposedQuestion))
         require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
         return bound
 
@@ -763,12 +768,12 @@ class Session(OneOnly):
         """
         return self.sql_result(statement).frame
 
-    def sql_result(self, statement: str) -> Result:
+    def sql_result(self, statement: str) -> SqlResult:
         """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
-        from hedgerow.sql.result import run
+        from hedgerow.sql.result import run_statement
 
-        with limited(self._limit):
-            return run(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
+        with limit_memory(self._limit):
+            return run_statement(statement, self.universe, lambda queries: self.ask_all(queries, scale="rows"))
 
     def synthetic(self, rows: int | None = None, *, resolution: Literal["values", "bins"] = "values") -> pd.DataFrame:
         """Draw synthetic records whose counts match the hypothesis. Costs nothing.
@@ -795,7 +800,7 @@ class Session(OneOnly):
         if resolution not in ("values", "bins"):
             raise InvalidInput(f"resolution must be 'values' or 'bins'. Found {resolution!r}. Choose one.")
         self._require_all()
-        with limited(self._limit), self._alone():
+        with limit_memory(self._limit), self._alone():
             way_out = "Draw fewer at a time"
             require("Synthetic records", int(wanted) * len(self.universe.names), RECORD, way_out, "values")
             generator = self._noise.generator()
@@ -860,7 +865,7 @@ class Session(OneOnly):
     def _scaled(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
         """Turn an estimate into an answer, in fractions or in rows."""
         value, error, coarse, usual = estimate.value, estimate.error, estimate.resolution, estimate.typical
-        in_rows = not isinstance(bound, Linear) and isinstance(bound, Composed) and bound.in_rows
+        in_rows = not isinstance(bound, Linear) and isinstance(bound, ComposedQuestion) and bound.in_rows
         if in_rows or (scale == "rows" and bound.is_fraction):
             bar_in_rows = self._engine.total_error_in_rows if in_rows else self._engine.error_in_rows
             error = None if error is None else bar_in_rows(np.abs(value), error)
@@ -953,12 +958,12 @@ def _linears(bound: Bound[Any]) -> Iterable[Linear]:
     """Return the linear queries that answering a question needs in any case."""
     if isinstance(bound, Linear):
         return (bound,)
-    return bound.linears if isinstance(bound, Composed) else ()
+    return bound.linears if isinstance(bound, ComposedQuestion) else ()
 
 
 def _wanted(within: Any, bound: Bound[Any]) -> float:
     """Check a requested error bar and return it: a fraction of the rows, or a number in the units of the answer."""
-    if not isinstance(bound, Composed) or bound.is_fraction:
+    if not isinstance(bound, ComposedQuestion) or bound.is_fraction:
         return _fraction(within)
     if bound.in_rows:
         raise InvalidInput(f"within must be left out of a total. Found {within!r}. Buy the mean instead.")

@@ -90,10 +90,10 @@ class Watching(Seeded):
         super().__init__(3)
         self.account, self.receipts, self.drawn, self.charged = account, [], [], []
 
-    def _redeemed(self, receipt: Receipt, *kinds: type[Any]) -> Any:
+    def _redeem(self, receipt: Receipt, *kinds: type[Any]) -> Any:
         self.receipts.append(receipt)
         self.charged.append(self.account.events)
-        self.drawn.append(super()._redeemed(receipt, *kinds))
+        self.drawn.append(super()._redeem(receipt, *kinds))
         return self.drawn[-1]
 
 

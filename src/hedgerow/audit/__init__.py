@@ -13,6 +13,7 @@ A bound above a claim refutes it, at the stated confidence. A bound below it pro
 docs/proofs.
 """
 
+from hedgerow._renamed import renamed_names
 from hedgerow.audit.bounds import (
     clopper_pearson,
     epsilon_lower_bound,
@@ -25,7 +26,7 @@ from hedgerow.audit.exact import (
     Pair,
     Verdict,
     above_threshold_pair,
-    checked,
+    check_pair,
     exponential_pair,
     gaussian_pair,
     laplace_pair,
@@ -40,7 +41,7 @@ __all__ = [
     "PerProcess",
     "Verdict",
     "above_threshold_pair",
-    "checked",
+    "check_pair",
     "clopper_pearson",
     "distinguish",
     "epsilon_lower_bound",
@@ -55,3 +56,5 @@ __all__ = [
     "reachable_epsilon",
     "runs_to_tell",
 ]
+
+__getattr__ = renamed_names(__name__, {"checked": "check_pair"})

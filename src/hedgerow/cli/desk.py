@@ -20,7 +20,7 @@ def is_open(file: File) -> bool:
     return hr.ledger.exists(file.ledger)
 
 
-def reading(file: File) -> Reading:
+def open_reading(file: File) -> Reading:
     """Open the ledger for reading, without its table."""
     require_open(file)
     return hr.ledger.read(file.ledger)
@@ -36,26 +36,26 @@ def require_open(file: File) -> None:
 
 
 @contextlib.contextmanager
-def session(file: File, who: str = "", seed: int | None = None, *, first: bool = False) -> Iterator[Session]:
+def session(file: File, analyst: str = "", seed: int | None = None, *, first: bool = False) -> Iterator[Session]:
     """Resume the session of the file's ledger with all of its blocks, and close it at the end.
 
     Closing writes the answers that are not written yet. With ``first`` the session is opened if there is none.
     """
     if not first:
         require_open(file)
-    opened = open_session(file, who, seed)
+    opened = open_session(file, analyst, seed)
     try:
         yield opened
     finally:
         opened.close()
 
 
-def open_session(file: File, who: str = "", seed: int | None = None) -> Session:
+def open_session(file: File, analyst: str = "", seed: int | None = None) -> Session:
     """Open or resume the session of the file, with all of its blocks. The caller closes it."""
     blocks = file.blocks  # read first, so that invalid blocks are refused before anything is spent
     opened = hr.open(
         file.source, universe=file.universe, budget=file.budget, table=file.table, csv=file.csv, ledger=file.ledger,
-        who=who, seed=seed, **file.block, **file.options,
+        analyst=analyst, seed=seed, **file.block, **file.options,
     )  # fmt: skip
     try:
         for block in blocks:

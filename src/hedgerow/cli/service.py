@@ -13,7 +13,7 @@ import typer
 
 import hedgerow as hr
 from hedgerow.cli.file import DEFAULT, File, Place
-from hedgerow.cli.output import AsJson, Guarded, complain, show, table
+from hedgerow.cli.output import AsJson, GuardedGroup, complain, show, table
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ ServiceFile = Annotated[
     Path | None,
     typer.Option("--service", help="Configuration of the service. Without it, the one dataset of --file is served."),
 ]
-tokens = typer.Typer(cls=Guarded, no_args_is_help=True, rich_markup_mode=None, help="Say who may use the service.")
+tokens = typer.Typer(cls=GuardedGroup, no_args_is_help=True, rich_markup_mode=None, help="Say who may use the service.")
 
 
 def serve(

@@ -14,14 +14,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.convex.minimize import Minimises
+from hedgerow.convex.minimize import ConvexRespondent
 from hedgerow.engine.practical.certificate.certified_bounds import Certificate
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Bound, Estimate
-from hedgerow.query.counts import AnswersMarginals
-from hedgerow.query.linear import AnswersLinear, Linear
+from hedgerow.query.counts import MarginalRespondent
+from hedgerow.query.linear import Linear, LinearRespondent
 
 
 def require_sold(said: Estimate, within: float) -> None:
@@ -58,7 +58,7 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
     return within * least / (1 + share + within)
 
 
-class AnswersForNothing:
+class FreeEngine:
     """Base class of engines that answer every question for free or refuse it."""
 
     certificate: Certificate | None = None
@@ -75,7 +75,7 @@ class AnswersForNothing:
         """
         return self.linear(numerator, None), self.linear(denominator, None)
 
-    def quoting(self) -> Any:
+    def make_quote(self) -> Any:
         """Return the object that predicts answers from public values alone.
 
         This is the engine itself when none of its answers consults the data.
@@ -84,14 +84,14 @@ class AnswersForNothing:
 
     def price(self, bound: Bound[Any], within: float) -> float:
         """Return 0 if the free answer already has a bar of ``within``; refuse otherwise, because nothing is sold."""
-        require_sold(bound.ask(self.quoting(), within), within)
+        require_sold(bound.ask(self.make_quote(), within), within)
         return 0.0
 
     def expect(self, queries: Sequence[Linear]) -> None:
         """Do nothing: each query is answered when it is asked."""
 
 
-class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
+class Engine(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
     """Answer linear queries, whole tables and convex questions, from the hypothesis or by paying for a better
     answer.
     """
@@ -125,7 +125,7 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
         The price is public, and nothing is charged.
         """
 
-    def quoting(self) -> Any:
+    def make_quote(self) -> Any:
         """Return an object that predicts answers from public values alone.
 
         If that object has a ``price`` attribute, it is the cost of the answers predicted so far.

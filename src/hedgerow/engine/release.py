@@ -8,7 +8,7 @@ from typing import Any
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engine.interface import AnswersForNothing
+from hedgerow.engine.interface import FreeEngine
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.ledger import Entry, Ledger
 from hedgerow.privacy.noise import Noise
@@ -22,7 +22,7 @@ from hedgerow.textbook.mwem import MWEMConfig, MWEMRelease
 from hedgerow.universe.universe import Universe
 
 
-class Offline(AnswersForNothing):
+class ReleaseEngine(FreeEngine):
     """An engine on a hypothesis that MWEM released (``textbook/mwem``).
 
     Answers are within 3α on the workload if MWEM stopped early; nothing is promised for other questions.
@@ -32,7 +32,7 @@ class Offline(AnswersForNothing):
         self.hypothesis, self.rows, self._error = released.hypothesis, config.scale, config.error
         self._promised = {query.key for query in workload} if released.stopped else set()
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
         return self.hypothesis.answer(query)
 
@@ -70,14 +70,14 @@ class Offline(AnswersForNothing):
         error = None if None in errors else self._error
         return Estimate(self.hypothesis.marginal(table.attributes), error, "hypothesis")
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return the θ that minimizes the loss on the released hypothesis, without any promise about it."""
         if within is not None:
             raise BudgetExceeded(
                 "within must be left out of a convex question to a release, because its whole budget is spent. "
                 f"Found {within:g}. Open a session instead."
             )
-        return Estimate(question.fitted(self.hypothesis)[0].theta, None, "hypothesis")
+        return Estimate(question.fit_on(self.hypothesis)[0].theta, None, "hypothesis")
 
     def resume(self, entries: Sequence[Entry]) -> None:
         """Do nothing: the hypothesis was learned, or read from the ledger, when it was released."""
@@ -86,7 +86,9 @@ class Offline(AnswersForNothing):
         """Return None: the hypothesis is learned once and never changes."""
 
 
-def released(data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequence[Bound[Any]], beta: float) -> Offline:
+def run_release(
+    data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequence[Bound[Any]], beta: float
+) -> ReleaseEngine:
     """Run MWEM, the offline mechanism of [W], on a workload of linear questions; a marginal enters cell by cell."""
     if ledger.budget.neighbours != "replace":
         raise InvalidInput(
@@ -96,7 +98,7 @@ def released(data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequen
     config = mwem.configure(
         ledger.budget, cells=data.universe.size, scale=float(data.rows), queries=len(queries), beta=beta
     )
-    return Offline(mwem.release(config, queries, data, ledger, noise), config, queries)
+    return ReleaseEngine(mwem.release(config, queries, data, ledger, noise), config, queries)
 
 
 def _linear(bound: Bound[Any], universe: Universe) -> Sequence[Linear]:

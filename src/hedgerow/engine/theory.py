@@ -20,7 +20,7 @@ from hedgerow._types import Array
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.source import DataSource
-from hedgerow.engine.interface import AnswersForNothing
+from hedgerow.engine.interface import FreeEngine
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -31,14 +31,14 @@ from hedgerow.query.bound import Estimate, Source
 from hedgerow.query.counts import BoundMarginal
 from hedgerow.query.linear import Linear, marginal_cells
 from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
-from hedgerow.textbook.oracles import NoisyGradientDescent
+from hedgerow.textbook.oracles import NoisyGradientDescentOracle
 from hedgerow.textbook.pmw import OnlinePMW
 from hedgerow.textbook.pmw import configure as configure_linear
 
 ROOM = 1.25  # factor on the smallest α of the convex theorem: at that α itself, the oracle needs ten times the steps
 
 
-class Theory(AnswersForNothing):
+class TheoryEngine(FreeEngine):
     """Online private multiplicative weights as an engine."""
 
     def __init__(
@@ -46,15 +46,15 @@ class Theory(AnswersForNothing):
         pmw: OnlinePMW,
         convex: OnlineConvexPMW | None = None,
         off: float = 0.0,
-        vouched: Collection[Custom] = (),
+        trusted_losses: Collection[Custom] = (),
     ) -> None:
         """Share one hypothesis between counts and convex questions.
 
         ``convex`` must share the hypothesis of ``pmw``; without it convex questions are refused. ``off`` is h, the
-        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``vouched`` lists
+        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``trusted_losses`` lists
         the user-defined losses whose constants the owner trusts.
         """
-        self._pmw, self._convex, self.ledger, self._vouched = pmw, convex, pmw.ledger, vouched
+        self._pmw, self._convex, self.ledger, self._trusted = pmw, convex, pmw.ledger, trusted_losses
         self._doubt = off / pmw.config.scale
 
     @property
@@ -90,7 +90,7 @@ class Theory(AnswersForNothing):
         """The smallest number of rows that the data may have, ñ − h."""
         return self.rows * (1 - self._doubt)
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
         return self.hypothesis.answer(query)
 
@@ -100,9 +100,9 @@ class Theory(AnswersForNothing):
         answer = self._pmw.ask(query)
         return Estimate(answer.value, self.error, answer.source)
 
-    def quoting(self) -> Quote:
+    def make_quote(self) -> TheoryQuote:
         """Return the engine's quote: the same bars around the hypothesis' answers."""
-        return Quote(self)
+        return TheoryQuote(self)
 
     def free(self, queries: Sequence[Linear]) -> None:
         """Return None: questions are asked one by one, because each answer may change the hypothesis for the next."""
@@ -117,7 +117,7 @@ class Theory(AnswersForNothing):
         source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
         return Estimate(values, self.error, source)
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Return a θ whose risk is within the convex theorem's α of the best, from the same hypothesis and budget."""
         self.require_convex(question)
         assert self._convex is not None
@@ -134,10 +134,10 @@ class Theory(AnswersForNothing):
                 "calibrate it. Found none. "
                 'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
             )
-        if not question.is_vouched(self._vouched):
+        if not question.is_trusted(self._trusted):
             raise InvalidInput(
-                f"A user-defined loss must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
-                "Have the owner open the session with vouched=[loss], or use one of hedgerow.losses."
+                f"A user-defined loss must be trusted by the owner in the theory profile. Found {question.risk!r}. "
+                "Have the owner open the session with trusted_losses=[loss], or use one of hedgerow.losses."
             )
 
     def alpha(self, within: float | None) -> float:
@@ -174,15 +174,15 @@ class Theory(AnswersForNothing):
             )
 
 
-class Quote:
+class TheoryQuote:
     """The engine's bars around the hypothesis' answers: nothing private is consulted, and nothing is learned."""
 
-    def __init__(self, engine: Theory) -> None:
+    def __init__(self, engine: TheoryEngine) -> None:
         self._engine = engine
 
-    def believed(self, query: Linear) -> float:
+    def hypothesis_answer(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self._engine.believed(query)
+        return self._engine.hypothesis_answer(query)
 
     @property
     def least_rows(self) -> float:
@@ -192,7 +192,7 @@ class Quote:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Predict the answer to a linear query."""
         self._engine.require_reach(within)
-        return Estimate(self._engine.believed(query), self._engine.error, "hypothesis")
+        return Estimate(self._engine.hypothesis_answer(query), self._engine.error, "hypothesis")
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Predict the answers to numerator and denominator."""
@@ -203,13 +203,13 @@ class Quote:
         self._engine.require_reach(within)
         return Estimate(self._engine.hypothesis.marginal(table.attributes), self._engine.error, "hypothesis")
 
-    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+    def minimize(self, question: BoundMinimize, within: float | None) -> Estimate:
         """Predict the answer to a convex question."""
         self._engine.require_convex(question)
-        return Estimate(question.fitted(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
+        return Estimate(question.fit_on(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
 
 
-def calibrated(
+def build_theory_engine(
     data: DataSource,
     ledger: Ledger,
     noise: Noise,
@@ -218,8 +218,8 @@ def calibrated(
     queries: int,
     beta: float,
     alpha: float | None,
-    vouched: Collection[Custom],
-) -> Theory:
+    trusted_losses: Collection[Custom],
+) -> TheoryEngine:
     """Build the theory engine for ``queries`` linear questions and for convex questions like those in ``convex``.
 
     The constants of a later loss must not exceed the largest constants among the questions in ``convex``.
@@ -236,12 +236,12 @@ def calibrated(
     )  # fmt: skip
     pmw = OnlinePMW(config, data, ledger, noise)
     if not convex:
-        return Theory(pmw, off=off)
+        return TheoryEngine(pmw, off=off)
     beside = convex_pmw(
         convex, data, ledger, noise,
         hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split, share=share / split,
     )  # fmt: skip
-    return Theory(pmw, beside, off, vouched)
+    return TheoryEngine(pmw, beside, off, trusted_losses)
 
 
 def _reach(event: Laplace | Gaussian, beta: float) -> float:
@@ -281,7 +281,7 @@ def convex_pmw(
             "Convex questions of the theory profile must be over bounded sets. Found an unbounded set. "
             "Use, for example, over=L2Ball(radius)."
         )
-    oracle = NoisyGradientDescent(
+    oracle = NoisyGradientDescentOracle(
         lipschitz=max(q.risk.lipschitz(q.over) for q in questions),
         diameter=max(q.over.diameter_l2(q.risk.dimension) for q in questions),
         dimension=max(q.risk.dimension for q in questions),

@@ -64,6 +64,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in ESTIMATORS:
         return getattr(importlib.import_module("hedgerow.erm.estimators"), name)
+    if name == "regularized_output_perturbation":  # another spelling
+        return regularised_output_perturbation
     if name == "hard_instance":  # its former place
         warnings.warn(
             "hard_instance is now in hedgerow.research.hard_instance. The former name works in this release only.",

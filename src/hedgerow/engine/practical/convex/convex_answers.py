@@ -20,7 +20,7 @@ is computed as a whole number (``excess``), whose sensitivity includes the gap t
 and all rounding.
 
 User-defined functions see public values only: such a loss is answered on the hypothesis, and neither guarded nor
-measured unless the owner vouched for it when the session was opened.
+measured unless the owner trusts it when the session was opened.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from hedgerow.convex.solver.gradient_sums import GradientSums
 from hedgerow.data.source import DataSource
 from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, free_answer
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses
-from hedgerow.engine.practical.free_answers import Knowledge
-from hedgerow.engine.practical.guard import Watch
+from hedgerow.engine.practical.free_answers import FreeAnswers
+from hedgerow.engine.practical.guard import GuardWatch
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS
 from hedgerow.engine.practical.measure.purchases import Purchases
 from hedgerow.errors import InvalidInput
@@ -66,27 +66,27 @@ class Convex:
         self,
         data: DataSource,
         noise: Noise,
-        knowledge: Knowledge,
+        knowledge: FreeAnswers,
         purchases: Purchases,
-        watch: Watch | None,
-        vouched: tuple[Custom, ...],
+        watch: GuardWatch | None,
+        trusted_losses: tuple[Custom, ...],
         certified: CertifiedLosses,
     ) -> None:
         self._data, self._noise, self._known, self._purchases = data, noise, knowledge, purchases
-        self._watch, self._vouched, self._certified = watch, vouched, certified
+        self._watch, self._trusted, self._certified = watch, trusted_losses, certified
         self._ledger = purchases.ledger
 
     def answer(self, query: BoundMinimize, within: float | None) -> Estimate:
         """Return θ with a bar: free, bought to meet ``within``, or checked by the guard."""
         theta, error = self._free(query)
         if within is not None and error > within:
-            return self._bought(query, theta, error, within)
+            return self._buy(query, theta, error, within)
         # The scale of a set of one point is 0: there is nothing to compare.
         if within is None and self._watch is not None and self._watch.is_on and query.scale:
-            return self._guarded(self._watch, query, theta, error)
+            return self._ask_guard(self._watch, query, theta, error)
         return self._estimate(query, theta, error)
 
-    def quoted(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
+    def quote(self, query: BoundMinimize, within: float | None) -> tuple[Estimate, float]:
         """Return the free answer and the price of measuring how good it is, if ``within`` asks for that.
 
         Teaching the hypothesis costs more, and is not part of the price.
@@ -112,11 +112,11 @@ class Convex:
 
     # The guard.
 
-    def _guarded(self, watch: Watch, query: BoundMinimize, theta: Array, error: float) -> Estimate:
+    def _ask_guard(self, watch: GuardWatch, query: BoundMinimize, theta: Array, error: float) -> Estimate:
         """Ask the guard about the free answer; on ⊤ teach the hypothesis and answer again."""
         guard, budget = watch.guard, self._ledger.budget
         assert query.scale is not None
-        unit = budget.bounded(query.scale)  # the amount of err that corresponds to one row of a linear query
+        unit = budget.bounded_sum(query.scale)  # the amount of err that corresponds to one row of a linear query
         excess = self._excess(query, theta, SURROGATE * guard.promise * unit)
         if excess is None or error <= guard.promise * unit:
             return self._estimate(query, theta, error)
@@ -134,7 +134,7 @@ class Convex:
 
     # Purchases.
 
-    def _bought(self, query: BoundMinimize, theta: Array, error: float, within: float) -> Estimate:
+    def _buy(self, query: BoundMinimize, theta: Array, error: float, within: float) -> Estimate:
         """Measure err until it is small enough or the budget ends; return the answer with the best bar.
 
         That bar may be wider than ``within``.
@@ -145,7 +145,7 @@ class Convex:
         for attempt in range(ATTEMPTS):
             if attempt and not self._ledger.affords(event):
                 break
-            bound = min(error, self._measured(query, replace(excess, theta=theta), event))
+            bound = min(error, self._measure_excess(query, replace(excess, theta=theta), event))
             if bound < best[1]:
                 best = theta, bound
             allowance = (self._ledger.remaining - cost) / (ATTEMPTS - attempt)
@@ -159,7 +159,7 @@ class Convex:
 
     def _excess(self, query: BoundMinimize, theta: Array, error: float) -> Excess | None:
         """Plan how err of a public θ is computed on the data; None if that is not certain for every table."""
-        if query.scale is None or not query.is_vouched(self._vouched):
+        if query.scale is None or not query.is_trusted(self._trusted):
             return None
         return excess_of(query.risk, query.over, theta, self._ledger.budget, self._known.rows.high, error)
 
@@ -168,11 +168,11 @@ class Convex:
         budget, rows = self._ledger.budget, self._known.rows
         excess = self._excess(query, theta, SURROGATE * within)
         if excess is None:
-            if not query.is_vouched(self._vouched):
+            if not query.is_trusted(self._trusted):
                 raise InvalidInput(
                     "within must be used with one of hedgerow.losses, or with a loss that the owner vouched for. "
                     f"Found {query.risk!r}. "
-                    "Ask without within, or have the owner open the session with vouched=[loss]."
+                    "Ask without within, or have the owner open the session with trusted_losses=[loss]."
                 )
             raise InvalidInput(
                 f"within must be used with a loss whose excess risk can be measured: over a bounded set, with a scale "
@@ -188,7 +188,7 @@ class Convex:
         kind = Laplace if budget.pure else Gaussian
         return excess, kind(excess.sensitivity(grid), scale, grid)
 
-    def _measured(self, query: BoundMinimize, excess: Excess, event: Laplace | Gaussian) -> float:
+    def _measure_excess(self, query: BoundMinimize, excess: Excess, event: Laplace | Gaussian) -> float:
         """Return an upper bound on err(D, θ) for a public θ, from a billed measurement."""
         receipt, width = self._purchases.number(event)
         noisy = float(self._noise.add(excess.value(self._data.marginal(query.attributes), event.grid), receipt))
