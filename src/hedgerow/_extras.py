@@ -16,6 +16,9 @@ EXTRAS = {
     "sqlalchemy": ("SQLAlchemy's dialect", "dialect"),
     "fsspec": ("files at a URL", "remote"),
     "pyspark": ("Spark", "spark"),
+    "uvicorn": ("the service", "server"),
+    "starlette": ("the service", "server"),
+    "msgspec": ("the service", "server"),
 }
 
 
