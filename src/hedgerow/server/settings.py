@@ -146,7 +146,7 @@ def _file_of(name: str, given: Any) -> str:
     if not isinstance(given, Mapping):
         raise InvalidInput(f"[datasets.{name}] must be a table. Found something else. Write file = … below it.")
     _require_keys(given, ("file",), f"[datasets.{name}]")
-    return _of(given, "file", str, "")
+    return str(_of(given, "file", str, ""))
 
 
 def _limits(content: Mapping[str, Any]) -> Limits:
