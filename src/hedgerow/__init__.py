@@ -30,6 +30,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.planning.plan import Plan, plan
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
+    from hedgerow.profiles import Practical, Theory
     from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
     from hedgerow.questions.counts import (
         Query,
@@ -84,6 +85,7 @@ _NAMES = {  # public names, by the module that defines them
     "planning.plan": ["Plan", "plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
+    "profiles": ["Practical", "Theory"],
     "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
     "questions.counts": [
         "Query",
@@ -143,11 +145,13 @@ __all__ = [
     "NotPrivateWarning",
     "Plan",
     "Polytope",
+    "Practical",
     "PublicWarning",
     "Query",
     "Range",
     "Session",
     "Simplex",
+    "Theory",
     "TooLarge",
     "Typed",
     "UnaccountedWarning",

@@ -29,9 +29,9 @@ from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
+from hedgerow.engines.certificate import Certificate
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.over_time import Column, Series, estimated
-from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.engines.together import Part, Together
 from hedgerow.engines.wire import question_of
 from hedgerow.errors import InvalidInput

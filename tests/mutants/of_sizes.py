@@ -63,7 +63,7 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ11", "opening.py::open", "an opening is judged once it has charged",
-    "        require_libraries()\n        require_memory(universe, workload, model_cells)\n", "        require_libraries()\n",
+    "        require_libraries()\n        require_memory(universe, chosen.workload, chosen.model_cells)\n", "        require_libraries()\n",
     OWNER,
 )  # fmt: skip
 sizes(

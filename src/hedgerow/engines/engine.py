@@ -15,7 +15,7 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimises
-from hedgerow.engines.practical.certificate import Certificate
+from hedgerow.engines.certificate import Certificate
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
@@ -63,6 +63,7 @@ class AnswersForNothing:
 
     certificate: Certificate | None = None
     typical_of_rows = 0.0  # these engines state no typical errors
+    next_prior: Any = None  # the engine of the next block begins from nothing
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer one linear query; subclasses implement this."""
@@ -111,6 +112,12 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
     @property
     def certificate(self) -> Certificate | None:
         """The released bound on the errors of all small questions, asked or not; None if nothing was certified."""
+
+    @property
+    def next_prior(self) -> Any | None:
+        """Released knowledge that the engine of a block which is appended next begins from; None if it begins from
+        nothing.
+        """
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Answer both queries so that numerator/denominator has a bar of ``within``.

@@ -16,13 +16,11 @@ import numpy as np
 
 from hedgerow._types import Names
 from hedgerow.data.source import DataSource
+from hedgerow.engines.certificate import Certificate, Class, Limit
 from hedgerow.engines.practical.certificate import (
     MOST_WORK,
-    Certificate,
     Certified,
-    Class,
     Known,
-    Limit,
     ordered_axes,
     small_sets,
 )

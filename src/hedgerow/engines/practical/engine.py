@@ -22,10 +22,11 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
+from hedgerow.engines.certificate import Certificate
 from hedgerow.engines.engine import bar_for_ratio
 from hedgerow.engines.practical.ahead import Ahead, is_countable, rounded_rows
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
-from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified
+from hedgerow.engines.practical.certificate import LARGEST, Certified
 from hedgerow.engines.practical.certifying import certified, is_drowned
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
