@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow._types import Array
-from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.convex.minimize import BoundMinimize, bound_convex
 from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.data import DataSource, Table
 from hedgerow.data.coding import Coder, cells_of, date_in, meaning
@@ -23,7 +23,6 @@ from hedgerow.data.table import opened_before_rows
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.attributes import Range, isnt
 from hedgerow.questions.bound import Estimate
-from hedgerow.questions.composed import Composed
 from hedgerow.questions.counts import BoundMarginal, Combined, Count, Marginal, Not, Query, Resolution, Weighted
 from hedgerow.questions.dates import Dates, day_of
 from hedgerow.questions.linear import Linear
@@ -71,12 +70,12 @@ def unsafe_answer(
         As in ``Session.ask``.
     """
     is_frame = type(source).__module__.startswith("pandas")
-    if is_frame and resolution == "values" and not isinstance(query, Minimize):
+    if is_frame and resolution == "values" and not query.is_convex:
         return _Rows(source, _declared(source, universe)).answer(query)
     data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
     bound = query.on(data.universe, resolution)
     value = bound.ask(_Truth(data), None).value
-    return value * data.rows if isinstance(bound, Composed) and bound.in_rows else value
+    return value * data.rows if bound.in_rows else value
 
 
 class _Rows:
@@ -123,8 +122,7 @@ class _Rows:
 
     def _weights(self, query: Query) -> Array:
         """Return the value of a linear query on each row."""
-        linear = query.on(self._universe)
-        assert isinstance(linear, Linear)
+        (linear,) = query.on(self._universe).linears
         return np.asarray(linear.table[tuple(self._cells[name] for name in linear.attributes)] * np.ones(self._rows))
 
     def _satisfies(self, name: str, predicate: Any) -> NDArray[np.bool_]:
@@ -259,9 +257,9 @@ def unsafe_excess_risk(
         Numerical tolerance of the minimum.
     """
     data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
-    bound = query.on(data.universe)
-    if not isinstance(bound, BoundMinimize):
+    if not query.is_convex:
         raise InvalidInput(f"The query must be made by hr.minimize. Found {query!r}. Use unsafe_error for others.")
+    (bound,) = bound_convex([query], data.universe)
     counts = data.marginal(bound.attributes)
     least = minimised(bound.risk, counts, bound.over, tolerance)
     return (bound.risk.objective(counts).value(np.asarray(theta, dtype=float)) - least.value) / data.rows

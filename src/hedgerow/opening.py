@@ -15,7 +15,7 @@ from hedgerow._memory import MODEL, in_bytes, limited, require, require_librarie
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
-from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.minimize import bound_convex
 from hedgerow.data import DataSource
 from hedgerow.data.contributions import Unit
 from hedgerow.data.csv_file import Csv
@@ -226,7 +226,7 @@ def _engine(
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
         from hedgerow.engines import theory
 
-        convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
+        convex = bound_convex(asked, universe)
         return theory.calibrated(
             data, account, noise, convex=convex, queries=profile.queries, beta=beta, alpha=profile.alpha, vouched=options.vouched
         )  # fmt: skip

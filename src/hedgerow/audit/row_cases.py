@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hedgerow.audit.erm_cases import Overheard
 from hedgerow.audit.session_cases import CORRELATED, ONE, QUESTION
-from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.minimize import bound_convex
 from hedgerow.data import Histogram
 from hedgerow.data.row_values import statistic_values
 from hedgerow.data.rows import in_memory
@@ -74,8 +74,7 @@ def certificate_of_losses(budget: Budget) -> Callable[[Histogram, Noise], float]
 
     The hypothesis knows each attribute alone and is as wrong as possible about both together.
     """
-    question = QUESTION.on(CORRELATED[0].universe)
-    assert isinstance(question, BoundMinimize)
+    (question,) = bound_convex([QUESTION], CORRELATED[0].universe)
 
     @functools.cache
     def known() -> Knowledge:

@@ -36,7 +36,7 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant, Entry
 from hedgerow.privacy.noise import Noise
 from hedgerow.questions.counts import Query, count, marginal
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import Linear, as_linear
 from hedgerow.questions.universe import Universe
 from hedgerow.session import Session
 
@@ -80,7 +80,7 @@ def _measured(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...], d
         return np.array(sum(query.dot(each.marginal(query.attributes)) for each in (data, *others)))
     if entry.why == NUMBER:
         return np.array(SCALE * _correlation(data))
-    if isinstance(query := entry.about.get("query"), Linear):
+    if (query := as_linear(entry.about.get("query"))) is not None:
         return np.array(query.dot(data.marginal(query.attributes)))
     if not shape:
         return np.array(float(data.rows))

@@ -13,8 +13,9 @@ the loss and the set.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
@@ -27,8 +28,9 @@ from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.questions.bound import Estimate, Labels
+from hedgerow.questions.bound import BoundQuestion, Estimate, Labels
 from hedgerow.questions.counts import QUESTIONS, Query, Resolution
+from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 
 LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
@@ -59,7 +61,7 @@ class Minimises(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class BoundMinimize:
+class BoundMinimize(BoundQuestion):
     """A question bound to a universe: argmin over ``over`` of Σ D(x)·ℓ_x(θ), on the cells of the risk's attributes."""
 
     risk: Risk
@@ -84,6 +86,19 @@ class BoundMinimize:
     def tables(self) -> tuple[Names, ...]:
         """The attribute sets whose marginals answer the question: one set."""
         return (self.attributes,)
+
+    @property
+    def stored(self) -> tuple[Query, Resolution] | None:
+        """The question of its loss and set; None for a user-defined loss, whose functions have no stored form."""
+        glm = self.risk.glm
+        return None if glm is None else (Minimize(glm.loss, self.over), "values")  # type: ignore[arg-type]
+
+    def weighted_sets(self, most: int) -> list[tuple[Names, float]]:
+        """Return its attributes, or of many attributes all sets of ``most``, on which the risk mostly depends."""
+        if len(self.attributes) <= most:
+            return [(self.attributes, 1.0)] if self.attributes else []
+        sets = list(itertools.combinations(self.attributes, most))
+        return [(names, 1.0 / len(sets)) for names in sets]
 
     def ask(self, respondent: Minimises, within: float | None) -> Estimate:
         """Put the question to an engine."""
@@ -134,6 +149,8 @@ class BoundMinimize:
 class Minimize(Query):
     """A minimization question that is not yet bound to a universe. Made by ``minimize``."""
 
+    is_convex = True
+
     def __init__(self, loss: Loss | Custom, over: ConvexSet) -> None:
         self.loss, self.over = loss, over
 
@@ -169,6 +186,12 @@ class Minimize(Query):
 
 
 QUESTIONS.add(Minimize)
+
+
+def bound_convex(queries: Iterable[Query], universe: Universe) -> list[BoundMinimize]:
+    """Bind questions to a universe, and return those that are convex, in order."""
+    bound = (bound_to(query, universe) for query in queries)
+    return [each for each in bound if isinstance(each, BoundMinimize)]
 
 
 def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:

@@ -19,7 +19,7 @@ from hedgerow.engines.certificate import Certificate
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Bound, Estimate
+from hedgerow.questions.bound import ROUNDING, Bound, Estimate, is_within
 from hedgerow.questions.counts import AnswersMarginals
 from hedgerow.questions.linear import AnswersLinear, Linear
 
@@ -27,7 +27,7 @@ from hedgerow.questions.linear import AnswersLinear, Linear
 def require_sold(said: Estimate, within: float) -> None:
     """Refuse an answer whose bar is wider than ``within`` when the engine sells no narrower bar."""
     bar = said.error
-    if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
+    if not is_within(bar, within):
         found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
         raise InvalidInput(
             "within must be at least the error bar of the answer, because this session sells no narrower bar. "
@@ -47,7 +47,7 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
     (t, above), (b, below) = numerator, denominator
     least = b - below
     share = 1.0 if least <= 0 else min(1.0, (t + above) / least)
-    if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + 1e-9):
+    if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + ROUNDING):
         return None
     if least <= 0:
         raise BudgetExceeded(

@@ -11,7 +11,6 @@ import numpy as np
 
 import hedgerow.convex.wire  # noqa: F401  # registers the forms of convex questions
 from hedgerow._types import Array
-from hedgerow.convex.minimize import BoundMinimize, Minimize
 from hedgerow.engines.practical.contrasts import FEWEST
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.errors import InvalidInput
@@ -20,13 +19,10 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
 from hedgerow.questions.bound import Bound, Estimate, Source
-from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import BoundMarginal, Query, Resolution
+from hedgerow.questions.counts import Query, Resolution
 from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.counts import marginal as make_marginal
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import Linear, as_linear
 from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.statistics import BoundTop
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import inner, register, register_dataclass, register_refusal, thing
 from hedgerow.questions.wire_values import (
@@ -199,7 +195,8 @@ def _write_entry(entry: Entry) -> dict[str, Json]:
 
 
 def _write_about(value: object) -> Json:
-    return inner(value) if isinstance(value, Linear) else write_value(value)
+    query = as_linear(value)
+    return write_value(value) if query is None else inner(query)
 
 
 def _write_asked(question: object) -> Json:
@@ -308,18 +305,7 @@ register(
 
 def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
     """Return a question with a JSON form that binds to ``bound`` again, and its resolution; None if there is none."""
-    match bound:
-        case Linear():
-            return bound, "values"
-        case BoundMarginal():
-            return make_marginal(*bound.attributes), "values"
-        case BoundMinimize(risk=risk, over=over) if risk.is_glm:
-            return Minimize(risk.loss, over), "values"  # type: ignore[attr-defined]
-        case BoundTop():  # its labels are part of the answer; it follows from its table, which is stored
-            return None
-        case Composed(asked_as=asked) if asked is not None:
-            return asked
-    return None
+    return bound.stored
 
 
 def bound_question(question: Linear | Query, universe: Universe, resolution: Resolution) -> Bound[Any]:

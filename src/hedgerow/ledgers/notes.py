@@ -23,7 +23,7 @@ from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.privacy.accounts import OfBlocks
 from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import Query
-from hedgerow.questions.linear import Linear
+from hedgerow.questions.linear import Linear, as_linear
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.wire import dumps, inner, thing
 
@@ -40,7 +40,7 @@ def name_of(bound: Bound[Any] | OfBlocks) -> str | None:
     if isinstance(bound, OfBlocks):
         of_one = name_of(bound.question)
         return None if of_one is None else _digest(json.dumps([*bound.blocks, of_one]))
-    if isinstance(bound, Linear):
+    if bound.plain_key:
         meaning = repr(bound.key)  # names, booleans and bytes, which every process shows alike
     else:
         asked = question_of(bound)
@@ -66,8 +66,9 @@ def _written(bound: Bound[Any] | OfBlocks, estimate: Estimate) -> str:
     if name is None or found is None:
         return ""
     question, resolution = found
-    if isinstance(question, Linear) and question.is_count and question.vectors and type(estimate.value) is float:
-        asked = _count(question)  # most questions are counts, and storing them must cost next to nothing
+    count = as_linear(question)
+    if count is not None and count.is_count and count.vectors and type(estimate.value) is float:
+        asked = _count(count)  # most questions are counts, and storing them must cost next to nothing
     else:
         asked = json.dumps(inner(question), separators=(",", ":"))
     at = "" if resolution == "values" else f',"resolution":"{resolution}"'

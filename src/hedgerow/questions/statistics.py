@@ -23,16 +23,12 @@ from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
 from hedgerow.questions.attributes import Range
 from hedgerow.questions.bound import Bound, Estimate, Labels
-from hedgerow.questions.composed import Answers, BoundCount, Composed, Ends, Knows, total_between
+from hedgerow.questions.composed import Answers, Composed, Ends, Knows, total_between
 from hedgerow.questions.counts import (
     QUESTIONS,
     AnswersMarginals,
     BoundMarginal,
-    Combined,
-    Condition,
     Count,
-    Not,
-    Parity,
     Query,
     Resolution,
     bound,
@@ -40,13 +36,12 @@ from hedgerow.questions.counts import (
     marginal,
     require_boolean,
 )
-from hedgerow.questions.linear import Linear, require_table, spread
-from hedgerow.questions.quotients import BoundMean, Mean, Share, bound_mean, mean, numbers_among, share
+from hedgerow.questions.linear import Condition, Linear, as_linear, require_table, spread
+from hedgerow.questions.quotients import BoundMean, bound_mean, mean, narrowed, numbers_among, share
 from hedgerow.questions.universe import Universe
 
 MOST_GROUPS = 20_000  # a question is asked of at most this many groups
 NOTHING = 1e-9  # tolerance, in rows, for the rounding of a whole number of rows in float64
-CONDITIONS = (Count, Combined, Not, Parity)
 
 
 # Quantiles
@@ -470,11 +465,12 @@ class BoundDifference(Composed):
     @property
     def _is_of_counts(self) -> bool:
         """True if both parts are counts, and not differences, which are fractions too."""
-        return all(isinstance(part, Single | BoundCount) for part in (self.first, self.second))
+        return self.first.sides is not None and self.second.sides is not None
 
     def _joined(self, *, upper: bool) -> tuple[Names, Array]:
         """Return the most, or the least, that a record may add to the difference, by cell."""
-        first, second = (_sides(part) for part in (self.first, self.second))
+        first, second = self.first.sides, self.second.sides
+        assert first is not None and second is not None
         plus, minus = (first[1], second[0]) if upper else (first[0], second[1])
         names = self.universe.order((*plus.attributes, *minus.attributes))
         require_table(names, self.universe.sizes(names))
@@ -505,6 +501,11 @@ class Single(Composed):
         """The query itself."""
         return (self.query,)
 
+    @property
+    def sides(self) -> tuple[Linear, Linear]:
+        """The query, twice."""
+        return self.query, self.query
+
     def kept_cells(self, universe: Universe) -> int:
         """Return 0: a linear query keeps no table."""
         return 0
@@ -518,18 +519,10 @@ class Single(Composed):
         return known.value(self.query)
 
 
-def _sides(part: Composed) -> tuple[Linear, Linear]:
-    """Return the lower and the upper linear query of a count."""
-    if isinstance(part, Single):
-        return part.query, part.query
-    assert isinstance(part, BoundCount)
-    return part.low, part.high
-
-
 def _part(query: Query, universe: Universe, resolution: Resolution) -> Composed:
     """Bind a part of a difference or of a histogram; refuse anything but one number."""
     found = _single(query, universe, resolution)
-    if isinstance(found, Composed) and not isinstance(found, Several | BoundTop) and not found.in_rows:
+    if found.is_composed and found.is_number and not found.in_rows:
         return found
     raise InvalidInput(
         f"A difference must be between two numbers, such as counts or means. Found {query!r}. Compare its cells "
@@ -547,6 +540,8 @@ class Several(Composed):
     parts: tuple[Composed, ...]
     axes: Labels
     is_fraction: bool
+
+    is_number = False
 
     @property
     def labels(self) -> Labels:  # type: ignore[override]
@@ -614,6 +609,12 @@ class BoundTop(Composed):
     k: int
 
     is_fraction = True
+    is_number = False
+
+    @property
+    def stored(self) -> None:
+        """None: its labels are part of the answer, which follows from that to its table."""
+        return None
 
     @property
     def key(self) -> Hashable:
@@ -661,8 +662,18 @@ class Statistic(Query):
         return f"{type(self).__name__.lower()}({told})"
 
 
+class OfRecords(Statistic):
+    """Base of statistics over the records of a condition ``where``, or over all."""
+
+    where: Query | None
+
+    def among(self, group: Query) -> Query:
+        """Return the statistic over the records of the group."""
+        return dataclasses.replace(self, where=narrowed(self.where, group))  # type: ignore[type-var]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantile(Statistic):
+class Quantile(OfRecords):
     """A quantile, made by ``quantile`` or ``median``."""
 
     attribute: str
@@ -700,7 +711,7 @@ class InterpolatedQuantile(Quantile):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Total(Statistic):
+class Total(OfRecords):
     """A sum, made by ``total``."""
 
     attribute: str
@@ -715,7 +726,7 @@ class Total(Statistic):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Variance(Statistic):
+class Variance(OfRecords):
     """A variance, made by ``variance``."""
 
     attribute: str
@@ -731,7 +742,7 @@ class Variance(Statistic):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Correlation(Statistic):
+class Correlation(OfRecords):
     """A correlation, made by ``correlation``."""
 
     first: str
@@ -858,17 +869,7 @@ class Grouped(Statistic):
         object.__setattr__(self, "attributes", tuple(dict.fromkeys(self.attributes)))
         if not self.attributes:
             raise InvalidInput("Groups must have at least one attribute. Found none. Name the attributes.")
-        if type(self.of) not in (
-            *CONDITIONS,
-            type(None),
-            Mean,
-            Share,
-            Quantile,
-            InterpolatedQuantile,
-            Total,
-            Variance,
-            Correlation,
-        ):
+        if self.of is not None and (type(self.of) not in QUESTIONS or self.of.among(Count(())) is None):
             raise InvalidInput(
                 f"The question for each group must be a count, share, mean, quantile, total, variance or correlation. "
                 f"Found {self.of!r}. Ask it for each group separately."
@@ -894,7 +895,8 @@ class Grouped(Statistic):
         found = np.empty(shape, dtype=object)
         for cell in np.ndindex(shape):
             group = count({n: np.arange(m) == i for n, m, i in zip(self.attributes, shape, cell, strict=True)})
-            part = found[cell] = _among(self.of, group)
+            part = found[cell] = self.of.among(group)
+            assert part is not None
             if not any(cell):  # all other groups are as large
                 require_kept("A question of groups", universe, [part], math.prod(shape), "Group by fewer attributes")
         return found
@@ -903,27 +905,15 @@ class Grouped(Statistic):
 def require_kept(what: str, universe: Universe, alike: Sequence[Query], times: int, way_out: str) -> None:
     """Refuse to ask these questions ``times`` times if the tables that they leave cached exceed the memory limit."""
     parts = [bound(query, universe) for query in alike]
-    cells = sum(part.kept_cells(universe) for part in parts if isinstance(part, Composed)) * times
+    cells = sum(part.kept_cells(universe) for part in parts) * times
     _memory.require(f"{what}, with a table for each group,", cells, _memory.KEPT, way_out)
 
 
 def _single(query: Query, universe: Universe, resolution: Resolution) -> Composed:
     """Bind a question; a linear query becomes a composed one."""
     found = bound(query, universe, resolution)
-    return Single(found) if isinstance(found, Linear) else found  # type: ignore[return-value]
-
-
-def _among(query: Query, group: Query) -> Query:
-    """Return the question restricted to a group."""
-    if isinstance(query, CONDITIONS):
-        return query & group
-    where = query.where  # type: ignore[attr-defined]
-    narrower = group if where is None else where & group
-    if isinstance(query, Mean):
-        return Mean(query.attribute, narrower)
-    if isinstance(query, Share):
-        return Share(query.part, narrower)
-    return dataclasses.replace(query, where=narrower)  # type: ignore[type-var]
+    linear = as_linear(found)
+    return found if linear is None else Single(linear)  # type: ignore[return-value]
 
 
 class Groups:
