@@ -61,17 +61,17 @@ questions(
     ASKED + "a_mean_is_met_or_refused_unpaid",
 )  # fmt: skip
 questions(
-    "K11", "statistics.py::BoundQuantile.ends", "a quantile is surely in the cell where it is believed",
+    "K11", "statistics/quantiles.py::BoundQuantile.ends", "a quantile is surely in the cell where it is believed",
     "lower, upper = min(lower, at), max(upper, at)", "lower = upper = at",
     ASKED + "a_quantile_reaches_as_far_as_the_bars_do",
 )  # fmt: skip
 questions(
-    "K40", "statistics.py::BoundQuantile.ends.is_above", "the bar of an interpolated quantile is that of the value of one record",
+    "K40", "statistics/quantiles.py::BoundQuantile.ends.is_above", "the bar of an interpolated quantile is that of the value of one record",
     "return most <= (NOTHING - self.q) * row", "return most < 0",
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
 questions(
-    "K41", "statistics.py::BoundQuantile.ends.is_within", "an interpolated quantile is in the cell of the record below it",
+    "K41", "statistics/quantiles.py::BoundQuantile.ends.is_within", "an interpolated quantile is in the cell of the record below it",
     "return least >= (1 - self.q - NOTHING) * row", "return least >= 0",
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
@@ -81,7 +81,7 @@ statements(
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
 questions(
-    "K12", "statistics.py::BoundTop.ask", "the most frequent values are said to be certain",
+    "K12", "statistics/frequent.py::BoundTop.ask", "the most frequent values are said to be certain",
     "if place < self.k or values[i] + errors[i] >= surely", "if place < self.k",
     ASKED + "the_most_frequent_come_first_and_those_that_may_be_among_them_after",
 )  # fmt: skip

@@ -37,7 +37,7 @@ sizes(
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
 sizes(
-    "SZ06", "questions/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
+    "SZ06", "questions/statistics/groups.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
     "            if not any(cell):  # all other groups are as large", "            if False:",
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip

@@ -1,0 +1,107 @@
+"""Common statistics: quantiles, totals, variances, correlations, histograms, groups, most frequent values, differences.
+
+Each is composed of linear queries (``composed``, ``quotients``), and its error bar holds together with theirs.
+
+- ``statistic``: the base, and questions that are asked together.
+- ``quantiles``: the value below which a share of the records lies, found by a search over counts.
+- ``totals``: the sum of an attribute over the records.
+- ``spread``: variances and correlations, each from means of products near the mean.
+- ``frequent``: the most frequent values of an attribute.
+- ``differences``: differences of two numbers.
+- ``histograms``: a count for each bin.
+- ``groups``: one question for each cell of some attributes.
+"""
+
+from __future__ import annotations
+
+from hedgerow.questions.counts import QUESTIONS, Query
+from hedgerow.questions.statistics.differences import BoundDifference, Difference, difference
+from hedgerow.questions.statistics.frequent import BoundTop, Top, top
+from hedgerow.questions.statistics.groups import MOST_GROUPS, Grouped, Groups, group_by, require_kept
+from hedgerow.questions.statistics.histograms import Histogram, histogram
+from hedgerow.questions.statistics.quantiles import (
+    NOTHING,
+    BoundQuantile,
+    InterpolatedQuantile,
+    Quantile,
+    interpolated_quantile,
+    median,
+    quantile,
+)
+from hedgerow.questions.statistics.spread import (
+    BoundCorrelation,
+    BoundVariance,
+    Correlation,
+    Variance,
+    about,
+    correlation,
+    variance,
+)
+from hedgerow.questions.statistics.statistic import (
+    OfRecords,
+    Several,
+    Single,
+    Statistic,
+    part_of,
+    real_number,
+    require_where,
+    single,
+)
+from hedgerow.questions.statistics.totals import BoundTotal, Total, total
+
+__all__ = [
+    "MOST_GROUPS",
+    "NOTHING",
+    "STATISTICS",
+    "BoundCorrelation",
+    "BoundDifference",
+    "BoundQuantile",
+    "BoundTop",
+    "BoundTotal",
+    "BoundVariance",
+    "Correlation",
+    "Difference",
+    "Grouped",
+    "Groups",
+    "Histogram",
+    "InterpolatedQuantile",
+    "OfRecords",
+    "Quantile",
+    "Several",
+    "Single",
+    "Statistic",
+    "Top",
+    "Total",
+    "Variance",
+    "about",
+    "correlation",
+    "difference",
+    "group_by",
+    "histogram",
+    "interpolated_quantile",
+    "median",
+    "part_of",
+    "quantile",
+    "real_number",
+    "require_kept",
+    "require_where",
+    "single",
+    "top",
+    "total",
+    "variance",
+]
+
+STATISTICS: dict[str, type[Query]] = {
+    "quantile": Quantile,
+    "interpolated_quantile": InterpolatedQuantile,
+    "total": Total,
+    "variance": Variance,
+    "correlation": Correlation,
+    "histogram": Histogram,
+    "group_by": Grouped,
+    "top": Top,
+    "difference": Difference,
+}
+"""Classes of statistics, by the name of the function that makes them."""
+
+QUESTIONS.update(STATISTICS.values())
