@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
+from hedgerow._checks import require_name
 from hedgerow._memory import MODEL, in_bytes, limited, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
@@ -37,7 +38,7 @@ from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
-from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
+from hedgerow.session import FIRST, Block, Memory, Session
 
 
 @one_thread
@@ -135,10 +136,7 @@ def open(
     >>> session = hr.open("people.csv", universe=universe, budget=hr.Budget(1, 1e-9))  # doctest: +SKIP
     """
     engine_profile = profile_of(profile, options)
-    if not isinstance(block, str) or not 0 < len(block) <= LONGEST_NAME or not block.isprintable():
-        raise InvalidInput(
-            f"block must be a name of up to {LONGEST_NAME} printable characters. Found {block!r}. Give a short text."
-        )
+    require_name("block", block)
     chosen = _Options(engine_profile, _vouched(vouched))
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
     most = in_bytes(limit)

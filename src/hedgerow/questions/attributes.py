@@ -21,13 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _memory
+from hedgerow._truth import FALSE_WORDS, TRUE_WORDS
 from hedgerow.errors import InvalidInput, TooLarge
 
 OTHER = "(other)"  # label of the extra cell of an attribute declared with other=True
 MISSING = "(missing)"  # label of the extra cell of an attribute declared with missing=True
 BLANKS = " \t\n\r\f\v"  # characters that are stripped around a text or a number
-TRUE_WORDS = ("true", "t", "yes", "y")
-FALSE_WORDS = ("false", "f", "no", "n")
 LARGEST_NUMBER = 10**300  # largest end of Integers in absolute value, so that floats hold sums of many such numbers
 MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
 
