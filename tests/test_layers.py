@@ -25,6 +25,7 @@ HELPERS = {
     "_html",
     "_memory",
     "_progress",
+    "_registry",
     "_shelf",
     "_threads",
     "_truth",

@@ -148,7 +148,7 @@ class _Rows:
         ]
         return np.asarray(np.logical_or.reduce([np.zeros(self._rows, bool), *found]))
 
-    def _values(self, name: str, where: Query | None) -> Array:
+    def values(self, name: str, where: Query | None) -> Array:
         """Return the numbers of a column in the rows where a condition holds and the number is not missing."""
         numbers = self._numbers[name]
         assert numbers is not None
@@ -165,27 +165,27 @@ class _Rows:
             case Weighted():
                 return float(self._weights(query).mean())
             case Mean():
-                return float(self._values(query.attribute, query.where).mean())
+                return float(self.values(query.attribute, query.where).mean())
             case Share():
                 return float(self.holds(query.part)[self.holds(query.where)].mean())
             case Ratio():
                 return float(self.holds(query.above).sum() / self.holds(query.below).sum())
             case InterpolatedQuantile():
-                return float(np.quantile(self._values(query.attribute, query.where), query.q))
+                return float(np.quantile(self.values(query.attribute, query.where), query.q))
             case Quantile():
-                values = np.sort(self._values(query.attribute, query.where))
+                values = np.sort(self.values(query.attribute, query.where))
                 return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # q = 0 gives the least value
             case Total():
-                return float(self._values(query.attribute, query.where).sum())
+                return float(self.values(query.attribute, query.where).sum())
             case Variance():
-                return float(self._values(query.attribute, query.where).var())
+                return float(self.values(query.attribute, query.where).var())
             case Correlation():
                 a, b = self._numbers[query.first], self._numbers[query.second]
                 assert a is not None and b is not None
                 both = self.holds(query.where) & ~np.isnan(a) & ~np.isnan(b)
                 return float(np.corrcoef(a[both], b[both])[0, 1])
             case Histogram() if query.edges is not None:
-                values = self._values(query.attribute, query.where)
+                values = self.values(query.attribute, query.where)
                 return np.asarray(np.histogram(values, query.edges)[0] / self._rows)
             case Histogram():
                 return self.answer(Grouped((query.attribute,), Count(()) if query.where is None else query.where))
@@ -197,7 +197,8 @@ class _Rows:
                 return self.answer(Marginal(query.attributes))
             case Grouped():
                 return np.asarray(np.vectorize(self.answer, otypes=[float])(query.parts(self._universe)))
-        return float(self.holds(query).mean())
+        own = getattr(query, "true_value", None)  # a statistic outside of this list computes its own
+        return float(self.holds(query).mean()) if own is None else own(self.values)
 
 
 def unsafe_respondent(data: DataSource) -> _Truth:

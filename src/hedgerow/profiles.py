@@ -178,7 +178,8 @@ def profile_of(given: Any, options: Mapping[str, Any]) -> Profile:
         return given
     if not isinstance(given, str) or given not in PROFILES:
         raise InvalidInput(
-            f"profile must be 'practical' or 'theory', or hr.Practical(…) or hr.Theory(…). Found {given!r}. Choose one."
+            f"profile must be 'practical' or 'theory'. Found {given!r}. Choose one, or give hr.Practical(…) or "
+            "hr.Theory(…)."
         )
     kind = PROFILES[given]
     _require_own(kind, options)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 import numpy as np
 
 from hedgerow import _html
-from hedgerow._checks import number, require_name
+from hedgerow._checks import number
 from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limited, require
 from hedgerow._progress import counting_bar
 from hedgerow._shelf import Shelf
@@ -42,7 +42,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
-from hedgerow.questions.bound import Bound, Estimate, Source, is_within
+from hedgerow.questions.bound import Bound, Estimate, Source
 from hedgerow.questions.composed import Composed
 from hedgerow.questions.counts import BoundMarginal, OverTime, Query, Resolution
 from hedgerow.questions.counts import bound as bound_to
@@ -66,6 +66,8 @@ AT_ONCE = 8192
 REPORTED = 1000
 # default name of the block that a session is opened on
 FIRST = "1"
+# a block's name has at most this many characters
+LONGEST_NAME = 200
 # the answers of a report have at most this many cells in total; the most recent answer is kept whatever its size
 REPORTED_CELLS = 1_000_000
 
@@ -180,7 +182,7 @@ class Memory:
     def _kept(self, bound: Bound[Any], within: float | None) -> Estimate | None:
         """Return the cached answer, marked as a repeat, if its bar is at most ``within``; else None."""
         known = self._known_of(bound)
-        if known is None or (within is not None and not is_within(known.error, within)):
+        if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):
             return None
         return replace(_with_arrays(known, self._shelf.taken), source="repeat")
 
@@ -400,7 +402,11 @@ class Session(OneOnly):
             )
         with limited(self._limit), self._alone():  # no other thread can append a block of the same name now
             name = str(len(self._blocks) + 1) if block is None else block
-            require_name("block", name)
+            if not isinstance(name, str) or not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+                raise InvalidInput(
+                    f"block must be a name of up to {LONGEST_NAME} printable characters. Found {name!r}. Give a short "
+                    "text."
+                )
             if name in self.blocks:
                 raise InvalidInput(f"block must be a new name. Found {name!r}, which the session has. Choose another.")
             options = {"budget": budget, "table": table, "csv": csv, "ledger": ledger}

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Protocol
 
 from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import GlmRisk, Risk
-from hedgerow.convex.losses import families
 from hedgerow.convex.losses.custom import Custom, CustomRisk
 from hedgerow.convex.losses.families import Loss
+from hedgerow.convex.losses.loss import LOSSES
 from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
@@ -33,7 +33,6 @@ from hedgerow.questions.counts import QUESTIONS, Query, Resolution
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 
-LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
 # The gap that is accepted for the minimum on the hypothesis, per unit of mass. COARSE is for losses with kinks on more
 # than FEW_CELLS cells, where a smaller gap takes long to certify.
 TOLERANCE, COARSE = 1e-6, 1e-4
@@ -225,7 +224,7 @@ def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
 
 def _require_own(loss: object, over: object) -> None:
     """Refuse classes from outside the package, because their methods would be called with private values."""
-    if type(loss) not in LOSSES:
+    if type(loss) not in LOSSES and type(loss) is not Custom:
         raise InvalidInput(
             f"loss must be one of hedgerow.losses. Found a {type(loss).__name__}. "
             'For example Logistic(target="smoker", features=["age"]), or losses.Custom for your own.'

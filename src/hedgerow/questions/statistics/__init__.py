@@ -2,7 +2,10 @@
 
 Each is composed of linear queries (``composed``, ``quotients``), and its error bar holds together with theirs.
 
-- ``statistic``: the base, and questions that are asked together.
+A new statistic is a module here that ends with ``offer(its class, its function)``, and a line below that imports it;
+tests/test_adding.py shows one and holds it to every contract. The public name goes into ``hedgerow/__init__``.
+
+- ``statistic``: the base, the registry, and questions that are asked together.
 - ``quantiles``: the value below which a share of the records lies, found by a search over counts.
 - ``totals``: the sum of an attribute over the records.
 - ``spread``: variances and correlations, each from means of products near the mean.
@@ -14,7 +17,6 @@ Each is composed of linear queries (``composed``, ``quotients``), and its error 
 
 from __future__ import annotations
 
-from hedgerow.questions.counts import QUESTIONS, Query
 from hedgerow.questions.statistics.differences import BoundDifference, Difference, difference
 from hedgerow.questions.statistics.frequent import BoundTop, Top, top
 from hedgerow.questions.statistics.groups import MOST_GROUPS, Grouped, Groups, group_by, require_kept
@@ -38,10 +40,13 @@ from hedgerow.questions.statistics.spread import (
     variance,
 )
 from hedgerow.questions.statistics.statistic import (
+    MAKERS,
+    STATISTICS,
     OfRecords,
     Several,
     Single,
     Statistic,
+    offer,
     part_of,
     real_number,
     require_where,
@@ -50,6 +55,7 @@ from hedgerow.questions.statistics.statistic import (
 from hedgerow.questions.statistics.totals import BoundTotal, Total, total
 
 __all__ = [
+    "MAKERS",
     "MOST_GROUPS",
     "NOTHING",
     "STATISTICS",
@@ -80,6 +86,7 @@ __all__ = [
     "histogram",
     "interpolated_quantile",
     "median",
+    "offer",
     "part_of",
     "quantile",
     "real_number",
@@ -90,18 +97,3 @@ __all__ = [
     "total",
     "variance",
 ]
-
-STATISTICS: dict[str, type[Query]] = {
-    "quantile": Quantile,
-    "interpolated_quantile": InterpolatedQuantile,
-    "total": Total,
-    "variance": Variance,
-    "correlation": Correlation,
-    "histogram": Histogram,
-    "group_by": Grouped,
-    "top": Top,
-    "difference": Difference,
-}
-"""Classes of statistics, by the name of the function that makes them."""
-
-QUESTIONS.update(STATISTICS.values())

@@ -15,7 +15,7 @@ from hedgerow.questions.counts import (
     Resolution,
 )
 from hedgerow.questions.linear import Linear, require_table, spread
-from hedgerow.questions.statistics.statistic import Statistic, part_of
+from hedgerow.questions.statistics.statistic import Statistic, offer, part_of
 from hedgerow.questions.universe import Universe
 
 
@@ -116,3 +116,6 @@ class Difference(Statistic):
 def difference(first: Query, second: Query) -> Query:
     """Ask for one number minus another: two counts, means, shares and so on."""
     return Difference(first, second)
+
+
+offer(Difference, difference)

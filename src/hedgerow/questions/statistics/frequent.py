@@ -19,7 +19,7 @@ from hedgerow.questions.counts import (
     marginal,
 )
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.statistics.statistic import Statistic
+from hedgerow.questions.statistics.statistic import Statistic, offer
 from hedgerow.questions.universe import Universe
 
 
@@ -94,3 +94,6 @@ def top(attribute: str, k: int) -> Query:
     certain.
     """
     return Top(attribute, k)
+
+
+offer(Top, top)

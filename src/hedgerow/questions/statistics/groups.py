@@ -25,7 +25,7 @@ from hedgerow.questions.counts import (
 from hedgerow.questions.quotients import mean, share
 from hedgerow.questions.statistics.quantiles import median, quantile
 from hedgerow.questions.statistics.spread import variance
-from hedgerow.questions.statistics.statistic import Several, Statistic, single
+from hedgerow.questions.statistics.statistic import Several, Statistic, offer, single
 from hedgerow.questions.statistics.totals import total
 from hedgerow.questions.universe import Universe
 
@@ -131,3 +131,6 @@ def group_by(*attributes: str) -> Groups:
     if not attributes:
         raise InvalidInput("Groups must have at least one attribute. Found none. Name the attributes.")
     return Groups(tuple(attributes))
+
+
+offer(Grouped, group_by)

@@ -18,7 +18,15 @@ from hedgerow.questions.counts import (
     count,
 )
 from hedgerow.questions.linear import Linear
-from hedgerow.questions.statistics.statistic import Several, Single, Statistic, part_of, real_number, require_where
+from hedgerow.questions.statistics.statistic import (
+    Several,
+    Single,
+    Statistic,
+    offer,
+    part_of,
+    real_number,
+    require_where,
+)
 from hedgerow.questions.universe import Universe
 
 
@@ -90,3 +98,6 @@ def histogram(attribute: str, edges: Sequence[float] | None = None, where: Query
         A count that selects the records. Default: all.
     """
     return Histogram(attribute, None if edges is None else tuple(edges), where)
+
+
+offer(Histogram, histogram)

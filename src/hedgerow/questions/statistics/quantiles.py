@@ -20,7 +20,7 @@ from hedgerow.questions.counts import (
 )
 from hedgerow.questions.linear import Condition, Linear, require_table, spread
 from hedgerow.questions.quotients import BoundMean, numbers_among
-from hedgerow.questions.statistics.statistic import OfRecords, real_number, require_where
+from hedgerow.questions.statistics.statistic import OfRecords, offer, real_number, require_where
 from hedgerow.questions.universe import Universe
 
 NOTHING = 1e-9  # tolerance, in rows, for the rounding of a whole number of rows in float64
@@ -253,3 +253,7 @@ def median(attribute: str, where: Query | None = None) -> Query:
     ``where`` is a count that selects the records.
     """
     return Quantile(attribute, 0.5, where)
+
+
+offer(Quantile, quantile, median)
+offer(InterpolatedQuantile, interpolated_quantile)

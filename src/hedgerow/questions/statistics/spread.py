@@ -18,7 +18,7 @@ from hedgerow.questions.counts import (
 )
 from hedgerow.questions.linear import Linear, require_table, spread
 from hedgerow.questions.quotients import BoundMean, bound_mean, numbers_among
-from hedgerow.questions.statistics.statistic import OfRecords, require_where
+from hedgerow.questions.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.questions.universe import Universe
 
 
@@ -226,3 +226,7 @@ def variance(attribute: str, where: Query | None = None) -> Query:
 def correlation(first: str, second: str, where: Query | None = None) -> Query:
     """Ask for Pearson's correlation of two attributes over the records, or over those of ``where``."""
     return Correlation(first, second, where)
+
+
+offer(Variance, variance)
+offer(Correlation, correlation)

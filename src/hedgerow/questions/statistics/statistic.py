@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 
 from hedgerow._checks import number
+from hedgerow._registry import Registry
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.questions.bound import Labels
 from hedgerow.questions.composed import Composed, Ends, Knows
 from hedgerow.questions.counts import (
+    QUESTIONS,
     Query,
     Resolution,
     bound,
@@ -130,6 +132,20 @@ class Several(Composed):
     def best(self, known: Knows) -> Array:
         """Return the best answer to each part."""
         return self._each(lambda part: part.best(known))
+
+
+STATISTICS: Registry[Query] = Registry()
+"""Statistics, by the name of the function that makes them. This is the ``kind`` of their stored form."""
+MAKERS: dict[str, Callable[..., Any]] = {}
+"""Functions that make statistics, by name: a question that is written as text may call them."""
+
+STATISTICS.each(lambda name, kind: QUESTIONS.add(kind))
+
+
+def offer(kind: type[Query], *makers: Callable[..., Any]) -> None:
+    """Offer a statistic, which is made by these functions. The name of the first is its name."""
+    STATISTICS.add(kind, makers[0].__name__)
+    MAKERS.update({maker.__name__: maker for maker in makers})
 
 
 class Statistic(Query):

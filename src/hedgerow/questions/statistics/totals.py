@@ -13,7 +13,7 @@ from hedgerow.questions.counts import (
 )
 from hedgerow.questions.linear import Linear, spread
 from hedgerow.questions.quotients import BoundMean, bound_mean
-from hedgerow.questions.statistics.statistic import OfRecords, require_where
+from hedgerow.questions.statistics.statistic import OfRecords, offer, require_where
 from hedgerow.questions.universe import Universe
 
 
@@ -78,3 +78,6 @@ class Total(OfRecords):
 def total(attribute: str, where: Query | None = None) -> Query:
     """Ask for the sum of an attribute over the records, or over those of ``where``."""
     return Total(attribute, where)
+
+
+offer(Total, total)
