@@ -201,7 +201,7 @@ def test_a_loss_that_is_not_registered_is_refused() -> None:
     class Analysts(LogCosh):
         pass
 
-    with pytest.raises(InvalidInput, match="loss must be one of hedgerow.losses"):
+    with pytest.raises(InvalidInput, match=r"loss must be one of hedgerow\.losses"):
         hr.minimize(Analysts(target="visits", features=["age"]), hr.L2Ball(2.0))
 
 
