@@ -20,15 +20,15 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow import bench, losses
+from hedgerow import losses, unsafe
 from hedgerow.convex.losses.loss import LOSSES
 from hedgerow.convex.minimize import bound_convex
 from hedgerow.convex.solver.public_minimum import minimised
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.counts import QUESTIONS, Query, bound
-from hedgerow.questions.quotients import BoundMean, bound_mean
-from hedgerow.questions.statistics import MAKERS, STATISTICS, OfRecords, about, offer
-from hedgerow.questions.text import question
+from hedgerow.query.counts import QUESTIONS, Query, bound
+from hedgerow.query.parse import question
+from hedgerow.query.ratios import BoundMean, bound_mean
+from hedgerow.query.statistics import MAKERS, STATISTICS, OfRecords, about, offer
 from hedgerow.wire import dumps, loads
 
 TESTS = Path(__file__).parent
@@ -181,12 +181,12 @@ def test_the_solver_certifies_its_minimum_of_the_loss() -> None:
 def test_a_session_answers_the_loss_within_its_bar_and_sells_a_narrower_one(session: hr.Session) -> None:
     said = session.ask(ASKED)
     assert said.cost == 0 and said.error is not None
-    assert bench.unsafe_excess_risk(FRAME, ASKED, said.value, UNIVERSE) <= said.error
+    assert unsafe.unsafe_excess_risk(FRAME, ASKED, said.value, UNIVERSE) <= said.error
     price = session.price(ASKED, within=said.error / 4)
     assert price > 0
     bought = session.ask(ASKED, within=said.error / 4)
     assert bought.cost > 0 and bought.error is not None and bought.error <= said.error
-    assert bench.unsafe_excess_risk(FRAME, ASKED, bought.value, UNIVERSE) <= bought.error
+    assert unsafe.unsafe_excess_risk(FRAME, ASKED, bought.value, UNIVERSE) <= bought.error
     assert session.ask(ASKED).source == "repeat"
 
 
@@ -227,7 +227,7 @@ def test_the_question_is_stored_written_bound_and_compared_as_every_other(query:
 def test_a_session_answers_the_question_within_its_bar_prices_it_and_repeats_it(
     session: hr.Session, query: Query
 ) -> None:
-    said, truth = session.ask(query), bench.unsafe_answer(FRAME, query, UNIVERSE)
+    said, truth = session.ask(query), unsafe.unsafe_answer(FRAME, query, UNIVERSE)
     assert said.error is not None and abs(said.value - truth) <= said.error
     assert said.resolution <= said.error
     assert session.price(query, within=2 * said.error) == 0.0
@@ -238,10 +238,10 @@ def test_a_session_answers_the_question_within_its_bar_prices_it_and_repeats_it(
 
 
 def test_the_question_is_asked_of_every_group(session: hr.Session) -> None:
-    from hedgerow.questions.statistics import Grouped
+    from hedgerow.query.statistics import Grouped
 
     grouped = Grouped(("smoker",), mean_square("visits"))
-    said, truth = session.ask(grouped), bench.unsafe_answer(FRAME, grouped, UNIVERSE)
+    said, truth = session.ask(grouped), unsafe.unsafe_answer(FRAME, grouped, UNIVERSE)
     assert said.value.shape == (2,) and (np.abs(said.value - truth) <= said.error).all()
 
 

@@ -26,7 +26,7 @@ HELPERS = {
     "_memory",
     "_progress",
     "_registry",
-    "_shelf",
+    "_spill",
     "_threads",
     "_truth",
     "_types",
@@ -58,11 +58,11 @@ SEES_ONLY = {  # and the helpers
     "ledgers": {"privacy", "questions"},
 }
 SEES_ALSO = {
-    "ledgers": {"hedgerow.engines.wire"},  # the forms of what it writes
+    "ledgers": {"hedgerow.engine.wire"},  # the forms of what it writes
     "erm": {
         "hedgerow.data.contributions",  # which rows of a person stay
         "hedgerow.data.spark_frame",  # how a cluster hands over rows
-        "hedgerow.data.withheld",
+        "hedgerow.data.redaction",
     },
 }
 BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
@@ -266,7 +266,7 @@ def tree(folder: Path, **files: str) -> Path:
         ("erm__problem", "from hedgerow.data import Table"),
         ("sql__parse", "from hedgerow.privacy import noise"),
         ("engines__theory", "from hedgerow import bench"),
-        ("demo__show", "from hedgerow.errata import ERRATA"),
+        ("demo__show", "from hedgerow.research.errata import ERRATA"),
         ("unheard_of", "from hedgerow.privacy import noise"),
     ],
 )
@@ -286,8 +286,8 @@ def test_an_import_that_points_down_is_not_found(tmp_path: Path) -> None:
     root = tree(
         tmp_path, errors="", privacy__noise="from hedgerow.errors import InvalidInput", bench="import hedgerow",
         erm__auto="from hedgerow.privacy import noise\nfrom .problem import Problem", erm__problem="", __init__="",
-        demo__show="from hedgerow.bench import unsafe_answer\nimport numpy",
-        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.errata import page",
+        demo__show="from hedgerow.unsafe import unsafe_answer\nimport numpy",
+        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.research.errata import page",
     )  # fmt: skip
     assert upward_imports(root) == []
 
@@ -318,7 +318,7 @@ def test_a_use_of_anothers_private_name_is_found(text: str, tmp_path: Path) -> N
 def test_an_import_by_a_text_is_found(tmp_path: Path) -> None:
     by_text = "import importlib\ndef f(name): return importlib.import_module(f'hedgerow.{name}')"
     root = tree(tmp_path, questions__universe=by_text, _extras="import importlib\nimportlib.import_module('numpy')")
-    assert imports_by_text(root) == ["questions/universe.py:2"]
+    assert imports_by_text(root) == ["universe/universe.py:2"]
 
 
 def test_a_use_of_ones_own_private_names_is_not_found(tmp_path: Path) -> None:

@@ -21,9 +21,9 @@ import pytest
 import hedgerow as hr
 from hedgerow import _memory
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import contrasts
-from hedgerow.questions.counts import bound
-from hedgerow.questions.statistics import groups, statistic
+from hedgerow.engine.practical import contrasts
+from hedgerow.query.counts import bound
+from hedgerow.query.statistics import groups, statistic
 
 pytest.importorskip("resource")  # Windows has no limits of this kind
 

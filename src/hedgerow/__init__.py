@@ -33,8 +33,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.profiles import Practical, Theory
-    from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
-    from hedgerow.questions.counts import (
+    from hedgerow.query.counts import (
         Query,
         any_of,
         conjunction,
@@ -45,10 +44,9 @@ if _typing.TYPE_CHECKING:
         parity,
         threshold,
     )
-    from hedgerow.questions.dates import Dates
-    from hedgerow.questions.quotients import mean, ratio, share
-    from hedgerow.questions.row_statistic import statistic
-    from hedgerow.questions.statistics import (
+    from hedgerow.query.ratios import mean, ratio, share
+    from hedgerow.query.row_statistic import statistic
+    from hedgerow.query.statistics import (
         correlation,
         difference,
         group_by,
@@ -60,9 +58,11 @@ if _typing.TYPE_CHECKING:
         total,
         variance,
     )
-    from hedgerow.questions.universe import Universe
-    from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+    from hedgerow.query.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
     from hedgerow.session import Session
+    from hedgerow.universe.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
+    from hedgerow.universe.dates import Dates
+    from hedgerow.universe.universe import Universe
 
 _NAMES = {  # public names, by the module that defines them
     "answer": ["Answer"],
@@ -88,8 +88,8 @@ _NAMES = {  # public names, by the module that defines them
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
     "profiles": ["Practical", "Theory"],
-    "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
-    "questions.counts": [
+    "universe.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
+    "query.counts": [
         "Query",
         "any_of",
         "conjunction",
@@ -100,10 +100,10 @@ _NAMES = {  # public names, by the module that defines them
         "parity",
         "threshold",
     ],
-    "questions.dates": ["Dates"],
-    "questions.quotients": ["mean", "ratio", "share"],
-    "questions.row_statistic": ["statistic"],
-    "questions.statistics": [
+    "universe.dates": ["Dates"],
+    "query.ratios": ["mean", "ratio", "share"],
+    "query.row_statistic": ["statistic"],
+    "query.statistics": [
         "correlation",
         "difference",
         "group_by",
@@ -115,8 +115,8 @@ _NAMES = {  # public names, by the module that defines them
         "total",
         "variance",
     ],
-    "questions.universe": ["Universe"],
-    "questions.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
+    "universe.universe": ["Universe"],
+    "query.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
     "session": ["Session"],
 }
 _MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
@@ -210,19 +210,19 @@ def _from_schema() -> _typing.Any:
 
 
 def _from_mapping() -> _typing.Any:
-    from hedgerow.questions.files import from_mapping
+    from hedgerow.universe.files import from_mapping
 
     return from_mapping
 
 
 def _load() -> _typing.Any:
-    from hedgerow.questions.files import load
+    from hedgerow.universe.files import load
 
     return load
 
 
 def _save() -> _typing.Any:
-    from hedgerow.questions.files import save
+    from hedgerow.universe.files import save
 
     return save
 

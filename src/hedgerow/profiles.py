@@ -12,11 +12,11 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal, TypedDict
 
 from hedgerow._checks import number, positive
-from hedgerow.engines.practical.engine import MOST_RESERVE
-from hedgerow.engines.practical.prefit import MODEL_CELLS
+from hedgerow.engine.practical.engine import MOST_RESERVE
+from hedgerow.engine.practical.measure.prefit import MODEL_CELLS
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.counts import Query
-from hedgerow.questions.workloads import Workload
+from hedgerow.query.counts import Query
+from hedgerow.query.workloads import Workload
 
 
 class ProfileOptions(TypedDict, total=False):

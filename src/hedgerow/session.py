@@ -22,18 +22,18 @@ from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._memory import KEPT, RECORD, STACKED, at_most, limited, require
 from hedgerow._progress import counting_bar
-from hedgerow._shelf import Shelf
+from hedgerow._spill import Shelf
 from hedgerow._threads import one_thread
 from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
-from hedgerow.engines.certificate import Certificate
-from hedgerow.engines.engine import Engine
-from hedgerow.engines.over_time import Column, Series, estimated
-from hedgerow.engines.together import Part, Together
-from hedgerow.engines.wire import question_of
+from hedgerow.engine.certificate import Certificate
+from hedgerow.engine.interface import Engine
+from hedgerow.engine.multi_block import Part, Together
+from hedgerow.engine.over_time import Column, Series, estimated
+from hedgerow.engine.wire import question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
@@ -42,20 +42,20 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Entry, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
-from hedgerow.questions.bound import Bound, Estimate, Source
-from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import BoundMarginal, OverTime, Query, Resolution
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.words import asked_again
+from hedgerow.query.bound import Bound, Estimate, Source
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import BoundMarginal, OverTime, Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.query.wording import asked_again
 from hedgerow.report import Charge, Report
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from hedgerow.engines.sampling import Sampling
+    from hedgerow.engine.sampling import Sampling
     from hedgerow.sql.result import Result
     from hedgerow.textbook.scq import Counted
 

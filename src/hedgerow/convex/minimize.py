@@ -28,10 +28,10 @@ from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.questions.bound import BoundQuestion, Estimate, Labels
-from hedgerow.questions.counts import QUESTIONS, Query, Resolution
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import BoundQuestion, Estimate, Labels
+from hedgerow.query.counts import QUESTIONS, Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.universe.universe import Universe
 
 # The gap that is accepted for the minimum on the hypothesis, per unit of mass. COARSE is for losses with kinks on more
 # than FEW_CELLS cells, where a smaller gap takes long to certify.

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from hedgerow._compiled import compiled
 from hedgerow._truth import FALSE_WORDS, SPELLED, TRUE_WORDS, text_of_truth
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import (
+from hedgerow.universe.attributes import (
     BLANKS,
     Attribute,
     Categories,
@@ -40,8 +40,8 @@ from hedgerow.questions.attributes import (
     Integers,
     Range,
 )
-from hedgerow.questions.dates import FIRST_DAY, LAST_DAY, Dates, day_of
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.dates import FIRST_DAY, LAST_DAY, Dates, day_of
+from hedgerow.universe.universe import Universe
 
 Cells = NDArray[np.int64]
 Number = int | float
