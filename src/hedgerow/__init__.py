@@ -6,7 +6,7 @@ Every public name is imported when it is first used, so that ``import hedgerow``
 import importlib as _importlib
 import typing as _typing
 
-from hedgerow import _attached
+from hedgerow import _attached, _deprecated
 
 if _typing.TYPE_CHECKING:
     from hedgerow import drafting, losses
@@ -119,7 +119,8 @@ _NAMES = {  # public names, by the module that defines them
     "query.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
     "session": ["Session"],
 }
-_MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
+_MODULES = ("audit", "drafting", "erm", "estimators", "generalise", "ledger", "losses", "unsafe", "wire")
+_deprecated.install()
 _HOME = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = [
@@ -238,6 +239,9 @@ def __getattr__(name: str) -> _typing.Any:
     if name == "__version__":
         return _importlib.import_module("importlib.metadata").version("hedgerow")
     if name not in _HOME:
+        former = _deprecated.moved(name)
+        if former is not None:
+            return former
         raise AttributeError(f"module 'hedgerow' has no attribute {name!r}")
     found = getattr(_importlib.import_module(f"hedgerow.{_HOME[name]}"), name)
     globals()[name] = found

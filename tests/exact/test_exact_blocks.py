@@ -20,7 +20,7 @@ from hedgerow.privacy.ledger import Accountant
 from hedgerow.query.counts import bound
 
 U = hr.Universe.from_sizes({"a": 3, "b": 2})
-DRAW = "engines.over_time:Series._draw"
+DRAW = "engine.over_time:Series._draw"
 ASKED = hr.count(a={0, 2}).over_time(span=4, share=0.15)
 
 

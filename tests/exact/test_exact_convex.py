@@ -126,7 +126,7 @@ def theory(budget: Budget) -> Case:
 
     sites = {GUARD, "textbook.pmw:OnlinePMW.ask", SITES["NoisyGradientDescent"]}
     if budget.neighbours == "add-remove":
-        sites |= {"engines.theory:calibrated"}
+        sites |= {"engine.theory:calibrated"}
     return Case(run, budget, pairs(budget), mostly(0.2), frozenset(sites), guard=lambda: itertools.repeat(True))
 
 

@@ -32,11 +32,13 @@ WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
 RANGED = hr.Universe.from_sizes({"y": 2, "a": 5, "b": 4})  # whose ranges are asked about
 BROAD = hr.Universe.from_sizes({"y": 2, "a": 26, "b": 3})
 PRACTICAL, GUARD = "engine.practical", "textbook.sparse_vector:_ready"
-MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose"))
-TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
-CERTIFY = f"{PRACTICAL}.certifying:certified"
-LOSSES = f"{PRACTICAL}.convex_certificate:certified_losses"
-NUMBER, ORACLE = (f"{PRACTICAL}.convex:Convex.{name}" for name in ("_measured", "_oracle"))
+MEASURE, OVERVIEW, CHOOSE = (
+    f"{PRACTICAL}.measure.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose")
+)
+TABLE, QUERY = (f"{PRACTICAL}.measure.purchases:Purchases.{name}" for name in ("table", "query"))
+CERTIFY = f"{PRACTICAL}.certificate.certificate_purchase:certified"
+LOSSES = f"{PRACTICAL}.convex.loss_certificate:certified_losses"
+NUMBER, ORACLE = (f"{PRACTICAL}.convex.convex_answers:Convex.{name}" for name in ("_measured", "_oracle"))
 SINGLE = [hr.marginal(name) for name in U.names]
 
 
@@ -100,7 +102,7 @@ def merged(budget: Budget, rows: int = 3000) -> Case:
         return told(session)
 
     table = people(rows, BROAD)
-    sites = {f"{PRACTICAL}.merging:measured", MEASURE if budget.pure else OVERVIEW}
+    sites = {f"{PRACTICAL}.fit.value_groups:measured", MEASURE if budget.pure else OVERVIEW}
     return Case(run, budget, tables(table, budget, 6), reversed_table(table), frozenset(sites))
 
 

@@ -157,7 +157,7 @@ def theory(budget: Budget) -> Case:
 
     sites, why = {GUARD, "textbook.pmw:OnlinePMW.ask"}, {pmw.MEASURED: 0.9}
     if budget.neighbours == "add-remove":
-        sites, why = sites | {"engines.theory:calibrated"}, why | {"theory: number of rows": 0.9}
+        sites, why = sites | {"engine.theory:calibrated"}, why | {"theory: number of rows": 0.9}
     return Case(
         run,
         budget,

@@ -1,6 +1,6 @@
 """Find rows of a table that its universe does not describe.
 
-The result tells about individual rows, so it is for the owner's eyes only (``bench.unsafe_inspect``).
+The result tells about individual rows, so it is for the owner's eyes only (``unsafe.unsafe_inspect``).
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
 """The demo: thousands of questions about real people under one budget, on data that ship with the package.
 
+Further stories are in ``research/stories``.
+
 The table is the RAND Health Insurance Experiment (public domain), 20,190 person-years; README.md beside it describes
 how its columns were derived. The table is public, which is why the demo may show true values and true errors at all.
 """

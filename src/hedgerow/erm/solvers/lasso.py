@@ -2,7 +2,7 @@
 
 Paper: Talwar, Thakurta & Zhang, *Private Empirical Risk Minimization Beyond the Worst Case: The Effect of the
 Constraint Set Geometry*, §5.3, Corollary 5.7: Algorithm 4 on the ℓ1 ball. No private algorithm has a risk that shrinks
-faster than (n log n)^(−2/3) for every table (Theorem 5.8, ``hard_instance``).
+faster than (n log n)^(−2/3) for every table (Theorem 5.8, ``research/hard_instance``).
 
 Symbols: ½·mean (⟨x, θ⟩ − y)² over ‖θ‖₁ ≤ R, with |x|∞ ≤ row_bound and |y| ≤ label_bound. Then |ℓ'| ≤ R·row_bound +
 label_bound and Γ = 4(R·row_bound)². The 2p vertices ±R·e_j are never listed.

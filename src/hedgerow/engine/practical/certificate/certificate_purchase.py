@@ -1,4 +1,4 @@
-"""Buy a certificate: decide what is released, from which tables and with which noise (see ``certificate``).
+"""Buy a certificate: decide what is released, from which tables and with which noise (see ``certified_bounds``).
 
 Everything is planned from public sizes, the budget and public knowledge. The plan is charged. Then the tables are
 scanned, and each number is drawn.
