@@ -11,17 +11,17 @@ SESSION = "test_session.py::test_"
 questions = Writer("questions", "")
 statements = Writer("questions", "sql/")
 questions(
-    "K01", "universe/attributes.py::Range._cover_between", "a bin that is cut counts as wholly meant",
+    "K01", "universe/attributes/ranges.py::Range._cover_between", "a bin that is cut counts as wholly meant",
     "inside = (low <= first) & (high >= below)", "inside = (low <= below) & (high >= first)",
     COVER + "a_cell_is_inside_when_all_it_may_hold_is_meant_and_touched_when_anything_is",
 )  # fmt: skip
 questions(
-    "K02", "universe/attributes.py::Range._cover_values", "a value means its bin",
+    "K02", "universe/attributes/ranges.py::Range._cover_values", "a value means its bin",
     "inside |= share > 1 - 1e-9", "inside |= share > 0",
     COVER + "the_share_of_whole_numbers_is_how_many_of_a_bin_are_meant",
 )  # fmt: skip
 questions(
-    "K03", "universe/attributes.py::Cover.__invert__", "a negation keeps what is inside",
+    "K03", "universe/attributes/attribute.py::Cover.__invert__", "a negation keeps what is inside",
     "return Cover(~self.touched, ~self.inside, 1.0 - self.share)", "return Cover(~self.inside, ~self.inside, 1.0 - self.share)",
     COVER + "a_negation_swaps_what_is_inside_and_what_is_not_touched",
 )  # fmt: skip
