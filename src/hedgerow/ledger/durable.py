@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from hedgerow._checks import require_name
 from hedgerow._json import parse, spaced
 from hedgerow.errors import BudgetExceeded, InvalidInput, LedgerBroken, LedgerUnavailable
 from hedgerow.ledger import answer_log, replay
@@ -783,11 +784,7 @@ def universe_of(store: Store) -> Universe | None:
 
 def _name(role: str, text: str) -> str:
     """Refuse a name that is not a short printable text."""
-    if not isinstance(text, str) or len(text) > 200 or not text.isprintable():
-        raise InvalidInput(
-            f"{role} must be a name of up to 200 printable characters. Found another. Give a short text."
-        )
-    return text
+    return require_name(role, text, may_be_empty=True)
 
 
 def opened(
