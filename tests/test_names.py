@@ -31,31 +31,33 @@ ORDINARY = listed(
     correlation cover csv current cursor custom database date descent dialect difference digit discovery distribution dp draw
     durable entropy erratum estimate euclidean exceeded exponential extra family feature file filter finding fit flag fold forest
     form function gap gaussian general group head hinge histogram holdout huber input inspection instance integer judge knowledge
-    laplace large lasso limit line linear logistic lost mean median memory metric minimize minimum mixture model move moved name
-    need node norm not note number objective option order outcome overview pair parity part perturbation pick pinball planned
+    laplace large lasso limit line linear logistic lost mean median metric minimize minimum mixture model move moved name
+    need node norm not number objective option order outcome overview pair parity part perturbation pick pinball planned
     planner pmw point poisson polytope pool postgres potential precomputed prediction prior problem process product progress
     quantile quote quotient range ratio reading refit regression regressor repeated report respondent result ridge rule run sample
     sampling schedule schema scope score scored scorer scq seeded series session set setting sgd share shelf simplex size solver
     sqlite squared standing statement step stopping store subsampled sum surrogate svc table tail target term thread threshold time
     top total transcript tree turn unavailable unconstrained uniform variance vector verdict walk warning watch wolfe
+    author balance cache cashier chain content index lock recorder snapshot
     """
 )
 
 # Words of module names that are no terms of ours.
 MODULE_WORDS = listed(
     """
-    account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
+    duration json serialize state account amplification analyst asking audit auto backend batch binding broken by candidate case certified chain chart check cli
     coding compiled composed contrast contribution conversion convex counting csv cursor custom data date db demo deprecated descent
     desk dialect discovery draft drafting durable dwork elementary environment erm errata erratum estimator exact expected extra
     false family feature file first fish fit flat frame frank free gallery game general generalise gradient group hard histogram
-    holdout html inspection instance interface junction kernel kind largest lasso layout learned line linear log many measure memory
+    holdout html inspection instance interface junction kernel kind largest lasso layout learned line linear many measure memory
     merged metrics minimize minimum mirror mixture model monitor multi multiplicative mwem noisy number objective offline one only
     opening order output over own owner page pair parquet parse perturbation perturbed planned planning pmw postgres potential
     practical preparing privacy private problem process progress public rate ratio read reader redaction refit registry renamed
-    replay report research result roth run sampled sampling schema scope scoring scq search selection session set sgd shrinkage
+    report research result roth run sampled sampling schema scope scoring scq search selection session set sgd shrinkage
     simulation size small solver spark sparse spending spill sql sqlite starting statement statistics store story stream structured
     subsampled sum syntax table talwar textbook theorem theory thread time transfer tree triangulation type ullman uniform unsafe
     url vector wang warning weight weighted whitened width wire wolfe wording
+    filter shared snapshot stored turn
     """
 )
 
@@ -70,8 +72,8 @@ IRREGULAR = listed(
 LEFT = listed(
     """
     _admitted _answered _asked _asking _capped _connected _heard _kept _left _placed _refused _scaled _shown _tried _unpacked
-    _wanted _written asking checked closed declared exported following having imported nothing opened registered released remembered
-    said shown spelling spending thing verified waited written
+    _wanted asking checked closed declared exported following imported opened registered released remembered
+    said shown spending verified waited written
     """
 )
 NOUNS_AND_ADJECTIVES = {
@@ -85,6 +87,9 @@ NOUNS_AND_ADJECTIVES = {
     "bound",
     "red",
     "string",
+    "having",
+    "nothing",
+    "spelling",
 }
 
 BRITISH = re.compile(

@@ -12,7 +12,7 @@ from mutant_runs import BROKEN, CAUGHT, NOT_RUN, NOT_SETTLED, OUT_OF_TIME, SURVI
 
 HEAD = """# Mutants
 
-Small changes to the library, and whether the tests notice them: `make mutants` writes this page. Seeded results are not asked.
+`make mutants` writes this page. It makes small changes to the library and checks that the tests notice them. Comparisons with stored seeded results are left out.
 
 """
 MARK = "<!-- operators -->\n"
@@ -47,8 +47,8 @@ def of_catalogue(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict], not_
         [
             "## The catalogue",
             "",
-            "Harmful changes that somebody thought of, each with the tests that must notice it. They are in `tests/mutants/`, with what a user",
-            "would suffer from each.",
+            "Harmful changes that were written by hand, each with the tests that must notice it. They are in `tests/mutants/`, with the harm that",
+            "each would do to a user.",
             "",
             counted(chosen, verdicts),
             "",
@@ -56,7 +56,7 @@ def of_catalogue(chosen: Sequence[Mutant], verdicts: Mapping[str, Verdict], not_
             "",
             *(equivalent or ["None."]),
             "",
-            "### Not written: what the design leaves no line for",
+            "### Not possible: changes for which the design has no line of code",
             "",
             *(f"- {line}" for line in not_written),
             "",

@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.errors import (
         BudgetExceeded,
         DataUnavailable,
+        FitChangedWarning,
         HedgerowError,
         InvalidInput,
         LedgerBroken,
@@ -73,6 +74,7 @@ _NAMES = {  # public names, by the module that defines them
     "errors": [
         "BudgetExceeded",
         "DataUnavailable",
+        "FitChangedWarning",
         "HedgerowError",
         "InvalidInput",
         "LedgerBroken",
@@ -137,6 +139,7 @@ __all__ = [
     "Csv",
     "DataUnavailable",
     "Dates",
+    "FitChangedWarning",
     "Flag",
     "GroupL1Ball",
     "HedgerowError",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,12 +25,12 @@ from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.row_store import RowStore, columns_of, row_store
-from hedgerow.engine.interface import Engine
+from hedgerow.engine.interface import FIT_VERSION, Engine
 from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.free_answers import BlockPrior
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engine.release import run_release
-from hedgerow.errors import InvalidInput
+from hedgerow.errors import FitChangedWarning, InvalidInput
 from hedgerow.model.preparing import compile_ahead
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
@@ -39,7 +40,7 @@ from hedgerow.profiles import Practical, ProfileOptions, Theory, listed, profile
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload, marginals
-from hedgerow.session import FIRST, Block, Memory, Session
+from hedgerow.session import FIRST, AnswerCache, Block, Session
 from hedgerow.universe.universe import Universe
 
 
@@ -147,7 +148,7 @@ def open(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, chosen.workload, chosen.model_cells)
-        tell(_reading(require_time(universe, chosen.model_cells)))
+        tell(_show_reading(require_time(universe, chosen.model_cells)))
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepare(source, universe, budget, table, csv, given, seed, whose, stacklevel=7)
         if isinstance(ledger, str):
@@ -159,6 +160,7 @@ def open(
             )
         kept = _kept_rows(keep_rows, source, data, universe, budget, table, csv)
         engine = _open_engine(data, account, noise, chosen, engine_profile.beta, None, resumable=ledger is not None)
+    _tell_of_another_fit(account)
     sampled = None
     if kept is not None:
         from hedgerow.engine.sampling import RowSampling
@@ -213,8 +215,8 @@ def _open_engine(
     """
     with account.opening(), _keeping_what_was_paid(account, resumable=resumable):
         engine = _engine(data, account, noise, options, beta, prior)
-        engine.resume(account.rest())
-        account.remember(engine.state)
+        engine.resume(account.end_replay())
+        account.snapshots.remember(engine.state)
     return engine
 
 
@@ -253,7 +255,9 @@ class _Appending:
         budget = self._budget(first, given["budget"])
         account: Ledger | None = given["ledger"]
         _require_types(universe, budget, given["table"], account, None)
-        if account is not None and (first.ledger.keeps_state or any(account is block.ledger for block in blocks)):
+        if account is not None and (
+            first.ledger.snapshots.keeps_state or any(account is block.ledger for block in blocks)
+        ):
             raise InvalidInput(
                 "ledger must be that of this block, in a session whose ledger is in memory. Found another. Leave it "
                 "out."
@@ -279,9 +283,9 @@ class _Appending:
             # half of a second β, divided over all blocks that may ever be appended: Σ 1/(i(i + 1)) = 1
             beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))
             prior = blocks[-1].engine.next_prior
-            resumable = given["ledger"] is not None or account.keeps_state
+            resumable = given["ledger"] is not None or account.snapshots.keeps_state
             engine = _open_engine(data, account, self.noise, self.options, beta, prior, resumable=resumable)
-        return Block(name, data, account, engine, Memory(engine, account), beta)
+        return Block(name, data, account, engine, AnswerCache(engine, account), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
         """Return the budget of a block, after checking that it is of the same kind as that of the first block."""
@@ -311,15 +315,27 @@ class _Appending:
         from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
         declared = ledgers.declared(**self.options.declaration(data.universe, self.unit))
-        return ledgers.Binding(functools.cache(data.fingerprint), declared)
+        return ledgers.Binding(functools.cache(data.fingerprint), declared, FIT_VERSION)
 
 
 def _durable(url: str, budget: Budget, data: DataSource, analyst: str, options: dict[str, Any]) -> Ledger:
     """Open the durable ledger at a URL, bound to this table and these options."""
     from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
-    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
+    binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options), FIT_VERSION)
     return ledgers.opened(url, budget, who=analyst, binding=binding)
+
+
+def _tell_of_another_fit(account: Ledger) -> None:
+    """Warn where a later fit answers new questions of a ledger otherwise than the fit that it was begun with."""
+    if account.earlier_fit is not None:
+        warnings.warn(
+            f"The fit of a ledger should be the one that it was begun with. Found fit {FIT_VERSION}, where the ledger "
+            f"notes fit {account.earlier_fit[:40]}. Recorded answers repeat; new ones follow fit {FIT_VERSION}, and may "
+            "differ from what the earlier fit would have answered.",
+            FitChangedWarning,
+            stacklevel=4,
+        )
 
 
 @one_thread
@@ -374,7 +390,7 @@ def release(
         _require_types(universe, budget, table, None, seed)
         require_libraries()
         require_memory(universe, workload, model_cells, one_by_one=method == "mwem")
-        tell(_reading(require_time(universe, model_cells)))
+        tell(_show_reading(require_time(universe, model_cells)))
         data, ledger, noise = _prepare(source, universe, budget, table, csv, None, seed, whose, stacklevel=6)
         engine: Engine
         if method == "mwem":
@@ -442,7 +458,7 @@ def require_time(universe: Universe, model_cells: int = MODEL_CELLS) -> float:
     return seconds
 
 
-def _reading(seconds: float) -> Callable[[], str]:
+def _show_reading(seconds: float) -> Callable[[], str]:
     """Return the words for the first phase, with the time of the phases after it if that is long."""
     later = f"; what follows takes at least {_duration.written(seconds)}" if seconds > 60 else ""
     return lambda: "reading the table" + later
@@ -456,7 +472,7 @@ def _most_cells(universe: Universe, model_cells: int) -> int:
 @contextmanager
 def _keeping_what_was_paid(ledger: Ledger, *, resumable: bool) -> Iterator[None]:
     """Begin to replay the ledger. After Ctrl-C, add a note on what was spent and how to go on."""
-    ledger.take_up()
+    ledger.begin_replay()
     try:
         yield
     except KeyboardInterrupt as stopped:

@@ -82,22 +82,10 @@ class Closes(Protocol):
         ...
 
 
-class Notes(Protocol):
-    """A place that stores given answers: the ledger of one block, or the combined ledger of several."""
-
-    def note(self, question: Any, answer: Any) -> None:
-        """Store an answer that was given to a bound question."""
-        ...
-
-    def recall(self, question: Any) -> Any | None:
-        """Return the last answer to a bound question, or None."""
-        ...
-
-
-class Memory:
+class AnswerCache:
     """An engine that caches its answers: a repeat gets its earlier answer, unless it asks for a tighter bar."""
 
-    def __init__(self, engine: Engine, ledger: Notes) -> None:
+    def __init__(self, engine: Engine, ledger: Ledger | Accounts) -> None:
         self._engine, self._ledger = engine, ledger
         self._known: dict[Hashable, Estimate] = {}
         self._shelf = Shelf()
@@ -115,7 +103,7 @@ class Memory:
         """Cache the answer and note it in the ledger. Return the answer unchanged."""
         kept = _with_arrays(estimate, self._shelf.put)  # a copy, because the caller may modify the returned arrays
         self._known[bound.key] = kept
-        self._ledger.note(bound, kept)
+        self._ledger.answer_log.note(bound, kept)
         return estimate
 
     def prepare(self, queries: Iterable[Linear]) -> None:
@@ -191,7 +179,7 @@ class Memory:
         """Return the cached answer as it is stored, read from the ledger if it is not in memory."""
         known = self._known.get(bound.key)
         if known is None:
-            known = self._ledger.recall(bound)
+            known = self._ledger.answer_log.recall(bound)
             if known is not None:
                 self._known[bound.key] = known
         return known
@@ -204,7 +192,7 @@ class Current:
     answer, because the engine may have learned more since then.
     """
 
-    def __init__(self, memory: Memory, engine: Engine) -> None:
+    def __init__(self, memory: AnswerCache, engine: Engine) -> None:
         self._memory, self._engine = memory, engine
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -247,7 +235,7 @@ class Block:
     data: DataSource = field(repr=False)
     ledger: Ledger
     engine: Engine = field(repr=False)
-    memory: Memory = field(repr=False)
+    memory: AnswerCache = field(repr=False)
     beta: float
     sampling: RowSampling | None = field(default=None, repr=False)
 
@@ -308,7 +296,7 @@ class Session(NotCopyable):
         may use.
         """
         self._limit = limit
-        first = Block(block, data, ledger, engine, Memory(engine, ledger), beta, sampling)
+        first = Block(block, data, ledger, engine, AnswerCache(engine, ledger), beta, sampling)
         self._begin([first], noise, appending, is_whole=True)
 
     def _begin(self, blocks: list[Block], noise: Noise, appending: Appending | None, *, is_whole: bool) -> None:
@@ -331,7 +319,7 @@ class Session(NotCopyable):
         names, ledgers = [block.name for block in blocks], [block.ledger for block in blocks]
         self._ledger = Accounts(names, ledgers, [block.engine.resume for block in blocks])
         self._engine = MultiBlockEngine([BlockPart(block.engine, block.memory, block.ledger) for block in blocks])
-        self._memory, self._sampling = Memory(self._engine, self._ledger), None
+        self._memory, self._sampling = AnswerCache(self._engine, self._ledger), None
 
     @contextlib.contextmanager
     def _alone(self) -> Iterator[None]:
@@ -431,6 +419,11 @@ class Session(NotCopyable):
             Name of the block, or of the first block of the range.
         last : str, optional
             Name of the last block of the range. Default: ``first``.
+
+        Returns
+        -------
+        Session
+            It shares the ledgers of this session.
         """
         names = list(self.blocks)
         for name in (first, first if last is None else last):
@@ -547,6 +540,15 @@ class Session(NotCopyable):
 
         ``generalisation`` states the theorem. With several blocks only answers about all of them are covered: an answer
         given before a block was appended is about fewer rows.
+
+        Parameters
+        ----------
+        answer : Answer
+            An answer of this session.
+
+        Returns
+        -------
+        float or None
         """
         bound = bound_to(answer.query, self.universe)
         if not bound.is_fraction or (len(self._blocks) > 1 and not self._memory.said(bound, answer.value)):
@@ -615,6 +617,19 @@ class Session(NotCopyable):
           is not included.
         - With several blocks the price is that of the block that pays most.
         - A count over time has no ``within``: its price is that of the sums that are due.
+
+        Parameters
+        ----------
+        query : Query
+            The question.
+        within : float, optional
+            The error that is wanted, as in ``ask``.
+        resolution : {"values", "bins"}
+            As in ``ask``.
+
+        Returns
+        -------
+        float
         """
         self._require_all()
         with limit_memory(self._limit), self._alone():
@@ -628,6 +643,17 @@ class Session(NotCopyable):
         """Return the yes/no answer of one random row, which is false with probability ``lies``.
 
         The session must be opened with ``keep_rows=``.
+
+        Parameters
+        ----------
+        predicate : Query
+            A count, as the yes/no question.
+        lies : float
+            Probability of a false answer.
+
+        Returns
+        -------
+        bool
         """
         with self._ledger.asking(predicate):
             return self._of_rows().sample_yes_no(predicate, lies)
@@ -637,9 +663,22 @@ class Session(NotCopyable):
     ) -> Iterator[FlipInterval]:
         """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
 
-        All intervals of one call hold together, so the caller may look at them to decide when to stop. ``at_once`` is
-        the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
-        be opened with ``keep_rows=``.
+        All intervals of one call hold together, so the caller may look at them to decide when to stop. The session
+        must be opened with ``keep_rows=``.
+
+        Parameters
+        ----------
+        predicate : Query
+            A count, as the yes/no question.
+        lies : float
+            Probability that one flip is false.
+        at_once : int, optional
+            Number of flips between two intervals. Default: a tenth of all flips so far.
+
+        Returns
+        -------
+        iterator of FlipInterval
+            Estimates with their error bars.
         """
         return self._of_rows().count_stream(predicate, lies, at_once)
 
@@ -664,7 +703,7 @@ class Session(NotCopyable):
         """Answer a count over time: the rows of each block, and of all blocks up to it."""
         with self._asking(query) as bill, one_thread:
             series = self._series(query, within, resolution)
-            nodes = self._ledger.following(self._engine.resume, series.draw_nodes)
+            nodes = self._ledger.retry_when_behind(self._engine.resume, series.draw_nodes)
             count = len(self._blocks)
             # half of the β of appended blocks, divided over all series and all numbers of blocks that a series may have
             beta = self._blocks[0].beta / 2 / (series.number * (series.number + 1)) / (count * (count + 1))
@@ -746,6 +785,15 @@ class Session(NotCopyable):
         Each aggregate has two more columns: its guaranteed error and its typical error. Counts are in rows. Every
         declared value of a GROUP BY column gets a row. docs/sql.md lists the supported SQL.
 
+        Parameters
+        ----------
+        statement : str
+            The SELECT statement.
+
+        Returns
+        -------
+        pandas.DataFrame
+
         Example
         -------
         >>> session.sql("SELECT sex, count(*) FROM data GROUP BY sex")  # doctest: +SKIP
@@ -753,7 +801,17 @@ class Session(NotCopyable):
         return self.sql_result(statement).frame
 
     def sql_result(self, statement: str) -> SqlResult:
-        """Run a SELECT as ``sql`` does, and return a result whose cells are answers."""
+        """Run a SELECT as ``sql`` does, and return a result whose cells are answers.
+
+        Parameters
+        ----------
+        statement : str
+            The SELECT statement.
+
+        Returns
+        -------
+        SqlResult
+        """
         from hedgerow.sql.result import run_statement
 
         with limit_memory(self._limit):
@@ -813,7 +871,7 @@ class Session(NotCopyable):
         self._memory.prepare(part for _, bound in asked for part in _linears(bound))
         answers = []
         try:
-            with self._ledger.at_once():
+            with self._ledger.answer_log.at_once():
                 for query, bound in asked:
                     found = self._memory.ready(bound) if isinstance(bound, Linear) else None
                     if found is None:
@@ -828,7 +886,7 @@ class Session(NotCopyable):
     def _asked(self, query: Query, bound: Bound[Any], within: float | None, scale: Scale) -> Answer:
         """Answer one bound question and bill it."""
         with self._asking(query) as bill:
-            estimate = self._ledger.following(self._engine.resume, lambda: self._memory.ask(bound, within))
+            estimate = self._ledger.retry_when_behind(self._engine.resume, lambda: self._memory.ask(bound, within))
             return self._answer(query, bound, estimate, bill.cost, scale)
 
     def _answer(self, query: Query, bound: Bound[Any], estimate: Estimate, cost: float, scale: Scale) -> Answer:
@@ -883,6 +941,10 @@ class Session(NotCopyable):
         everybody : bool
             List the answers of all sessions on the ledger, as fractions, instead of the answers of this session as
             given.
+
+        Returns
+        -------
+        Report
         """
         certificate = self.certificate
         return Report(

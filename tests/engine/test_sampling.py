@@ -141,7 +141,7 @@ def test_a_session_without_rows_says_how_to_have_them() -> None:
     ("options", "said"),
     [
         ({"budget": hr.Budget(1.0, 1e-6, "add-remove")}, "neighbours='replace'"),
-        ({"rows": 5.0}, "rows must be True, a folder or a store"),
+        ({"keep_rows": 5.0}, "rows must be True, a folder or a store"),
     ],
 )
 def test_rows_are_refused_where_their_losses_do_not_hold(options, said) -> None:

@@ -23,7 +23,7 @@ from postgres import Server, binary, server
 import hedgerow as hr
 from hedgerow.ledger import opened as ledger_at
 from hedgerow.ledger import read
-from hedgerow.ledger.durable import now
+from hedgerow.ledger.chain import now
 from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise

@@ -54,7 +54,7 @@ equivalent(
     "The two lists are added pairwise, and a sum does not depend on the order of its terms.",
 )  # Ra579316
 equivalent(
-    "Durable._admitted",
+    "Caps.require",
     "spent + more > cap * (1 + FIT)",
     "spent + more >= cap * (1 + FIT)",
     "Sums that equal a cap times 1 + 1e-12 exactly do not occur: a cap that is met exactly is below it.",
@@ -66,7 +66,7 @@ harmless(
     "Speed only: the connection that holds the turn writes nothing.",
 )  # Rdc33b0a
 equivalent(
-    "_Loaded.__init__",
+    "StoredContent.__init__",
     "upto == 0",
     "upto == 1",
     "The first line of a ledger is its account: no answer and no cap is in it.",
@@ -84,7 +84,7 @@ harmless(
     "Memory only: the edge at which counts are no longer cached.",
 )  # Reefadb5
 harmless(
-    "_kept",
+    "_keep_rows",
     "universe.size <= FOLDED_AT_ONCE",
     "universe.size < FOLDED_AT_ONCE",
     "Speed only: the edge at which rows are counted together.",
@@ -168,7 +168,7 @@ harmless(
     "Only where a noisy average of steps equals the point it started from in every bit.",
 )  # R3ec5b6a
 harmless(
-    "take_strongest",
+    "take_strongest_pairs",
     "waiting[i], room = (False, room - added[i])",
     "waiting[i], room = (True, room - added[i])",
     "Speed only: a pair that the model has already is looked at again, and is no longer clear.",
@@ -180,7 +180,7 @@ harmless(
     "Accuracy only: the weights by which a workload's tables are chosen.",
 )  # Rc29cdcf
 harmless(
-    "_counted_together",
+    "_count_in_groups",
     "cells, taken = (0, 0)",
     "cells, taken = (0, 1)",
     "Memory only: the first set of a scan does not count towards its size.",
@@ -192,7 +192,7 @@ harmless(
     "Accuracy only: how much noise is planned for a bar, which is then that of the noise that was drawn.",
 )  # Rf284ee9
 harmless(
-    "prefitted",
+    "build_practical_engine",
     "beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)",
     "beside > 0 or (rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta))",
     "Accuracy only: where a certificate is left out because noise would drown it.",
@@ -216,7 +216,7 @@ harmless(
     "Speed only: threads of linear algebra on a worker; sums of whole numbers do not depend on them.",
 )  # R1834dea
 harmless(
-    "regularised_weight",
+    "regularized_weight",
     "grid.size - 1",
     "grid.size - 2",
     "Accuracy only: the last cell of a grid of weights, where no optimum is.",
@@ -265,8 +265,8 @@ harmless(
 )  # R1a3730a
 equivalent(
     "Answer.__radd__",
-    "_combined('+', other, self)",
-    "_combined('+', self, other)",
+    "_combine('+', other, self)",
+    "_combine('+', self, other)",
     "A sum does not depend on the order of its terms.",
 )  # R2a97fc5
 equivalent(
@@ -276,8 +276,8 @@ equivalent(
     "Half of a cost is 0 exactly where the cost is.",
 )  # R52f1eb1
 equivalent(
-    "Durable.at_once",
-    "self.exclusively()",
+    "StoredAnswerLog.at_once",
+    "self._turn",
     "__import__('contextlib').nullcontext()",
     "The session that answers several questions together has the turn already, and the lock may be nested.",
 )  # Rca8aec4

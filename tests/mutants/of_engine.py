@@ -1070,7 +1070,7 @@ session(
     SHELF + "what_is_put_there_is_the_same_whatever_becomes_of_the_original",
 )  # fmt: skip
 session(
-    "S01", "session.py::Memory._kept", "a repeat does not have the bar that is asked for now",
+    "S01", "session.py::AnswerCache._kept", "a repeat does not have the bar that is asked for now",
     "if known is None or (within is not None and (known.error is None or np.max(known.error) > within * (1 + 1e-9))):", "if known is None:",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
@@ -1111,8 +1111,8 @@ session(
     RELEASE + "a_bar_in_rows_is_of_as_many_rows",
 )  # fmt: skip
 session(
-    "S05", "session.py::Memory.keep", "a session taken up pays again for what it answered",
-    "        self._ledger.note(bound, kept)\n", "",
+    "S05", "session.py::AnswerCache.keep", "a session taken up pays again for what it answered",
+    "        self._ledger.answer_log.note(bound, kept)\n", "",
     RELEASE + "a_session_taken_up_repeats_its_answers_for_nothing",
 )  # fmt: skip
 session(
@@ -1121,7 +1121,7 @@ session(
     SEEDS + "a_seeded_session_says_so_wherever_it_is_shown",
 )  # fmt: skip
 session(
-    "S07", "session.py::Memory._kept", "a repeat is paid for again",
+    "S07", "session.py::AnswerCache._kept", "a repeat is paid for again",
     "        known = self._known_of(bound)\n        if known is None or (", "        known = None\n        if known is None or (",
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip
@@ -1152,7 +1152,7 @@ session(
 )  # fmt: skip
 session(
     "S11", "opening.py::_open_engine", "a session taken up forgets what its stream taught",
-    "engine.resume(account.rest())", "account.rest()",
+    "engine.resume(account.end_replay())", "account.end_replay()",
     ENGINES + "a_session_rebuilt_from_its_entries_gives_the_same_answers_to_the_last_bit",
 )  # fmt: skip
 session(

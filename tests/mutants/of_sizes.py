@@ -75,11 +75,11 @@ sizes(
 DAYS = "test_durations.py::test_"
 sizes(
     "SZ13", "opening.py::open", "an opening of days begins, and spends",
-    "tell(_reading(require_time(universe, model_cells)))", "pass",
+    "tell(_show_reading(require_time(universe, model_cells)))", "pass",
     DAYS + "an_opening_of_days_is_refused_before_the_table_is_read",
 )  # fmt: skip
 sizes(
-    "SZ14", "erm/solver.py::carried_out", "a fit of days is paid for before anybody knows",
+    "SZ14", "erm/solver.py::carry_out", "a fit of days is paid for before anybody knows",
     "_require_time(problem, plan)", "pass",
     DAYS + "a_fit_of_days_is_refused[mirror_descent-options0]",
 )  # fmt: skip

@@ -103,7 +103,11 @@ def test_what_a_simulation_showed_is_nowhere_called_a_bound_and_what_a_theorem_p
         hr.plan(universe=SMALL, budget=hr.Budget(1.0, 1e-6), queries=1000, simulate=False, **{what: size}).sentence
         for what, size in (("rows", 10**7), ("accuracy", 0.02))
     ]
-    assert "promises ±" in theorems[0] and "needs " in theorems[1] and not any("no bound" in each for each in theorems)
+    assert (
+        "promises an error of at most ±" in theorems[0]
+        and "needs " in theorems[1]
+        and not any("no bound" in each for each in theorems)
+    )
 
 
 def test_a_plan_is_a_table_a_page_and_a_record(made: hr.Plan) -> None:

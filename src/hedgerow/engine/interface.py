@@ -23,6 +23,13 @@ from hedgerow.query.bound import ROUNDING, Bound, Estimate, is_within
 from hedgerow.query.counts import MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
 
+FIT_VERSION = "1"
+"""The version of the rule that fits a hypothesis to entries. Raise it where the same entries give other answers.
+
+Every ledger notes the version that it was begun with. tests/ledger/test_stored_ledgers.py compares the fit of stored
+entries with what was stored for its version.
+"""
+
 
 def require_sold(said: Estimate, within: float) -> None:
     """Refuse an answer whose bar is wider than ``within`` when the engine sells no narrower bar."""

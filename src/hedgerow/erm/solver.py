@@ -263,4 +263,6 @@ def _describe(planner: type[Any], signature: inspect.Signature) -> str:
     """Return the docstring of a solver's function: the solver's own, then one line for each shared parameter."""
     lines = (inspect.getdoc(solve) or "").splitlines()
     shared = [line for line in lines if line.startswith("- ") and line[2:].split(":")[0] in signature.parameters]
-    return "\n".join([inspect.getdoc(planner) or "", "", *shared])
+    own = inspect.getdoc(planner) or ""
+    heading = [] if "\nParameters\n" in own else ["Parameters", "----------"]
+    return "\n".join([own, "", *heading, *shared, "", "Returns", "-------", "Result"])

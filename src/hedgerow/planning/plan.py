@@ -44,7 +44,23 @@ class Option:
 
 @dataclass(frozen=True)
 class Plan:
-    """The options that ``hr.plan`` found, the best first, with the facts that they rest on."""
+    """The options that ``hr.plan`` found, with the facts that they rest on.
+
+    Attributes
+    ----------
+    options : tuple of Option
+        One option for each mechanism, the best first.
+    epsilon, delta : float
+        The privacy budget.
+    cells, queries : int
+        The size of the universe, and the number of questions.
+    beta : float
+        The probability that some answer is farther off than promised.
+    rows, accuracy : int or float, optional
+        The number of rows and the wanted error, as given to ``hr.plan``.
+    population : str or None
+        What follows for the population from which the rows are drawn, if ``rows`` is given.
+    """
 
     options: tuple[Option, ...]
     epsilon: float
@@ -55,7 +71,6 @@ class Plan:
     rows: int | None
     accuracy: float | None
     population: str | None
-    """What follows for the population from which the rows are drawn, if the number of rows is given."""
 
     @property
     def best(self) -> Option:
@@ -66,32 +81,35 @@ class Plan:
     def sentence(self) -> str:
         """The recommendation, as one sentence."""
         best, asked = self.best, f"{self.queries:,} questions at ε = {self.epsilon:g}, δ = {self.delta:g}"
-        kind = "questions may depend on answers" if best.adaptive else "questions must be known in advance"
+        kind = "Questions may depend on answers." if best.adaptive else "Questions must be known in advance."
         if self.rows is not None:
             if best.error is None:
                 return (
-                    f"Nothing is promised for {asked} with {self.rows:,} rows. Spend more, ask less, or use coarser "
-                    "columns."
+                    f"No mechanism promises anything for {asked} with {self.rows:,} rows. Spend more, ask less, or use "
+                    "coarser columns."
                 )
             about = f"{asked} about {self.rows:,} rows: {best.mechanism} ({best.how})"
             if best.simulated:
                 return (
                     f"{about}. The bars of a simulated session were at most ± {best.error:.3g}, which is no bound: on "
                     f"your table they may be wider. The bars that a session states hold for all of its answers "
-                    f"together with {1 - self.beta:.0%}; {kind}."
+                    f"together with probability {1 - self.beta:.0%}. {kind}"
                 )
-            return f"{about} promises ± {best.error:.3g} of each, of all together with {1 - self.beta:.0%}; {kind}."
+            return (
+                f"{about} promises an error of at most ± {best.error:.3g} for every answer, with probability "
+                f"{1 - self.beta:.0%} for all of them together. {kind}"
+            )
         if best.rows is None:
             return (
-                f"No number of rows that was looked at promises ± {self.accuracy:g} for {asked}. Spend more, or ask "
-                "for less."
+                f"No number of rows that was tried promises ± {self.accuracy:g} for {asked}. Spend more, or ask for "
+                "less."
             )
         needs = (
             f"needed about {best.rows:,.0f} rows in a simulation, which is no bound: your table may need more"
             if best.simulated
             else f"needs {best.rows:,.0f} rows"
         )
-        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) {needs}; {kind}."
+        return f"{asked}, each within ± {self.accuracy:g}: {best.mechanism} ({best.how}) {needs}. {kind}"
 
     @property
     def json(self) -> str:
