@@ -18,6 +18,7 @@ import pytest
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
 HELPERS = {
+    "_attached",
     "_checks",
     "_compiled",
     "_deprecated",
@@ -28,8 +29,10 @@ HELPERS = {
     "_renamed",
     "_memory",
     "_progress",
+    "_registry",
     "_spill",
     "_threads",
+    "_truth",
     "_types",
     "errors",
 }
@@ -47,7 +50,7 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"serialize"},  # the forms of all that is below
     {"sql", "ledger"},
     {"report"},
-    {"session"},
+    {"session", "profiles"},
     {"opening"},
     {"estimators", "wire", "planning"},
     {"client"},
@@ -64,7 +67,11 @@ SEES_ONLY = {  # and the helpers
     "ledger": {"privacy", "query", "serialize", "universe"},
 }
 SEES_ALSO = {
-    "erm": {"hedgerow.data.spark_frame", "hedgerow.data.redaction"},  # how a cluster hands over rows
+    "erm": {
+        "hedgerow.data.contributions",  # which rows of a person stay
+        "hedgerow.data.spark_frame",  # how a cluster hands over rows
+        "hedgerow.data.redaction",
+    },
 }
 BESIDE = {"audit", "research", "unsafe"}  # they see everything, and are seen by few
 SEES_BESIDE = {
@@ -74,6 +81,11 @@ SEES_BESIDE = {
     "cli": {"audit", "research"},
 }  # a demo's and a plan's rows are public
 DOORS_TO_RESEARCH = {"cli", "research", "hedgerow.audit.__main__"}  # rooms or modules; the product does without
+BY_TEXT = (
+    "__init__.py",
+    "_deprecated.py",
+    "erm/__init__.py",
+)  # doors, which import a public or a former name by its text
 HEIGHT = {room: height for height, rooms in enumerate(LAYERS) for room in rooms}
 
 # What others' libraries document under a private name, or have under no other.
@@ -202,6 +214,18 @@ def private_uses(path: Path) -> Iterator[tuple[int, str]]:
                 yield node.lineno, ast.unparse(node)
 
 
+def imports_by_text(root: Path) -> list[str]:
+    """Calls of ``import_module`` with the name of a module of the tree."""
+    found = []
+    for path in modules(root).values():
+        for node in parsed(path):
+            if not (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("import_module", "__import__"))):
+                continue
+            if node.args and root.name in ast.unparse(node.args[0]):
+                found.append(f"{path.relative_to(root)}:{node.lineno}")
+    return found
+
+
 def others_privates(root: Path) -> list[str]:
     files = modules(root).values()
     return [f"{path.relative_to(root)}:{line} {used}" for path in files for line, used in private_uses(path)]
@@ -211,12 +235,22 @@ def test_every_module_has_a_layer() -> None:
     assert {room_of(module) for module in modules(SOURCE)} - set(HEIGHT) - BESIDE == set()
 
 
+def test_every_layer_has_a_module() -> None:
+    listed = set(HEIGHT) | HELPERS | set(SEES_ONLY) | set(SEES_ALSO) | BESIDE | set(SEES_BESIDE)
+    assert listed - {room_of(module) for module in modules(SOURCE)} == set()
+
+
 def test_imports_point_down() -> None:
     assert upward_imports(SOURCE) == []
 
 
 def test_no_module_imports_itself_through_others() -> None:
     assert cycles(SOURCE) == []
+
+
+def test_no_module_imports_another_by_a_text() -> None:
+    """Which the rules above would not see."""
+    assert [found for found in imports_by_text(SOURCE) if not found.startswith(BY_TEXT)] == []
 
 
 def test_no_module_uses_what_another_keeps_private() -> None:
@@ -302,6 +336,12 @@ def test_a_cycle_inside_a_folder_is_found(tmp_path: Path) -> None:
 )
 def test_a_use_of_anothers_private_name_is_found(text: str, tmp_path: Path) -> None:
     assert len(others_privates(tree(tmp_path, data__table=text))) == 1
+
+
+def test_an_import_by_a_text_is_found(tmp_path: Path) -> None:
+    by_text = "import importlib\ndef f(name): return importlib.import_module(f'hedgerow.{name}')"
+    root = tree(tmp_path, universe__universe=by_text, _extras="import importlib\nimportlib.import_module('numpy')")
+    assert imports_by_text(root) == ["universe/universe.py:2"]
 
 
 def test_a_use_of_ones_own_private_names_is_not_found(tmp_path: Path) -> None:

@@ -22,8 +22,8 @@ import hedgerow as hr
 from hedgerow import _memory
 from hedgerow.data import HistogramSource
 from hedgerow.engine.practical import contrasts
-from hedgerow.query import statistics
 from hedgerow.query.counts import bound
+from hedgerow.query.statistics import groups, statistic
 
 pytest.importorskip("resource")  # Windows has no limits of this kind
 
@@ -241,7 +241,8 @@ def test_questions_that_are_many_are_judged_together(wide: hr.Session) -> None:
 
 def test_groups_are_judged_before_they_are_all_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     universe, bounds = hr.Universe(x=hr.Integers(0, 999), y=hr.Integers(0, 499)), []
-    monkeypatch.setattr(statistics, "bound", lambda *given: bounds.append(given) or bound(*given))
+    for module in (groups, statistic):
+        monkeypatch.setattr(module, "bound", lambda *given: bounds.append(given) or bound(*given))
     with (
         _memory.limit_memory(10**9),
         pytest.raises(hr.TooLarge, match="A question of groups, with a table for each group,"),

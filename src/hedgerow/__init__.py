@@ -6,7 +6,7 @@ Every public name is imported when it is first used, so that ``import hedgerow``
 import importlib as _importlib
 import typing as _typing
 
-from hedgerow import _deprecated
+from hedgerow import _attached, _deprecated
 
 if _typing.TYPE_CHECKING:
     from hedgerow import drafting, losses
@@ -34,6 +34,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.planning.plan import Plan, plan
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
+    from hedgerow.profiles import Practical, Theory
     from hedgerow.query.counts import (
         Query,
         any_of,
@@ -90,6 +91,7 @@ _NAMES = {  # public names, by the module that defines them
     "planning.plan": ["Plan", "plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
+    "profiles": ["Practical", "Theory"],
     "universe.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "not_"],
     "query.counts": [
         "Query",
@@ -153,11 +155,13 @@ __all__ = [
     "NotPrivateWarning",
     "Plan",
     "Polytope",
+    "Practical",
     "PublicWarning",
     "Query",
     "Range",
     "Session",
     "Simplex",
+    "Theory",
     "TooLarge",
     "TrustSchema",
     "UnaccountedWarning",
@@ -200,6 +204,40 @@ __all__ = [
     "total",
     "variance",
 ]
+
+
+def _draft() -> _typing.Any:
+    from hedgerow.drafting import draft
+
+    return draft
+
+
+def _from_schema() -> _typing.Any:
+    from hedgerow.drafting import from_schema
+
+    return from_schema
+
+
+def _from_mapping() -> _typing.Any:
+    from hedgerow.universe.files import from_mapping
+
+    return from_mapping
+
+
+def _load() -> _typing.Any:
+    from hedgerow.universe.files import load
+
+    return load
+
+
+def _save() -> _typing.Any:
+    from hedgerow.universe.files import save
+
+    return save
+
+
+for _function in (_draft, _from_schema, _from_mapping, _load, _save):
+    _attached.attach(f"Universe.{_function.__name__[1:]}", _function)
 
 
 def __getattr__(name: str) -> _typing.Any:

@@ -33,3 +33,22 @@ def whole(name: str, value: Any, way_out: str = "Give an int.") -> int:
     if isinstance(value, bool) or not 1 <= number(value) < math.inf or int(value) != value:
         raise InvalidInput(f"{name} must be a whole number of at least 1. Found {value!r}. {way_out}")
     return int(value)
+
+
+LONGEST_NAME = 200  # a name that a ledger keeps, of a block or an analyst, has at most this many characters
+
+
+def require_name(role: str, text: Any, *, may_be_empty: bool = False) -> str:
+    """Return a name. Refuse it unless it is a short printable text."""
+    if not isinstance(text, str) or len(text) > LONGEST_NAME or not text.isprintable() or not (text or may_be_empty):
+        raise InvalidInput(
+            f"{role} must be a name of up to {LONGEST_NAME} printable characters. Found {_shortened(text)}. Give a "
+            "short text."
+        )
+    return text
+
+
+def _shortened(value: Any) -> str:
+    """Show a value, cut to 60 characters."""
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:60] + "…"

@@ -19,7 +19,6 @@ from hedgerow import _html
 from hedgerow._checks import number
 from hedgerow._extras import extra
 from hedgerow._types import Array
-from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Labels, Source
 from hedgerow.query.counts import Query
@@ -101,7 +100,7 @@ class Answer:
 
         None if nothing bounds the error, and for a convex question, whose error is no distance of θ.
         """
-        if self.error is None or isinstance(self.query, Minimize):
+        if self.error is None or self.query.is_convex:
             return None
         return self.value - self.error, self.value + self.error
 
@@ -201,7 +200,7 @@ class Answer:
         """Return one row per cell: its label on each axis, the value, the guaranteed error and the typical error."""
         import pandas as pd
 
-        if isinstance(self.query, Minimize):  # its error bounds the risk of θ, not its entries
+        if self.query.is_convex:  # its error bounds the risk of θ, not its entries
             return self.coefficients
         shape = np.shape(self.value)
         columns = {"value": self.value, "error": self.error, "typical": self.typical}
@@ -222,7 +221,7 @@ class Answer:
         """
         import pandas as pd
 
-        if not isinstance(self.query, Minimize):
+        if not self.query.is_convex:
             raise InvalidInput(
                 f"The question must be convex to have coefficients. Found {self.query!r}. Use .value and .error, or "
                 ".frame."
@@ -297,7 +296,7 @@ class Answer:
     def _about(self) -> str:
         """Return the error bar, if one covers all values, the source and the cost, in words."""
         said = []
-        if isinstance(self.query, Minimize):
+        if self.query.is_convex:
             said.append("excess risk " + ("not bounded" if self.error is None else f"at most {_format(self.error)}"))
         elif np.ndim(self.value) == 0:
             said.append("error not bounded" if self.error is None else f"guaranteed ± {_format(self.error)}")
@@ -323,7 +322,7 @@ class Answer:
 
     def _require_values(self, what: str) -> None:
         """Refuse a convex question, whose error is not a distance."""
-        if isinstance(self.query, Minimize):
+        if self.query.is_convex:
             raise InvalidInput(
                 f"{what} must use answers to counts, means or tables. Found the answer to a convex question, whose "
                 "error is an excess risk and not a distance. Use .value and .error."

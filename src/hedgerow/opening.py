@@ -10,23 +10,23 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 from hedgerow import _duration
-from hedgerow._checks import number, positive
+from hedgerow._checks import require_name
 from hedgerow._memory import MODEL, in_bytes, limit_memory, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
 from hedgerow._renamed import renamed_parameters
 from hedgerow._threads import one_thread
 from hedgerow.convex.losses.custom import Custom
-from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.minimize import bound_convex
 from hedgerow.data import DataSource
 from hedgerow.data.backend import open_source
 from hedgerow.data.contributions import PersonColumn
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.row_store import RowStore, columns_of, row_store
 from hedgerow.engine.interface import FIT_VERSION, Engine
-from hedgerow.engine.practical.engine import MOST_RESERVE, PracticalEngine, build_practical_engine
+from hedgerow.engine.practical.engine import build_practical_engine
 from hedgerow.engine.practical.free_answers import BlockPrior
 from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
 from hedgerow.engine.release import run_release
@@ -36,10 +36,11 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
+from hedgerow.profiles import Practical, ProfileOptions, Theory, listed, profile_of
 from hedgerow.query.counts import Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.workloads import Workload, marginals
-from hedgerow.session import FIRST, LONGEST_NAME, AnswerCache, Block, Session
+from hedgerow.session import FIRST, AnswerCache, Block, Session
 from hedgerow.universe.universe import Universe
 
 
@@ -54,14 +55,7 @@ def open(
     csv: Csv | None = None,
     unit: str | None = None,
     rows_per_unit: int | None = None,
-    profile: Literal["practical", "theory"] = "practical",
-    queries: int = 100_000,
-    beta: float = 0.05,
-    alpha: float | None = None,
-    workload: Workload | Iterable[Query] | None = None,
-    guard: float | None = None,
-    reserve: float | None = None,
-    model_cells: int = MODEL_CELLS,
+    profile: Literal["practical", "theory"] | Practical | Theory = "practical",
     trusted_losses: Collection[Custom] = (),
     keep_rows: bool | str | Path | RowStore = False,
     ledger: Ledger | str | None = None,
@@ -70,6 +64,7 @@ def open(
     seed: int | None = None,
     limit: int | str | None = None,
     progress: bool | None = None,
+    **options: Unpack[ProfileOptions],
 ) -> Session:
     """Open a session on a sensitive table.
 
@@ -93,24 +88,10 @@ def open(
         (docs/people.md).
     rows_per_unit : int, optional
         Number of rows that are kept of each person.
-    profile : {"practical", "theory"}
+    profile : {"practical", "theory"} or Practical or Theory
         "practical" spends most of the budget on a hypothesis before the first question. "theory" is the textbook
-        mechanism with its guarantee.
-    queries, beta, alpha
-        Expected number of questions k, failure probability β of all error bars together, and error α. In the theory
-        profile they are the k, β and α of the theorem.
-    workload : Workload or iterable of Query, optional
-        Questions that the practical hypothesis should answer best. Default: all sets of up to three attributes. Convex
-        questions in it are certified: a tenth of the amount that the opening spends bounds the excess risk of all of
-        them. In the theory profile they state the largest constants of the losses that will be asked.
-    guard : float, optional
-        Share of the budget for the sparse vector, or 0 for none. Default: a public rule.
-    reserve : float, optional
-        Share of the budget that is kept for ``ask(within=…)``. Default: a public rule, the cost of ten counts to a
-        hundredth of the rows, but between 1 and 5 percent; 2 percent if n is private.
-    model_cells : int
-        Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
-        Strong pairs beyond this size are still measured, and correct answers and synthetic records.
+        mechanism with its guarantee. ``hr.Practical(…)`` and ``hr.Theory(…)`` are the same with their options, which
+        they document.
     trusted_losses : collection of losses.Custom
         Custom losses that may be minimized on the data, where their functions see private values. List only functions
         that the owner has read. Any other custom loss is answered from the hypothesis alone.
@@ -134,6 +115,10 @@ def open(
         memory. Larger work is refused by its public size before anything is read or charged (docs/limitations.md).
     progress : bool, optional
         Show what is being done. Default: on a terminal and in a notebook.
+    **options
+        Options of a profile that is given by name: ``queries``, ``beta`` and ``workload`` of either; ``guard``,
+        ``reserve`` and ``model_cells`` of ``hr.Practical``; ``alpha`` of ``hr.Theory``. ``hr.open(…, reserve=0.1)``
+        means ``hr.open(…, profile=hr.Practical(reserve=0.1))``.
 
     Returns
     -------
@@ -142,7 +127,8 @@ def open(
     Raises
     ------
     InvalidInput
-        If an argument does not make sense, or the ledger belongs to another table or other options.
+        If an argument does not make sense, an option belongs to the other profile, or the ledger belongs to another
+        table or other options.
     TooLarge
         If the model or the workload would need more memory than the limit.
     DataUnavailable
@@ -153,22 +139,16 @@ def open(
     >>> universe = hr.Universe(age=hr.Range(17, 90, bins=8), smoker=hr.Flag())  # doctest: +SKIP
     >>> session = hr.open("people.csv", universe=universe, budget=hr.Budget(1, 1e-9))  # doctest: +SKIP
     """
-    _require_options(profile, queries, beta, reserve, guard, model_cells)
-    if not isinstance(block, str) or not 0 < len(block) <= LONGEST_NAME or not block.isprintable():
-        raise InvalidInput(
-            f"block must be a name of up to {LONGEST_NAME} printable characters. Found {block!r}. Give a short text."
-        )
-    if alpha is not None:
-        alpha = positive("alpha", alpha, "Give the error that the theorem should guarantee, or leave it out.")
-    allowed, workload = _check_trusted(trusted_losses), _workload(workload)
+    engine_profile = profile_of(profile, options)
+    require_name("block", block)
+    chosen = _Options(engine_profile, _check_trusted(trusted_losses))
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
-    chosen = _Options(profile, workload, queries, beta, alpha, guard, reserve, model_cells, allowed)
     most = in_bytes(limit)
     with limit_memory(most), phases(progress):
         _require_types(universe, budget, table, None, seed)
         require_libraries()
-        require_memory(universe, workload, model_cells)
-        tell(_show_reading(require_time(universe, model_cells)))
+        require_memory(universe, chosen.workload, chosen.model_cells)
+        tell(_show_reading(require_time(universe, chosen.model_cells)))
         given = None if isinstance(ledger, str) else ledger
         data, account, noise = _prepare(source, universe, budget, table, csv, given, seed, whose, stacklevel=7)
         if isinstance(ledger, str):
@@ -179,38 +159,44 @@ def open(
                 f"analyst must come with a durable ledger. Found {analyst!r} without one. Give ledger='sqlite:///…'."
             )
         kept = _kept_rows(keep_rows, source, data, universe, budget, table, csv)
-        engine = _open_engine(data, account, noise, chosen, beta, None, resumable=ledger is not None)
+        engine = _open_engine(data, account, noise, chosen, engine_profile.beta, None, resumable=ledger is not None)
     _tell_of_another_fit(account)
     sampled = None
     if kept is not None:
         from hedgerow.engine.sampling import RowSampling
 
-        sampled = RowSampling(kept, universe, account, noise, queries=queries, beta=beta)
+        sampled = RowSampling(kept, universe, account, noise, queries=engine_profile.queries, beta=engine_profile.beta)
     appending = _Appending(chosen, noise, whose, unit, progress)
-    return Session(data, account, noise, engine, beta, sampled, block=block, appending=appending, limit=most)
+    return Session(
+        data, account, noise, engine, engine_profile.beta, sampled, block=block, appending=appending, limit=most
+    )
 
 
 @dataclass(frozen=True)
 class _Options:
     """Options that the engine of every block is built from."""
 
-    profile: str
-    workload: Workload | list[Query] | None
-    queries: int
-    beta: float
-    alpha: float | None
-    guard: float | None
-    reserve: float | None
-    model_cells: int
+    profile: Practical | Theory
     trusted_losses: tuple[Custom, ...]
+
+    @property
+    def workload(self) -> Workload | list[Query] | None:
+        """Questions that the owner declared."""
+        return listed(self.profile.workload)
+
+    @property
+    def model_cells(self) -> int:
+        """Largest size of the hypothesis."""
+        return self.profile.model_cells if isinstance(self.profile, Practical) else MODEL_CELLS
 
     def declaration(self, universe: Universe, unit: str | None) -> dict[str, Any]:
         """Return the options that a durable ledger is bound to. They must not change when it is resumed."""
-        names = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve")
-        options = {"universe": universe} | {name: getattr(self, name) for name in names}
-        options["vouched"] = self.trusted_losses  # the name in ledgers of earlier versions
-        options |= {} if unit is None else {"unit": unit}
-        return options | ({} if self.model_cells == MODEL_CELLS else {"model_cells": self.model_cells})
+        return {
+            "universe": universe,
+            **self.profile.declared,
+            "vouched": self.trusted_losses,  # the name in ledgers of earlier versions
+            **({} if unit is None else {"unit": unit}),
+        }
 
 
 def _open_engine(
@@ -238,18 +224,18 @@ def _engine(
     data: DataSource, account: Ledger, noise: Noise, options: _Options, beta: float, prior: BlockPrior | None
 ) -> Engine:
     """Build the engine of the chosen profile."""
-    universe, workload = data.universe, options.workload
-    if options.profile == "theory":
+    universe, workload, profile = data.universe, options.workload, options.profile
+    if isinstance(profile, Theory):
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
         from hedgerow.engine import theory
 
-        convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
+        convex = bound_convex(asked, universe)
         return theory.build_theory_engine(
-            data, account, noise, convex=convex, queries=options.queries, beta=beta, alpha=options.alpha, trusted_losses=options.trusted_losses
+            data, account, noise, convex=convex, queries=profile.queries, beta=beta, alpha=profile.alpha, trusted_losses=options.trusted_losses
         )  # fmt: skip
     return build_practical_engine(
-        data, account, noise, workload=workload, queries=options.queries, beta=beta, guard=options.guard, reserve=options.reserve,
-        trusted_losses=options.trusted_losses, model_cells=options.model_cells, prior=prior,
+        data, account, noise, workload=workload, queries=profile.queries, beta=beta, guard=profile.guard, reserve=profile.reserve,
+        trusted_losses=options.trusted_losses, model_cells=profile.model_cells, prior=prior,
     )  # fmt: skip
 
 
@@ -296,15 +282,14 @@ class _Appending:
                 )
             # half of a second β, divided over all blocks that may ever be appended: Σ 1/(i(i + 1)) = 1
             beta = first.beta / 2 / (len(blocks) * (len(blocks) + 1))
-            before = blocks[-1].engine
-            prior = before.next_prior if isinstance(before, PracticalEngine) else None
+            prior = blocks[-1].engine.next_prior
             resumable = given["ledger"] is not None or account.snapshots.keeps_state
             engine = _open_engine(data, account, self.noise, self.options, beta, prior, resumable=resumable)
         return Block(name, data, account, engine, AnswerCache(engine, account), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
         """Return the budget of a block, after checking that it is of the same kind as that of the first block."""
-        if self.options.profile == "theory" and first.budget.neighbours != "replace":
+        if isinstance(self.options.profile, Theory) and first.budget.neighbours != "replace":
             raise InvalidInput(
                 "Blocks of the theory profile must have neighbours='replace', because it divides by a public number "
                 "of rows. Found 'add-remove'. Use profile='practical'."
@@ -394,8 +379,9 @@ def release(
     >>> r = hr.release("adult.csv", universe=universe, budget=budget, workload=hr.marginals(3))  # doctest: +SKIP
     >>> r.synthetic(10_000)  # doctest: +SKIP
     """
-    _require_options("practical", 1, beta, 0.0, 0.0, model_cells)
-    workload = _workload(workload)
+    workload = listed(
+        Practical(queries=1, beta=beta, workload=workload, guard=0.0, reserve=0.0, model_cells=model_cells).workload
+    )
     if method not in ("adaptive", "mwem"):
         raise InvalidInput(f"method must be 'adaptive' or 'mwem'. Found {method!r}. Choose one.")
     budget, whose = _of_units(budget, unit, rows_per_unit, source)
@@ -582,19 +568,6 @@ def _require_types(universe: Any, budget: Any, table: Any, ledger: Any, seed: An
             raise InvalidInput(f"{name} must be {article}{called}. Found {type(given).__name__}. {way_out}")
 
 
-def _workload(workload: Any) -> Workload | list[Query] | None:
-    """Check a workload, or the list of its questions, before any row is read."""
-    if workload is None or isinstance(workload, Workload):
-        return workload
-    asked = list(workload) if isinstance(workload, Iterable) and not isinstance(workload, str | bytes) else None
-    if asked is None or not all(isinstance(query, Query) for query in asked):
-        raise InvalidInput(
-            "workload must be a workload, such as hr.marginals(2), or a list of questions. Found "
-            f"{type(workload).__name__}. Give one of these, or leave it out."
-        )
-    return asked
-
-
 def _kept_rows(
     keep_rows: bool | str | Path | RowStore,
     source: Any,
@@ -641,26 +614,3 @@ def _check_trusted(losses: Collection[Custom]) -> tuple[Custom, ...]:
     if isinstance(losses, Custom) or not all(isinstance(loss, Custom) for loss in losses):
         raise InvalidInput("trusted_losses must be a list of losses.Custom. Found something else. List the losses.")
     return tuple(losses)
-
-
-def _require_options(profile: Any, queries: Any, beta: Any, reserve: Any, guard: Any, model_cells: Any) -> None:
-    """Refuse options outside their range, before anything is read."""
-    if profile not in ("practical", "theory"):
-        raise InvalidInput(f"profile must be 'practical' or 'theory'. Found {profile!r}. Choose one.")
-    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
-        raise InvalidInput(f"queries must be a whole number of at least 1. Found {queries!r}. Say how many you expect.")
-    if not isinstance(model_cells, int) or isinstance(model_cells, bool) or model_cells < 1:
-        raise InvalidInput(
-            f"model_cells must be a whole number of at least 1. Found {model_cells!r}. Leave it out, or give "
-            f"{MODEL_CELLS}."
-        )
-    if not 0 < number(beta) < 1:
-        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
-    if reserve is None:  # the rule needs the table; its largest result must fit beside the guard
-        reserve = MOST_RESERVE
-    kept, guarded = number(reserve), 0.0 if guard is None else number(guard)
-    if not (kept >= 0 and guarded >= 0 and kept + 2 * guarded < 1):
-        raise InvalidInput(
-            f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and {guard!r}. Lower "
-            "them."
-        )

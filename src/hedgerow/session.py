@@ -30,10 +30,10 @@ from hedgerow.answer import Answer
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
+from hedgerow.engine.certificate import Certificate
 from hedgerow.engine.interface import Engine
 from hedgerow.engine.multi_block import BlockPart, MultiBlockEngine
 from hedgerow.engine.over_time import BlockSource, Series, estimate_counts
-from hedgerow.engine.practical.certificate.certified_bounds import Certificate
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import PopulationStatement, population_statement
 from hedgerow.model.hypothesis import Hypothesis

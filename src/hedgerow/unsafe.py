@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hedgerow._types import Array
-from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.convex.minimize import BoundMinimize, bound_convex
 from hedgerow.convex.solver.public_minimum import minimize_over
 from hedgerow.data import DataSource, Table
 from hedgerow.data.coding import Coder, cells_of, date_in, meaning
@@ -22,7 +22,6 @@ from hedgerow.data.owner_inspection import inspect_columns
 from hedgerow.data.table import open_before_rows
 from hedgerow.errors import InvalidInput
 from hedgerow.query.bound import Estimate
-from hedgerow.query.composed import ComposedQuestion
 from hedgerow.query.counts import (
     BoundMarginal,
     CombinedQuery,
@@ -84,12 +83,12 @@ def unsafe_answer(
     float or array
     """
     is_frame = type(source).__module__.startswith("pandas")
-    if is_frame and resolution == "values" and not isinstance(query, Minimize):
+    if is_frame and resolution == "values" and not query.is_convex:
         return _RawRows(source, _declared_universe(source, universe)).answer(query)
     data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
     bound = query.on(data.universe, resolution)
     value = bound.ask(_Truth(data), None).value
-    return value * data.rows if isinstance(bound, ComposedQuestion) and bound.in_rows else value
+    return value * data.rows if bound.in_rows else value
 
 
 class _RawRows:
@@ -136,8 +135,7 @@ class _RawRows:
 
     def _weights(self, query: Query) -> Array:
         """Return the value of a linear query on each row."""
-        linear = query.on(self._universe)
-        assert isinstance(linear, Linear)
+        (linear,) = query.on(self._universe).linears
         return np.asarray(linear.table[tuple(self._cells[name] for name in linear.attributes)] * np.ones(self._rows))
 
     def _satisfies(self, name: str, predicate: Any) -> NDArray[np.bool_]:
@@ -163,7 +161,7 @@ class _RawRows:
         ]
         return np.asarray(np.logical_or.reduce([np.zeros(self._rows, bool), *found]))
 
-    def _values(self, name: str, where: Query | None) -> Array:
+    def values(self, name: str, where: Query | None) -> Array:
         """Return the numbers of a column in the rows where a condition holds and the number is not missing."""
         numbers = self._numbers[name]
         assert numbers is not None
@@ -180,27 +178,27 @@ class _RawRows:
             case WeightedQuery():
                 return float(self._weights(query).mean())
             case Mean():
-                return float(self._values(query.attribute, query.where).mean())
+                return float(self.values(query.attribute, query.where).mean())
             case Share():
                 return float(self.holds(query.part)[self.holds(query.where)].mean())
             case Ratio():
                 return float(self.holds(query.above).sum() / self.holds(query.below).sum())
             case InterpolatedQuantile():
-                return float(np.quantile(self._values(query.attribute, query.where), query.q))
+                return float(np.quantile(self.values(query.attribute, query.where), query.q))
             case QuantileStatistic():
-                values = np.sort(self._values(query.attribute, query.where))
+                values = np.sort(self.values(query.attribute, query.where))
                 return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # q = 0 gives the least value
             case Total():
-                return float(self._values(query.attribute, query.where).sum())
+                return float(self.values(query.attribute, query.where).sum())
             case Variance():
-                return float(self._values(query.attribute, query.where).var())
+                return float(self.values(query.attribute, query.where).var())
             case Correlation():
                 a, b = self._numbers[query.first], self._numbers[query.second]
                 assert a is not None and b is not None
                 both = self.holds(query.where) & ~np.isnan(a) & ~np.isnan(b)
                 return float(np.corrcoef(a[both], b[both])[0, 1])
             case Histogram() if query.edges is not None:
-                values = self._values(query.attribute, query.where)
+                values = self.values(query.attribute, query.where)
                 return np.asarray(np.histogram(values, query.edges)[0] / self._rows)
             case Histogram():
                 return self.answer(
@@ -214,7 +212,8 @@ class _RawRows:
                 return self.answer(Marginal(query.attributes))
             case GroupedQuestion():
                 return np.asarray(np.vectorize(self.answer, otypes=[float])(query.parts(self._universe)))
-        return float(self.holds(query).mean())
+        own = getattr(query, "true_value", None)  # a statistic outside of this list computes its own
+        return float(self.holds(query).mean()) if own is None else own(self.values)
 
 
 def unsafe_respondent(data: DataSource) -> _Truth:
@@ -278,9 +277,9 @@ def unsafe_excess_risk(
     float
     """
     data = source if isinstance(source, DataSource) else Table(source, _declared_universe(source, universe))
-    bound = query.on(data.universe)
-    if not isinstance(bound, BoundMinimize):
+    if not query.is_convex:
         raise InvalidInput(f"The query must be made by hr.minimize. Found {query!r}. Use unsafe_error for others.")
+    (bound,) = bound_convex([query], data.universe)
     counts = data.marginal(bound.attributes)
     least = minimize_over(bound.risk, counts, bound.over, tolerance)
     return (bound.risk.objective(counts).value(np.asarray(theta, dtype=float)) - least.value) / data.rows

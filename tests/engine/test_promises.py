@@ -24,7 +24,7 @@ from hedgerow.engine.practical.convex.excess_bounds import coefficient_bounds, e
 from hedgerow.engine.practical.engine import PracticalEngine
 from hedgerow.engine.practical.free_answers import FittedModel, FreeAnswers
 from hedgerow.engine.practical.measure.prefit import residual_event
-from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases, Wanted
+from hedgerow.engine.practical.measure.purchases import NUMBER, TABLE, Purchases, WantedBar
 from hedgerow.engine.release import ReleaseEngine
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Amount
@@ -181,7 +181,7 @@ def test_a_private_n_that_is_too_inaccurate_for_a_bar_is_bought_to_a_third_of_it
     purchases, rows = engine._purchases, engine.knowledge.rows
     query, within = bound_to(hr.count(a=1, b={0, 2}), UNIVERSE), 1.5 * rows.doubt
     assert isinstance(query, Linear)
-    first, *others = purchases._planned([Wanted(query, within)], tables=True, fine=True)
+    first, *others = purchases._planned([WantedBar(query, within)], tables=True, fine=True)
     assert (first.names, first.query) == ((), None) and others
     everybody = Linear((), (), (), np.array(1.0), True)
     width = engine.knowledge.bars.width(everybody, first.event, alone=False)

@@ -324,7 +324,7 @@ class Elsewhere(Problem):
     "solver",
     [
         NoisySgd(), objective_perturbation.ObjectivePerturbation(), output_perturbation.OutputPerturbation(),
-        output_perturbation.RegularisedOutputPerturbation(),
+        output_perturbation.RegularizedOutputPerturbation(),
     ],
     ids=lambda solver: solver.name,
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import hedgerow as hr
+from hedgerow.data import contributions
 from hedgerow.erm import units
 from hedgerow.errors import InvalidInput
 
@@ -53,6 +55,26 @@ def test_equal_rows_count_as_often_as_they_are_there() -> None:
     rows = np.tile([[0.0], [0.0], [0.0], [1.0]], (3000, 1))
     chosen = units.kept_rows(rows, np.ones(12000), who, 1)
     assert len(chosen) == 3000 and abs(rows[chosen].sum() - 750) <= 4.9 * math.sqrt(3000 * 3 / 16)
+
+
+def test_arrays_and_tables_keep_the_same_rows_of_a_person() -> None:
+    """The rule of arrays, and the SQL by which an engine keeps rows of a table, on the same persons and cells."""
+    import duckdb
+    import pyarrow as pa
+
+    cells, who = RNG.integers(0, 3, (400, 2)), contributions.persons(pa.array(RNG.integers(0, 40, 400)))
+    table = pa.table({"a": cells[:, 0], "b": cells[:, 1], "unit": who})
+    kept = duckdb.from_arrow(table).query("coded", contributions.kept_query("coded", ["a", "b"], 3)).fetchall()
+    stay = contributions.kept_rows(who.to_pylist(), [f"{a},{b}" for a, b in cells.tolist()], 3)
+    assert sorted(map(tuple, cells[stay].tolist())) == sorted(kept)
+    assert len(kept) == sum(min(3, count) for count in Counter(who.to_pylist()).values())
+
+
+def test_arrays_and_tables_name_the_same_persons() -> None:
+    values = [1, 1.0, "1", " 1\t", True, "true", None, math.nan, "", 2.5, "2.5", "é"]
+    told = [contributions.person_of(value) for value in values]
+    assert told == contributions.persons(np.array(values, dtype=object)).to_pylist() == units.persons(values)
+    assert told[:4] == [b"1"] * 4 and told[4] == told[5] == b"true" and told[6:9] == [b""] * 3
 
 
 SOLVERS = ["mirror_descent", "frank_wolfe", "noisy_sgd", "objective_perturbation", "auto"]

@@ -247,7 +247,7 @@ OTHER_ROW.flat[1] += 1
         ({"queries": 7}, "another queries"),
         ({"workload": hr.marginals(2)}, "another workload"),
         ({"workload": [hr.count(a=1)]}, "another workload"),
-        ({"profile": "theory"}, "another profile"),
+        ({"profile": "theory", "reserve": None}, "another profile"),
     ],
 )
 def test_another_table_or_another_declaration_is_refused_and_spends_nothing(given, refused) -> None:

@@ -1126,9 +1126,14 @@ session(
     SESSION + "a_repeat_is_free_and_equal_however_it_was_written",
 )  # fmt: skip
 session(
-    "S31", "opening.py::_require_options", "a guard may take what is kept for purchases by default",
+    "S31", "profiles.py::Practical.__post_init__", "a guard may take what is kept for purchases by default",
     "reserve = MOST_RESERVE", "reserve = 0.0",
     "engine/test_reserve.py::test_a_guard_that_leaves_no_room_for_it_is_refused_before_the_table_is_read",
+)  # fmt: skip
+session(
+    "S32", "profiles.py::_require_own", "an option of the other profile is taken and ignored",
+    "if field.name in options and field.name not in own and options[field.name] != field.default:", "if False:",
+    "test_profiles.py::test_an_option_in_the_wrong_place_is_refused_before_the_table_is_read",
 )  # fmt: skip
 session(
     "S08", "opening.py::_prepare", "a session without a seed draws from seed 0",

@@ -76,7 +76,7 @@ promise(
     "test_session.py::test_what_was_bought_is_priced_as_it_is_repeated_for_nothing",
 )  # fmt: skip
 promise(
-    "PK15", "query/statistics.py::BoundCorrelation.ends.over", "the interval of a correlation holds for every table that the bars allow",
+    "PK15", "query/statistics/spread.py::BoundCorrelation.ends.over", "the interval of a correlation holds for every table that the bars allow",
     "scale = least if (covariance > 0) == upper else most", "scale = most",
     "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip

@@ -11,17 +11,17 @@ SESSION = "test_session.py::test_"
 questions = Writer("questions", "")
 statements = Writer("questions", "sql/")
 questions(
-    "K01", "universe/attributes.py::Range._cover_between", "a bin that is cut counts as wholly meant",
+    "K01", "universe/attributes/ranges.py::Range._cover_between", "a bin that is cut counts as wholly meant",
     "inside = (low <= first) & (high >= below)", "inside = (low <= below) & (high >= first)",
     COVER + "a_cell_is_inside_when_all_it_may_hold_is_meant_and_touched_when_anything_is",
 )  # fmt: skip
 questions(
-    "K02", "universe/attributes.py::Range._cover_values", "a value means its bin",
+    "K02", "universe/attributes/ranges.py::Range._cover_values", "a value means its bin",
     "inside |= share > 1 - 1e-9", "inside |= share > 0",
     COVER + "the_share_of_whole_numbers_is_how_many_of_a_bin_are_meant",
 )  # fmt: skip
 questions(
-    "K03", "universe/attributes.py::Cover.__invert__", "a negation keeps what is inside",
+    "K03", "universe/attributes/attribute.py::Cover.__invert__", "a negation keeps what is inside",
     "return Cover(~self.touched, ~self.inside, 1.0 - self.share)", "return Cover(~self.inside, ~self.inside, 1.0 - self.share)",
     COVER + "a_negation_swaps_what_is_inside_and_what_is_not_touched",
 )  # fmt: skip
@@ -61,17 +61,17 @@ questions(
     ASKED + "a_mean_is_met_or_refused_unpaid",
 )  # fmt: skip
 questions(
-    "K11", "query/statistics.py::BoundQuantile.ends", "a quantile is surely in the cell where it is believed",
+    "K11", "query/statistics/quantiles.py::BoundQuantile.ends", "a quantile is surely in the cell where it is believed",
     "lower, upper = min(lower, at), max(upper, at)", "lower = upper = at",
     ASKED + "a_quantile_reaches_as_far_as_the_bars_do",
 )  # fmt: skip
 questions(
-    "K40", "query/statistics.py::BoundQuantile.ends.is_above", "the bar of an interpolated quantile is that of the value of one record",
+    "K40", "query/statistics/quantiles.py::BoundQuantile.ends.is_above", "the bar of an interpolated quantile is that of the value of one record",
     "return most <= (NOTHING - self.q) * row", "return most < 0",
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
 questions(
-    "K41", "query/statistics.py::BoundQuantile.ends.is_within", "an interpolated quantile is in the cell of the record below it",
+    "K41", "query/statistics/quantiles.py::BoundQuantile.ends.is_within", "an interpolated quantile is in the cell of the record below it",
     "return least >= (1 - self.q - NOTHING) * row", "return least >= 0",
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
@@ -81,7 +81,7 @@ statements(
     "attacks/test_attacks_sql.py::test_a_continuous_quantile_is_inside_its_bar_however_well_the_table_is_known",
 )  # fmt: skip
 questions(
-    "K12", "query/statistics.py::BoundTop.ask", "the most frequent values are said to be certain",
+    "K12", "query/statistics/frequent.py::BoundTop.ask", "the most frequent values are said to be certain",
     "if place < self.k or values[i] + errors[i] >= surely", "if place < self.k",
     ASKED + "the_most_frequent_come_first_and_those_that_may_be_among_them_after",
 )  # fmt: skip

@@ -37,7 +37,7 @@ sizes(
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
 sizes(
-    "SZ06", "query/statistics.py::GroupedQuestion.parts", "groups are bound, and take memory, before they are judged",
+    "SZ06", "query/statistics/groups.py::GroupedQuestion.parts", "groups are bound, and take memory, before they are judged",
     "            if not any(cell):  # all other groups are as large", "            if False:",
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip
@@ -63,7 +63,7 @@ sizes(
 )  # fmt: skip
 sizes(
     "SZ11", "opening.py::open", "an opening is judged once it has charged",
-    "        require_libraries()\n        require_memory(universe, workload, model_cells)\n", "        require_libraries()\n",
+    "        require_libraries()\n        require_memory(universe, chosen.workload, chosen.model_cells)\n", "        require_libraries()\n",
     OWNER,
 )  # fmt: skip
 sizes(

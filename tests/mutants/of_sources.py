@@ -189,18 +189,18 @@ people(
 
 models = Writer("people", "erm/")
 models(
-    "PE10", "units.py::kept_rows", "all rows of a person stay",
-    "        if taken[owner] <= most:\n", "        if True:\n",
+    "PE10", "data/contributions.py::kept_rows", "all rows of a person stay",
+    "        if taken[person] <= most:\n", "        if True:\n",
     UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
 )  # fmt: skip
 models(
-    "PE11", "units.py::kept_rows", "which rows stay depends on where they are among those of others",
-    "seen[row].to_bytes(8, \"big\"), digest_size=32)", "i.to_bytes(8, \"big\"), digest_size=32)",
+    "PE11", "data/contributions.py::kept_rows", "which rows stay depends on where they are among those of others",
+    'marked = f"{person.hex().upper()}|{record}|{seen[person, record]}"', 'marked = f"{person.hex().upper()}|{record}|{i}"',
     UNITS + "a_person_who_goes_takes_their_own_rows_and_no_others",
 )  # fmt: skip
 models(
-    "PE12", "units.py::_text", "an id that is missing changes the ids of all others",
-    'str(int(value)) if value.is_integer() else repr(value)', "repr(value)",
+    "PE12", "data/coding.py::_meaning_of_float", "an id that is missing changes the ids of all others",
+    "(str(int(value)), int(value)) if value.is_integer() else (repr(value), value)", "(repr(value), value)",
     UNITS + "neither_the_order_nor_the_carrier_of_rows_decides",
 )  # fmt: skip
 models(

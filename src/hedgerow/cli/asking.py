@@ -78,10 +78,9 @@ def ask(
             record = {**account(opened), "prices": costs}
             show(record, as_json, lambda screen: _prices(screen, asked, record))
             return
-        from hedgerow.query.counts import OverTime
         from hedgerow.report import record_of
 
-        if within is None and not any(isinstance(query, OverTime) for query in asked):
+        if within is None and not any(query.is_asked_alone for query in asked):
             answers = opened.ask_all(asked, **options)
         else:
             for query in asked:

@@ -41,10 +41,14 @@ if TYPE_CHECKING:
 
 DEFAULT = Path("hedgerow.toml")
 # keys of the file and of its tables
-KEYS = ("source", "table", "csv", "universe", "budget", "draft", "ledger", "options", "block", "blocks")
+KEYS = (
+    "source", "table", "csv", "universe", "budget", "draft", "ledger", "options", "practical", "theory", "block", "blocks",
+)  # fmt: skip
 BLOCK = ("name", "source", "table", "epsilon", "delta")
 CSV = ("delimiter", "quote", "encoding", "columns", "multiline")
 OPTIONS = ("profile", "queries", "beta", "alpha", "workload", "guard", "reserve", "keep_rows", "rows")
+PRACTICAL = ("queries", "beta", "workload", "guard", "reserve", "model_cells")
+THEORY = ("queries", "beta", "alpha", "workload")
 WORKLOADS = ("conjunctions", "intervals", "marginals", "parities", "thresholds")
 
 Place = Annotated[
@@ -208,15 +212,34 @@ class File:
 
     @property
     def options(self) -> dict[str, Any]:
-        """Further arguments of ``hr.open``."""
-        given = dict(self._table("options", OPTIONS))
-        if "workload" in given:
-            given["workload"] = workload_in(given["workload"])
+        """Further arguments of ``hr.open``: those of [options], and the profile of [practical] or [theory]."""
+        given = _with_workload(self._table("options", OPTIONS))
+        tables = [(name, keys) for name, keys in (("practical", PRACTICAL), ("theory", THEORY)) if name in self.content]
+        if len(tables) + ("profile" in given) > 1:
+            raise InvalidInput(
+                f"{self.path.name} must name one profile. Found {', '.join(self._profiles_named())}. Keep one of them."
+            )
+        for name, keys in tables:
+            made = hr.Practical if name == "practical" else hr.Theory
+            given["profile"] = made(**_with_workload(self._table(name, keys)))
         if "rows" in given:  # the name in files of earlier versions
             given["keep_rows"] = given.pop("rows")
         if isinstance(given.get("keep_rows"), str):
             given["keep_rows"] = self.folder / given["keep_rows"]
         return given
+
+    @property
+    def reserve(self) -> float:
+        """Share of the budget that the opening keeps at least, by the file or by the default rule."""
+        least = 0.01
+        given = {**self._table("options", OPTIONS), **self._table("practical", PRACTICAL)}.get("reserve", least)
+        return least if isinstance(given, bool) or not isinstance(given, int | float) else given  # refused by hr.open
+
+    def _profiles_named(self) -> Iterator[str]:
+        """Name the places of the file that choose a profile."""
+        yield from (f"[{name}]" for name in ("practical", "theory") if name in self.content)
+        if "profile" in self._table("options", OPTIONS):
+            yield "profile in [options]"
 
     def require_other(self, out: Path | None) -> None:
         """Refuse to write over the table, the ledger, or this file and what it names: without its ledger a table is spent anew."""
@@ -312,6 +335,11 @@ def less(a: float, b: float) -> float:
 def more(a: float, b: float) -> float:
     """Return a + b in decimal arithmetic."""
     return float(Decimal(repr(a)) + Decimal(repr(b)))
+
+
+def _with_workload(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options with their workload, if they have one, read from its text."""
+    return {name: workload_in(value) if name == "workload" else value for name, value in options.items()}
 
 
 def workload_in(given: Any) -> Any:

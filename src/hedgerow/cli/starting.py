@@ -250,7 +250,7 @@ def _head(
         declared,
         f'neighbours = "{neighbours}"',
         "",
-        "[options]",
+        "[practical]",
         "reserve = 0.1  # share of the budget for answers that must be more precise than the free ones",
         "",
     ]
@@ -316,7 +316,7 @@ def open_(
     file = File(place)
     is_new = not is_open(file)
     if is_new:
-        budget, reserve = file.budget, file.options.get("reserve", 0.01)  # the default rule keeps at least this much
+        budget, reserve = file.budget, file.reserve
         complain(
             f"Opening reads {file.source_shown} and spends up to {1 - reserve:.0%} of epsilon = {budget.epsilon:g}, "
             f"delta = {budget.delta:g} on a hypothesis, for good. The rest is kept for more precise answers. The cost "
@@ -358,8 +358,7 @@ def append(
     noted = _noted_block(file, written)
     if block in known:
         raise InvalidInput(f"block must be a new name. Found {block!r}, which {file.path.name} has. Choose another.")
-    # without the option, the default rule keeps at least 0.01
-    budget, reserve = appended.get("budget", file.budget), file.options.get("reserve", 0.01)
+    budget, reserve = appended.get("budget", file.budget), file.reserve
     complain(
         f"Appending reads {source} and spends up to {1 - reserve:.0%} of its own epsilon = {budget.epsilon:g}, delta = "
         f"{budget.delta:g} on a hypothesis, for good. Nobody in its rows may be in another block."

@@ -57,6 +57,12 @@ class Risk(ABC):
     shape: tuple[int, ...]
     dimension: int
     is_glm: bool
+
+    @property
+    def glm(self) -> GlmRisk | None:
+        """The loss as one of a linear predictor; None for any other."""
+        return None
+
     smoothness: float  # the largest norm of a Hessian; infinite if the loss has a kink
 
     @property
@@ -119,6 +125,11 @@ class GlmRisk(Risk):
     """The loss φ(⟨x, θ⟩, y)·1[where] + (ridge/2)‖θ‖² on a universe. No design matrix is built (see ``features``)."""
 
     is_glm = True
+
+    @property
+    def glm(self) -> GlmRisk:
+        """This loss."""
+        return self
 
     def __init__(self, loss: LinearLoss, universe: Universe) -> None:
         self.loss, self.universe = loss, universe
@@ -371,9 +382,10 @@ def _label_table(loss: LinearLoss, universe: Universe) -> Array:
 
 def _restriction(where: Query, universe: Universe) -> Linear:
     """Bind ``where`` to the universe. Refuse a query that is not true or false for each record."""
-    bound = bound_to(where, universe, "bins")  # a loss is a function of coded records, so bins are exact
-    if not (isinstance(bound, Linear) and bound.is_count):
+    condition = bound_to(where, universe, "bins").condition  # of coded records, of which bins are exact
+    if condition is None or not condition.is_exact:
         raise InvalidInput(
             f"where must be true or false for each record. Found {where!r}. Give a count, such as count(sex='F')."
         )
-    return bound
+    found: Linear = condition.low
+    return found

@@ -13,25 +13,26 @@ the loss and the set.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Iterable
 from functools import cached_property
 from typing import Any, ClassVar, Protocol
 
 from hedgerow._types import Array, Names
 from hedgerow.convex.bound_loss import GlmRisk, Risk
-from hedgerow.convex.losses import families
 from hedgerow.convex.losses.custom import Custom, CustomRisk
 from hedgerow.convex.losses.families import Loss
+from hedgerow.convex.losses.loss import LOSSES
 from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import Minimum, minimize_over
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.query.bound import Estimate, Labels
+from hedgerow.query.bound import BoundQuestion, Estimate, Labels
 from hedgerow.query.counts import QUESTIONS, Query, Resolution
+from hedgerow.query.counts import bound as bound_to
 from hedgerow.universe.universe import Universe
 
-LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
 # The gap that is accepted for the minimum on the hypothesis, per unit of mass. COARSE is for losses with kinks on more
 # than FEW_CELLS cells, where a smaller gap takes long to certify.
 TOLERANCE, COARSE = 1e-6, 1e-4
@@ -59,7 +60,7 @@ class ConvexRespondent(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class BoundMinimize:
+class BoundMinimize(BoundQuestion):
     """A question bound to a universe: argmin over ``over`` of Σ D(x)·ℓ_x(θ), on the cells of the risk's attributes."""
 
     risk: Risk
@@ -84,6 +85,19 @@ class BoundMinimize:
     def tables(self) -> tuple[Names, ...]:
         """The attribute sets whose marginals answer the question: one set."""
         return (self.attributes,)
+
+    @property
+    def stored(self) -> tuple[Query, Resolution] | None:
+        """The question of its loss and set; None for a user-defined loss, whose functions have no stored form."""
+        glm = self.risk.glm
+        return None if glm is None else (Minimize(glm.loss, self.over), "values")  # type: ignore[arg-type]
+
+    def weighted_sets(self, most: int) -> list[tuple[Names, float]]:
+        """Return its attributes, or of many attributes all sets of ``most``, on which the risk mostly depends."""
+        if len(self.attributes) <= most:
+            return [(self.attributes, 1.0)] if self.attributes else []
+        sets = list(itertools.combinations(self.attributes, most))
+        return [(names, 1.0 / len(sets)) for names in sets]
 
     def ask(self, respondent: ConvexRespondent, within: float | None) -> Estimate:
         """Put the question to an engine."""
@@ -134,6 +148,8 @@ class BoundMinimize:
 class Minimize(Query):
     """A minimization question that is not yet bound to a universe. Made by ``minimize``."""
 
+    is_convex = True
+
     def __init__(self, loss: Loss | Custom, over: ConvexSet) -> None:
         self.loss, self.over = loss, over
 
@@ -171,6 +187,12 @@ class Minimize(Query):
 QUESTIONS.add(Minimize)
 
 
+def bound_convex(queries: Iterable[Query], universe: Universe) -> list[BoundMinimize]:
+    """Bind questions to a universe, and return those that are convex, in order."""
+    bound = (bound_to(query, universe) for query in queries)
+    return [each for each in bound if isinstance(each, BoundMinimize)]
+
+
 def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
     """Ask for the parameters of least average loss in a set: regressions, classifiers, quantiles.
 
@@ -202,7 +224,7 @@ def minimize(loss: Loss | Custom, over: ConvexSet | None = None) -> Query:
 
 def _require_own(loss: object, over: object) -> None:
     """Refuse classes from outside the package, because their methods would be called with private values."""
-    if type(loss) not in LOSSES:
+    if type(loss) not in LOSSES and type(loss) is not Custom:
         raise InvalidInput(
             f"loss must be one of hedgerow.losses. Found a {type(loss).__name__}. "
             'For example Logistic(target="smoker", features=["age"]), or losses.Custom for your own.'

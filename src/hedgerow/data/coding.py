@@ -30,11 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow._compiled import compile_lazily
+from hedgerow._truth import FALSE_WORDS, SPELLED, TRUE_WORDS, text_of_truth
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import (
     BLANKS,
-    FALSE_WORDS,
-    TRUE_WORDS,
     Attribute,
     Categories,
     Flag,
@@ -210,7 +209,7 @@ def _meaning(value: Any) -> tuple[str | None, Number | None]:
         text = str.__str__(value)
         return text, number_of(text)
     if isinstance(value, bool | np.bool_):
-        return ("true", 1) if value else ("false", 0)
+        return text_of_truth(bool(value)), int(value)
     if isinstance(value, np.timedelta64):  # NumPy holds an integer, in a unit that may depend on other rows
         value = value.astype("m8[us]").item()
     if isinstance(value, int | np.integer):
@@ -350,7 +349,7 @@ class Coder:
 
     def _by_word(self, attribute: Flag) -> Callable[[str, Number | None], int]:
         """Return the rule of a Flag: a boolean counts as itself, any other value by its text, or else by its number."""
-        texts: dict[str, int] = {"false": 0, "true": 1}
+        texts: dict[str, int] = {text: int(truth) for text, truth in SPELLED.items()}
         numbers: dict[Number, int] = {}
         for cell, words in ((0, attribute.false), (1, attribute.true)):
             for word in words:
@@ -391,7 +390,7 @@ class Coder:
         repeated = Counter(number for number, _ in numbered)
         by_number = {number: i for number, i in numbered if repeated[number] == 1}
         empty = texts.get("", self._missing)
-        spelled = {True: ("true", "True", "TRUE"), False: ("false", "False", "FALSE")}
+        spelled = {truth: (text, text.title(), text.upper()) for text, truth in SPELLED.items()}
         self._truths = {
             truth: next((texts[t] for t in spelled[truth] if t in texts), by_number.get(int(truth), self._outside))
             for truth in (True, False)

@@ -12,11 +12,14 @@ holds for any rule that looks at one person only, and because the same table mus
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hedgerow._checks import whole
-from hedgerow.data.coding import texts_of
+from hedgerow.data.coding import meaning, texts_of
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import BLANKS
 
@@ -44,6 +47,31 @@ def persons(column: Any) -> Any:
     texts = texts_of(column).dictionary_encode()
     bare = [text.strip(BLANKS.encode()) for text in texts.dictionary.to_pylist()]
     return pa.array(bare, pa.large_binary()).take(texts.indices.cast(pa.int64()))
+
+
+def person_of(value: Any) -> bytes:
+    """Return the person that one value names, by the same rule as ``persons``."""
+    return (meaning(value)[0] or "").strip(BLANKS).encode("utf-8", "replace")
+
+
+def kept_rows(persons: Sequence[bytes], records: Sequence[str], most: int) -> list[int]:
+    """Return the numbers of the rows that are kept, in order. This is the rule, of which ``kept_query`` is the SQL.
+
+    ``records`` are texts that are equal for equal rows.
+    """
+    seen: Counter[tuple[bytes, str]] = Counter()
+    marks: list[tuple[bytes, str, int]] = []
+    for i, (person, record) in enumerate(zip(persons, records, strict=True)):
+        seen[person, record] += 1
+        marked = f"{person.hex().upper()}|{record}|{seen[person, record]}"
+        marks.append((person, hashlib.md5(marked.encode(), usedforsecurity=False).hexdigest(), i))
+    taken: Counter[bytes] = Counter()
+    stay = []
+    for person, _, i in sorted(marks):
+        taken[person] += 1
+        if taken[person] <= most:
+            stay.append(i)
+    return sorted(stay)
 
 
 def kept_query(rows: str, columns: list[str], most: int) -> str:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from hedgerow._truth import SPELLED
 from hedgerow.data.coding import Coder, date_in, meaning
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
@@ -135,11 +136,7 @@ def mismatch(attribute: Attribute, kind: Kind | None) -> tuple[str, str] | None:
         if kind == "truth":
             coder = Coder(attribute)
             matched = {coder.cell(True), coder.cell(False)} - {attribute.other_cell}
-            named = {
-                i
-                for i, (text, number) in enumerate(meanings)
-                if number in (0, 1) or str(text).lower() in ("true", "false")
-            }
+            named = {i for i, (text, number) in enumerate(meanings) if number in (0, 1) or str(text).lower() in SPELLED}
             possible = bool(named) and bool(matched)
         elif numeric:
             possible = any(number is not None for _, number in meanings)

@@ -11,6 +11,7 @@ import numpy as np
 from hedgerow import _duration
 from hedgerow._checks import whole
 from hedgerow._memory import require_libraries
+from hedgerow._truth import SPELLED
 from hedgerow.data.batches import BatchSource
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import TrustSchema
@@ -205,7 +206,7 @@ class _Drafting:
         kept = [value for value, _ in told if value not in ("\0", OTHER)][: self._most]
         if not any(value is not None for value in kept):
             return Categories([OTHER])  # no value is common, so all share one cell
-        if {str(value).lower() for value in kept if value is not None} == {"true", "false"}:
+        if {str(value).lower() for value in kept if value is not None} == set(SPELLED):
             return Flag(missing=None in kept)
         return Categories(kept, other=True)
 

@@ -15,11 +15,11 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.minimize import ConvexRespondent
-from hedgerow.engine.practical.certificate.certified_bounds import Certificate
+from hedgerow.engine.certificate import Certificate
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
-from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.bound import ROUNDING, Bound, Estimate, is_within
 from hedgerow.query.counts import MarginalRespondent
 from hedgerow.query.linear import Linear, LinearRespondent
 
@@ -34,7 +34,7 @@ entries with what was stored for its version.
 def require_sold(said: Estimate, within: float) -> None:
     """Refuse an answer whose bar is wider than ``within`` when the engine sells no narrower bar."""
     bar = said.error
-    if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
+    if not is_within(bar, within):
         found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
         raise InvalidInput(
             "within must be at least the error bar of the answer, because this session sells no narrower bar. "
@@ -54,7 +54,7 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
     (t, above), (b, below) = numerator, denominator
     least = b - below
     share = 1.0 if least <= 0 else min(1.0, (t + above) / least)
-    if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + 1e-9):
+    if least > 0 and max(above, below) * (1 + share) <= within * least * (1 + ROUNDING):
         return None
     if least <= 0:
         raise BudgetExceeded(
@@ -70,6 +70,7 @@ class FreeEngine:
 
     certificate: Certificate | None = None
     typical_of_rows = 0.0  # these engines state no typical errors
+    next_prior: Any = None  # the engine of the next block begins from nothing
 
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer one linear query; subclasses implement this."""
@@ -118,6 +119,12 @@ class Engine(LinearRespondent, MarginalRespondent, ConvexRespondent, Protocol):
     @property
     def certificate(self) -> Certificate | None:
         """The released bound on the errors of all small questions, asked or not; None if nothing was certified."""
+
+    @property
+    def next_prior(self) -> Any | None:
+        """Released knowledge that the engine of a block which is appended next begins from; None if it begins from
+        nothing.
+        """
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Answer both queries so that numerator/denominator has a bar of ``within``.

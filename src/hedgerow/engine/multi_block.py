@@ -20,8 +20,8 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize, ConvexRespondent
+from hedgerow.engine.certificate import Certificate, CertificateLimit
 from hedgerow.engine.interface import Engine, bar_for_ratio, require_sold
-from hedgerow.engine.practical.certificate.certified_bounds import Certificate, CertificateLimit
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.mixture import Mixture
@@ -184,6 +184,8 @@ def greatest_mean(values: Array, least: Array, most: Array) -> Array:
 
 class MultiBlockEngine(BlockMixture):
     """The ``Engine`` of several blocks."""
+
+    next_prior: Any = None  # the engine of the next block begins from that of the last block
 
     def __init__(self, parts: Sequence[BlockPart]) -> None:
         def free(bound: Bound[Any]) -> list[float]:

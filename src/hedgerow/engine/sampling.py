@@ -15,10 +15,8 @@ from hedgerow.data.row_values import Valued, linear_values, statistic_values
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.bound import Estimate
-from hedgerow.query.composed import BoundCount
+from hedgerow.query.bound import Estimate, is_within
 from hedgerow.query.counts import bound
-from hedgerow.query.linear import Linear
 from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.textbook import scq, subsampled
 from hedgerow.universe.universe import Universe
@@ -45,7 +43,7 @@ class RowSampling:
         if wanted is None:
             raise InvalidInput("within must be given for a statistic. Found none. Pass, for example, within=0.05.")
         known = self._known.get(question)
-        if known is not None and known.error is not None and known.error <= wanted * (1 + 1e-9):
+        if known is not None and is_within(known.error, wanted):
             return Estimate(known.value, known.error, "repeat")
         plan = subsampled.plan(self._rows.rows, alpha=wanted, beta=self._beta, queries=self._queries)
         valued = statistic_values(self._rows, question)
@@ -74,15 +72,15 @@ class RowSampling:
         """
         if type(predicate) is RowStatistic:
             return statistic_values(self._rows, predicate)
-        asked = bound(predicate, self._universe)
-        if isinstance(asked, BoundCount):
+        condition = bound(predicate, self._universe).condition
+        if condition is not None and not condition.is_exact:
             raise InvalidInput(
                 f"A predicate must cover whole bins. Found {predicate!r}, which cuts a bin. "
                 "Use hr.statistic with a function of the values, or ask about whole bins."
             )
-        if not isinstance(asked, Linear) or not asked.is_count:
+        if condition is None:
             raise InvalidInput(
                 f"A predicate must be true or false for each record. Found {predicate!r}. "
                 "Pass, for example, hr.count(smoker=True)."
             )
-        return linear_values(self._rows, self._universe, asked)
+        return linear_values(self._rows, self._universe, condition.low)

@@ -1,15 +1,11 @@
-"""Selection of the rows of each person, if a person may have several: at most k rows, chosen by a hash.
+"""The rows of each person in arrays, if a person may have several: at most k stay, by the rule of ``data.contributions``.
 
-The rows of a person are ordered by a hash of the person, of the row, and of the number of equal rows of that person
-seen so far. The first k rows are kept. So the selection depends only on the person's own rows. The hash needs no
-secret: privacy holds for any rule that looks at one person only (docs/proofs/people.md).
+The choice depends on the person's own rows alone. The hash needs no secret: privacy holds for any rule that looks at
+one person only (docs/proofs/people.md).
 """
 
 from __future__ import annotations
 
-import hashlib
-import math
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +14,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hedgerow._types import Array, Matrix
+from hedgerow.data.contributions import kept_rows as kept_by_hash
+from hedgerow.data.contributions import person_of
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Payer
 from hedgerow.privacy.budget import Budget
@@ -46,25 +44,13 @@ def kept_rows(X: Matrix, y: Array, unit: Whose, most: int) -> NDArray[np.intp]:
     owners = persons(unit)
     if len(owners) != y.size:
         raise InvalidInput("unit must have one value for each row of X. Found a different number. Match the lengths.")
-    seen: Counter[bytes] = Counter()
-    marks: list[tuple[bytes, bytes, int]] = []
-    for i, (owner, content) in enumerate(zip(owners, _contents(X, y), strict=True)):
-        row = len(owner).to_bytes(8, "big") + owner + content
-        seen[row] += 1
-        marks.append((owner, hashlib.blake2b(row + seen[row].to_bytes(8, "big"), digest_size=32).digest(), i))
-    taken: Counter[bytes] = Counter()
-    stay = []
-    for owner, _, i in sorted(marks):
-        taken[owner] += 1
-        if taken[owner] <= most:
-            stay.append(i)
-    return np.array(sorted(stay), np.intp)
+    return np.array(kept_by_hash(owners, [content.hex() for content in _contents(X, y)], most), np.intp)
 
 
 def persons(unit: Whose) -> list[bytes]:
-    """Return a text for each value that does not depend on other values.
+    """Return the person of each row, which does not depend on other values.
 
-    A whole number has the same text as an int and as a float. A missing value has an empty text.
+    A whole number names the same person as an int and as a float. All rows without a value belong to one person.
     """
     given = unit.to_numpy() if hasattr(unit, "to_numpy") else unit
     if not isinstance(given, np.ndarray):
@@ -75,19 +61,7 @@ def persons(unit: Whose) -> list[bytes]:
             f"unit must be one number or text for each row. Found an array of {given.dtype} with {given.ndim} axes. "
             "Convert it."
         )
-    return [_text(value).strip().encode("utf-8", "replace") for value in given.tolist()]
-
-
-def _text(value: Any) -> str:
-    """Return the text of one value."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return ""
-    if isinstance(value, float):
-        return "" if math.isnan(value) else str(int(value)) if value.is_integer() else repr(value)
-    try:
-        return value.decode("utf-8", "replace") if isinstance(value, bytes) else str.__str__(str(value))
-    except Exception:  # an object whose conversion to text fails
-        return "\0"
+    return [person_of(value) for value in given.tolist()]
 
 
 def _contents(X: Matrix, y: Array) -> list[bytes]:

@@ -25,11 +25,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from hedgerow._truth import SPELLED
 from hedgerow._types import Array, Matrix
 from hedgerow.errors import InvalidInput
 
 _LARGEST = float(np.finfo(np.float64).max)  # stands for infinity
-_TRUTH = {"true": 1.0, "false": 0.0}  # texts that spell truth values
 
 
 @np.errstate(all="ignore")
@@ -111,7 +111,7 @@ def _spelling_of(text: str) -> float:
         return float(text)
     with contextlib.suppress(ValueError):
         return complex(text).real
-    return _TRUTH.get(text.lower(), np.nan)
+    return float(SPELLED.get(text.lower(), np.nan))
 
 
 def _columns(X: Any) -> list[Any] | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from types import NoneType
 from typing import Any
 
+from hedgerow._checks import require_name
 from hedgerow.errors import InvalidInput, LedgerBroken
 from hedgerow.ledger import binding, chain, replay, spending
 from hedgerow.ledger.binding import Binding
@@ -123,8 +124,4 @@ def universe_of(store: Store) -> Universe | None:
 
 def checked_name(role: str, text: str) -> str:
     """Refuse a name that is not a short printable text."""
-    if not isinstance(text, str) or len(text) > 200 or not text.isprintable():
-        raise InvalidInput(
-            f"{role} must be a name of up to 200 printable characters. Found another. Give a short text."
-        )
-    return text
+    return require_name(role, text, may_be_empty=True)

@@ -31,7 +31,7 @@ def name_of(bound: Bound[Any] | BlocksQuestion) -> str | None:
     if isinstance(bound, BlocksQuestion):
         of_one = name_of(bound.question)
         return None if of_one is None else _digest(write_spaced([*bound.blocks, of_one]))
-    if isinstance(bound, Linear):
+    if bound.plain_key:
         meaning = repr(bound.key)  # names, booleans and bytes, which every process shows alike
     else:
         asked = question_of(bound)

@@ -10,7 +10,6 @@ from hedgerow import _html
 from hedgerow._checks import number, whole
 from hedgerow._json import readable
 from hedgerow._progress import phases, tell
-from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import population_statement
 from hedgerow.planning import simulation
@@ -218,7 +217,7 @@ def plan(
         raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
     if workload is not None and not isinstance(workload, Workload):
         workload = list(workload)
-        if any(isinstance(query, Minimize) or not isinstance(query, Query) for query in workload):
+        if any(not isinstance(query, Query) or query.is_convex for query in workload):
             raise InvalidInput(
                 "The workload of a plan must be counts, tables or means. Found something else. For convex questions "
                 "see hr.erm and docs/erm.md."

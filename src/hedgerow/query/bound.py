@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, TypeVar
+
+import numpy as np
 
 from hedgerow._types import Array, Names
 
@@ -39,11 +41,24 @@ class Estimate:
     coefficients: Array | None = None
 
 
+BarUnit = Literal["fraction", "value", "rows"]
+"""Unit of an error bar: a fraction of the rows, the unit of the answer's values, or a number of rows."""
+ROUNDING = 1e-9  # a bar that exceeds the one that was asked for by less than this part of it is as narrow
+
+
+def is_within(error: float | Array | None, within: float) -> bool:
+    """Return True if an answer has bars of at most ``within``, up to rounding."""
+    return error is not None and float(np.max(error)) <= within * (1 + ROUNDING)
+
+
 Respondent = TypeVar("Respondent", contravariant=True)
 
 
 class Bound(Protocol[Respondent]):
-    """One question about one universe."""
+    """One question about one universe. ``BoundQuestion`` has the defaults of its kind.
+
+    Callers ask a question for what they need to know of it, and never for its class.
+    """
 
     @property
     def key(self) -> Hashable:
@@ -61,6 +76,86 @@ class Bound(Protocol[Respondent]):
     def labels(self) -> Labels:
         """Labels of a table's cells; empty if the answer is no table."""
 
+    @property
+    def linears(self) -> Sequence[Any]:
+        """Linear queries that the answer needs in any case, which can be asked together in a batch."""
+
+    @property
+    def condition(self) -> Any | None:
+        """The question as a condition (``linear.Condition``); None if it is not true or false for each record."""
+
+    @property
+    def in_rows(self) -> bool:
+        """True if the answer is a sum over all rows, which is always given in rows."""
+
+    @property
+    def bar_unit(self) -> BarUnit:
+        """Unit of the bar that can be asked for."""
+
+    @property
+    def is_composed(self) -> bool:
+        """True if the answer follows from those to other questions, beside which it is cached as a whole."""
+
+    @property
+    def plain_key(self) -> bool:
+        """True if the key is made of names, booleans and bytes, which every process shows alike."""
+
+    @property
+    def stored(self) -> tuple[Any, Any] | None:
+        """A question that binds to this one again and has a stored form, with its resolution; None if there is none."""
+
+    def kept_cells(self, universe: Any) -> int:
+        """Return the number of cells in the tables that stay cached after the question was asked."""
+
+    def weighted_sets(self, most: int) -> Sequence[tuple[Names, float]]:
+        """Return the attribute sets that the answer depends on, each with its weight.
+
+        A question that needs a larger set lists instead the sets of ``most`` attributes that it depends on mostly.
+        """
+
     def ask(self, respondent: Respondent, within: float | None) -> Estimate:
         """Ask ``respondent`` for the answer, with a bar of ``within`` if given."""
         ...
+
+
+class BoundQuestion:
+    """Defaults of bound questions. A kind overrides those that do not hold for it."""
+
+    __slots__ = ()
+
+    in_rows: bool = False
+    is_composed: ClassVar[bool] = False
+    plain_key: ClassVar[bool] = False
+
+    @property
+    def tables(self) -> Sequence[Names]:
+        """Attribute sets whose marginals determine the answer."""
+        raise NotImplementedError
+
+    @property
+    def linears(self) -> Sequence[Any]:
+        """None: the answer does not follow from linear queries that are known in advance."""
+        return ()
+
+    @property
+    def condition(self) -> Any | None:
+        """None: the question is not true or false for each record."""
+        return None
+
+    @property
+    def bar_unit(self) -> BarUnit:
+        """A fraction of the rows."""
+        return "fraction"
+
+    @property
+    def stored(self) -> tuple[Any, Any] | None:
+        """None: the question has no stored form."""
+        return None
+
+    def kept_cells(self, universe: Any) -> int:
+        """Return 0: no table stays cached."""
+        return 0
+
+    def weighted_sets(self, most: int) -> Sequence[tuple[Names, float]]:
+        """Return the attribute sets of its tables, each with weight 1."""
+        return [(names, 1.0) for names in self.tables if names]

@@ -15,8 +15,8 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.errors import BudgetExceeded, InvalidInput
-from hedgerow.query.bound import Estimate, Labels, Source
-from hedgerow.query.linear import Linear, LinearRespondent, require_table, spread
+from hedgerow.query.bound import BarUnit, BoundQuestion, Estimate, Labels, Source
+from hedgerow.query.linear import Condition, Linear, LinearRespondent, require_table, spread
 from hedgerow.universe.universe import Universe
 
 Ends = tuple[Any, Any]
@@ -117,15 +117,31 @@ class HypothesisKnowledge:
         return self._respondent.least_rows
 
 
-class ComposedQuestion:
+class ComposedQuestion(BoundQuestion):
     """A question whose answer follows from the answers to linear queries."""
 
     is_fraction: bool = False
-    in_rows: ClassVar[bool] = False
-    """True if the answer is a sum over all rows, which is always given in rows."""
+    is_composed: ClassVar[bool] = True
+    is_number: ClassVar[bool] = True
+    """True if the answer is one number, False if it is a table."""
     labels: Labels = ()
     asked_as: tuple[Any, Any] | None = None
-    """Question that it was bound from, with its resolution: the form that a ledger can store."""
+    """Question that it was bound from, with its resolution."""
+
+    @property
+    def stored(self) -> tuple[Any, Any] | None:
+        """The question that it was bound from, with its resolution; None for a part of another question."""
+        return self.asked_as
+
+    @property
+    def bar_unit(self) -> BarUnit:
+        """A fraction of the rows for a share of them, rows for a sum, else the unit of the values."""
+        return "fraction" if self.is_fraction else "rows" if self.in_rows else "value"
+
+    @property
+    def sides(self) -> tuple[Linear, Linear] | None:
+        """The lower and the upper count between which it lies, if it is a count; else None."""
+        return None
 
     @property
     def key(self) -> Hashable:
@@ -259,6 +275,16 @@ class BoundCount(ComposedQuestion):
     def linears(self) -> tuple[Linear, ...]:
         """The lower and the upper count."""
         return self.low, self.high
+
+    @property
+    def sides(self) -> tuple[Linear, Linear]:
+        """The lower and the upper count."""
+        return self.low, self.high
+
+    @property
+    def condition(self) -> Condition:
+        """The records of the lower count, and perhaps those of the cut bins."""
+        return Condition(self.low, self.high, self.share)
 
     def kept_cells(self, universe: Universe) -> int:
         """Return 0: the two counts were bound before, and are products or checked by themselves."""

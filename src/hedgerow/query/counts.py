@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow._checks import number, whole
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
-from hedgerow.query.bound import Bound, Estimate, Labels
+from hedgerow.query.bound import Bound, BoundQuestion, Estimate, Labels
 from hedgerow.query.composed import BoundCount, ComposedQuestion
-from hedgerow.query.linear import Linear, require_table, spread
+from hedgerow.query.linear import Condition, Linear, require_table, spread
 from hedgerow.universe.attributes import Cover, not_
 from hedgerow.universe.universe import Universe
 
@@ -30,6 +30,15 @@ Resolution = Literal["values", "bins"]
 
 class Query:
     """A question about the table. ``on`` binds it to a universe; ``&``, ``|`` and ``~`` combine counts."""
+
+    is_convex: ClassVar[bool] = False
+    """True if the answer is a θ, whose error bounds the excess risk and not the distance of its entries."""
+    is_asked_alone: ClassVar[bool] = False
+    """True if it cannot be bound to a universe, but only be asked of a session."""
+
+    def among(self, group: Query) -> Query | None:
+        """Return the question restricted to a group of records; None if it cannot be asked of a group."""
+        return None
 
     def on(self, universe: Universe, resolution: Resolution = "values") -> Bound[Any]:
         """Bind the question to a universe."""
@@ -89,6 +98,10 @@ class Count(Query):
         high = Linear.product(universe, {name: cover.touched for name, cover in covers.items()})
         return _between(universe, low, high, _multiply_vectors(universe, {n: c.share for n, c in covers.items()}))
 
+    def among(self, group: Query) -> Query:
+        """Return the count of the records that are in the group, too."""
+        return self & group
+
     def _identity(self) -> Any:
         return ("count", frozenset((name, _predicate_identity(p)) for name, p in self.predicates))
 
@@ -135,6 +148,10 @@ class CombinedQuery(Query):
             share = 1.0 - reduce(np.multiply, [1.0 - share for share in shares])
         return _between(universe, low, high, Linear.from_table(universe, names, np.broadcast_to(share, sizes)))
 
+    def among(self, group: Query) -> Query:
+        """Return the count of the records that are in the group, too."""
+        return self & group
+
     def _identity(self) -> Any:
         return (self.operation, frozenset(part._identity() for part in self.parts))
 
@@ -156,6 +173,10 @@ class Not(Query):
             Linear.from_table(universe, q.attributes, 1.0 - q.table) for q in (part.high, part.low, part.share)
         )
         return low if part.is_exact else _between(universe, low, high, share)
+
+    def among(self, group: Query) -> Query:
+        """Return the count of the records that are in the group, too."""
+        return self & group
 
     def _identity(self) -> Any:
         return ("not", self.part._identity())
@@ -202,6 +223,10 @@ class Parity(Query):
         odd = reduce(np.logical_xor.outer, [np.array([False, True])] * len(names))
         return Linear.from_table(universe, names, odd)
 
+    def among(self, group: Query) -> Query:
+        """Return the count of the records that are in the group, too."""
+        return self & group
+
     def _identity(self) -> Any:
         return ("parity", frozenset(self.attributes))
 
@@ -216,6 +241,8 @@ class OverTime(Query):
     square root of the number of trees after that. ``share``: largest share of its budget that a block pays for this
     question, however many blocks follow.
     """
+
+    is_asked_alone = True
 
     def __init__(self, counted: Query, span: int, share: float) -> None:
         require_boolean(counted)
@@ -240,12 +267,13 @@ class OverTime(Query):
 
     def counts(self, universe: Universe, resolution: Resolution) -> Linear:
         """Return the linear query that is counted in every block."""
-        found = bound(self.counted, universe, resolution)
-        if not isinstance(found, Linear) or not found.is_count:
+        condition: Condition | None = bound(self.counted, universe, resolution).condition
+        if condition is None or not condition.is_exact:
             raise InvalidInput(
                 f"A count over time must count rows, by whole bins. Found {self.counted!r}, which does not. "
                 'Ask with resolution="bins", or about whole bins.'
             )
+        found = condition.low
         require_table(found.attributes, found.shape)  # each block counts this table: refuse before any of them pays
         return found
 
@@ -265,7 +293,7 @@ class MarginalRespondent(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class BoundMarginal:
+class BoundMarginal(BoundQuestion):
     """The table of fractions on ``attributes``, in universe order. The answer has its axes as ``asked``."""
 
     universe: Universe
@@ -283,6 +311,11 @@ class BoundMarginal:
     def tables(self) -> tuple[Names, ...]:
         """The one attribute set of the table."""
         return (self.attributes,)
+
+    @property
+    def stored(self) -> tuple[Query, Resolution]:
+        """The marginal on these attributes, in the order of the universe."""
+        return Marginal(self.attributes), "values"
 
     @property
     def labels(self) -> Labels:
@@ -548,38 +581,14 @@ def _multiply_vectors(universe: Universe, shares: Mapping[str, NDArray[Any]]) ->
     return Linear(tuple(kept), tuple(v.size for v in vectors), vectors, None, False)
 
 
-@dataclass(frozen=True, eq=False)
-class Condition:
-    """A count that is true or false for each record: certainly true where ``low`` is 1, possibly where ``high`` is 1.
-
-    ``share`` interpolates between the two.
-    """
-
-    low: Linear
-    high: Linear
-    share: Linear
-
-    @property
-    def is_exact(self) -> bool:
-        """True if no bin is cut."""
-        return self.low is self.high
-
-    @property
-    def attributes(self) -> tuple[str, ...]:
-        """Names of all attributes involved, possibly repeated."""
-        return (*self.low.attributes, *self.high.attributes, *self.share.attributes)
-
-
 def bound_condition(query: Query, universe: Universe, resolution: Resolution = "values") -> Condition:
     """Bind a question that is combined by &, | or ~, or used as ``where``."""
-    found = bound(query, universe, resolution)
-    if isinstance(found, Linear) and found.is_count:
-        return Condition(found, found, found)
-    if isinstance(found, BoundCount):
-        return Condition(found.low, found.high, found.share)
-    raise InvalidInput(
-        f"A part of &, |, ~ or where must be true or false for each record. Found {query!r}. Combine counts."
-    )
+    found: Condition | None = bound(query, universe, resolution).condition
+    if found is None:
+        raise InvalidInput(
+            f"A part of &, |, ~ or where must be true or false for each record. Found {query!r}. Combine counts."
+        )
+    return found
 
 
 def require_boolean(query: object) -> None:

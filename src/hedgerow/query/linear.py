@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 from hedgerow import _memory
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.query.bound import Estimate, Labels
+from hedgerow.query.bound import BoundQuestion, Estimate, Labels
 from hedgerow.universe.universe import Universe
 
 LARGEST_TABLE = 50_000_000  # a table that is written out has at most this many cells; a product needs no table
@@ -43,7 +43,7 @@ class LinearRespondent(Protocol):
         """Number of rows n if it is public, else a lower bound on it."""
 
 
-class Linear:
+class Linear(BoundQuestion):
     """A bound linear query: ⟨q, D⟩ for a q: X → [0, 1] that depends on ``attributes`` only."""
 
     __slots__ = ("__dict__", "_table", "attributes", "is_count", "shape", "vectors")
@@ -153,11 +153,27 @@ class Linear:
 
     is_fraction: ClassVar[bool] = True
     labels: ClassVar[Labels] = ()
+    plain_key: ClassVar[bool] = True
 
     @property
     def tables(self) -> tuple[Names, ...]:
         """The one attribute set of the query."""
         return (self.attributes,)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The query itself."""
+        return (self,)
+
+    @property
+    def condition(self) -> Condition | None:
+        """The records that it counts; None if it has other weights than 0 and 1."""
+        return Condition(self, self, self) if self.is_count else None
+
+    @property
+    def stored(self) -> tuple[Linear, Literal["values"]]:
+        """The query itself: its cells have a stored form."""
+        return self, "values"
 
     def ask(self, respondent: LinearRespondent, within: float | None) -> Estimate:
         """Ask for the answer to this query."""
@@ -179,6 +195,33 @@ class Linear:
 
     def __repr__(self) -> str:
         return f"Linear({', '.join(self.attributes) or 'constant'})"
+
+
+@dataclass(frozen=True, eq=False)
+class Condition:
+    """A count that is true or false for each record: certainly true where ``low`` is 1, possibly where ``high`` is 1.
+
+    ``share`` interpolates between the two.
+    """
+
+    low: Linear
+    high: Linear
+    share: Linear
+
+    @property
+    def is_exact(self) -> bool:
+        """True if no bin is cut."""
+        return self.low is self.high
+
+    @property
+    def attributes(self) -> tuple[str, ...]:
+        """Names of all attributes involved, possibly repeated."""
+        return (*self.low.attributes, *self.high.attributes, *self.share.attributes)
+
+
+def as_linear(found: object) -> Linear | None:
+    """Return a value that was read from a record, if it is a linear query; None for anything else."""
+    return found if isinstance(found, Linear) else None
 
 
 def marginal_cells(universe: Universe, names: Sequence[str]) -> list[Linear]:

@@ -30,29 +30,16 @@ from hedgerow.query.counts import (
     threshold,
 )
 from hedgerow.query.ratios import mean, ratio, share
-from hedgerow.query.statistics import (
-    Groups,
-    correlation,
-    difference,
-    group_by,
-    histogram,
-    interpolated_quantile,
-    median,
-    quantile,
-    top,
-    total,
-    variance,
-)
+from hedgerow.query.statistics import MAKERS, Groups
 from hedgerow.universe.attributes import MISSING, OTHER, not_
 
 LONGEST = 20_000  # a question has at most this many characters
 Names = Mapping[str, Any]
 
-QUESTIONS: Names = {
+COUNTED: Names = {
     function.__name__: function
     for function in (
-        any_of, conjunction, correlation, count, difference, group_by, histogram, interpolated_quantile, interval, linear, marginal, mean,
-        median, parity, quantile, ratio, share, threshold, top, total, variance,
+        any_of, conjunction, count, interval, linear, marginal, mean, parity, ratio, share, threshold,
     )
 }  # fmt: skip
 WORDS: Names = {"not_": not_, "isnt": not_, "date": datetime.date, "MISSING": MISSING, "OTHER": OTHER}
@@ -60,12 +47,17 @@ WORDS: Names = {"not_": not_, "isnt": not_, "date": datetime.date, "MISSING": MI
 OF_GROUPS = ("count", "mean", "median", "quantile", "share", "total", "variance")
 
 
+def makers() -> dict[str, Any]:
+    """Return the functions that make questions, by name: those of counts, and those of every statistic."""
+    return dict(sorted({**COUNTED, **MAKERS}.items()))
+
+
 def question(text: str, more: Names | None = None) -> Query:
     """Parse a question. ``more`` are further names that it may call."""
-    found = read_question(text, {**QUESTIONS, **WORDS, **(more or {})})
+    found = read_question(text, {**makers(), **WORDS, **(more or {})})
     if not isinstance(found, Query):
         raise InvalidInput(
-            f"A question must be made by {', '.join(QUESTIONS)}. Found {_short(text)}. For example count(smoker=True)."
+            f"A question must be made by {', '.join(makers())}. Found {_short(text)}. For example count(smoker=True)."
         )
     return found
 

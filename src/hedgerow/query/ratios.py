@@ -21,7 +21,6 @@ from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.query.composed import AnswerKnowledge, ComposedQuestion, Ends, LinearKnowledge, total_between
 from hedgerow.query.counts import (
     QUESTIONS,
-    Condition,
     Count,
     Query,
     Resolution,
@@ -29,7 +28,7 @@ from hedgerow.query.counts import (
     count,
     require_boolean,
 )
-from hedgerow.query.linear import Linear, require_table, spread
+from hedgerow.query.linear import Condition, Linear, require_table, spread
 from hedgerow.universe.universe import Universe
 
 STEPS = 64  # c is rounded to one of this many steps between least and greatest value, so that a repeat asks the same
@@ -317,6 +316,10 @@ class Mean(Query):
         """Bind the mean."""
         return bound_mean("A mean", universe, self.attribute, self.where, resolution)
 
+    def among(self, group: Query) -> Query:
+        """Return the mean over the records of the group."""
+        return Mean(self.attribute, narrowed(self.where, group))
+
     def _identity(self) -> Any:
         return ("mean", self.attribute, None if self.where is None else self.where._identity())
 
@@ -340,6 +343,10 @@ class Share(Query):
         _require_someone("A share", among, self.where)
         low, high, middle = (spread(query, names) for query in (part.low, part.high, part.share))
         return BoundMean(universe, names, low, high, middle, among)
+
+    def among(self, group: Query) -> Query:
+        """Return the share over the records of the group."""
+        return Share(self.part, self.where & group)
 
     def _identity(self) -> Any:
         return ("share", self.part._identity(), self.where._identity())
@@ -433,6 +440,11 @@ def ratio(above: Query, below: Query) -> Query:
     >>> ratio(count(sex="F"), count(sex="M"))  # doctest: +SKIP
     """
     return Ratio(above, below)
+
+
+def narrowed(where: Query | None, group: Query) -> Query:
+    """Return the records of a group that a condition selects; all of the group without a condition."""
+    return group if where is None else where & group
 
 
 QUESTIONS.update({Mean, Share, Ratio})

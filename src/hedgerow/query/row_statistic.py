@@ -26,6 +26,7 @@ class RowStatistic(Query):
     """A question made by ``statistic``. Two are equal if they have the same function object and the same attributes."""
 
     __slots__ = ("attributes", "function", "vectorised", "within")
+    is_asked_alone = True
 
     def __init__(self, function: Callable[..., Any], attributes: Names, within: float | None, vectorised: bool) -> None:
         self.function, self.attributes, self.within, self.vectorised = function, attributes, within, vectorised

@@ -11,15 +11,15 @@ from typing import Any
 from hedgerow._json import Json
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.losses.families import Loss
-from hedgerow.convex.minimize import LOSSES, Minimize, minimize
+from hedgerow.convex.losses.loss import LOSSES
+from hedgerow.convex.minimize import Minimize, minimize
 from hedgerow.convex.sets import SETS, ConvexSet
 from hedgerow.serialize.registry import decode, encode, register, register_dataclass, register_refusal
 
 for constraint in SETS:
     register_dataclass(constraint)
 
-for loss in sorted(LOSSES - {Custom}, key=lambda loss: loss.__name__):
-    register_dataclass(loss)
+LOSSES.each(lambda name, loss: register_dataclass(loss, name))
 
 register_refusal(
     Custom,

@@ -179,8 +179,7 @@ register(
         decode("counted", counted, Query), read_whole("span", span), read_number("share", share)
     ),
 )
-for name, statistic in STATISTICS.items():
-    register_dataclass(statistic, name)  # its kind is the name of the function that makes it
+STATISTICS.each(lambda name, statistic: register_dataclass(statistic, name))
 
 
 # A bound linear query. Its reader knows the universe, and must check the attributes and the shape against it.

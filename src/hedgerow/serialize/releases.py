@@ -17,7 +17,7 @@ from hedgerow.privacy.events import Event, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry
 from hedgerow.query.bound import Estimate, Source
 from hedgerow.query.counts import Query
-from hedgerow.query.linear import Linear
+from hedgerow.query.linear import Linear, as_linear
 from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.serialize.registry import decode, encode, register, register_dataclass, register_refusal
 from hedgerow.serialize.values import (
@@ -185,7 +185,8 @@ def _write_entry(entry: Entry) -> dict[str, Json]:
 
 
 def _write_about(value: object) -> Json:
-    return encode(value) if isinstance(value, Linear) else write_value(value)
+    query = as_linear(value)
+    return write_value(value) if query is None else encode(query)
 
 
 def _write_asked(question: object) -> Json:

@@ -127,9 +127,9 @@ class Dates(Attribute):
         """True: days are whole numbers."""
         return True
 
-    def _ends(self, ends: tuple[Any, ...]) -> tuple[float, float]:
+    def ends_of_range(self, ends: tuple[Any, ...]) -> tuple[float, float]:
         """Return the two ends of a range in days."""
-        return super()._ends(tuple(_day(end) if isinstance(end, datetime.date | str) else end for end in ends))
+        return super().ends_of_range(tuple(_day(end) if isinstance(end, datetime.date | str) else end for end in ends))
 
     def _cover_between(self, low: float, high: float) -> Cover:
         """Return the cover of an inclusive range of days."""

@@ -6,10 +6,9 @@ A universe is declared from public knowledge before the data are seen. A record 
 
 from __future__ import annotations
 
-import importlib
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,29 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedgerow import _html
+from hedgerow._attached import attached
 from hedgerow._json import parse
 from hedgerow._types import Names
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.attributes import Attribute, Integers, Range
 
-# functions behind methods of a universe, by the module that defines them; these modules import this one
-ABOVE = {
-    "from_mapping": "universe.files",
-    "load": "universe.files",
-    "save": "universe.files",
-    "draft": "drafting",
-    "from_schema": "drafting",
-}
-
-
 # the attributes of a universe that is read have at most this many cells in total, because a short record, such as two
 # ends of Integers, can declare any number of them
 MOST_CELLS = 2**21
-
-
-def _above(name: str) -> Callable[..., Any]:
-    """Import the function behind a method when it is first used: files need this module, and a draft needs the table."""
-    return getattr(importlib.import_module(f"hedgerow.{ABOVE[name]}"), name)  # type: ignore[no-any-return]
 
 
 class Universe:
@@ -118,7 +103,7 @@ class Universe:
         Universe
         """
         if isinstance(path, Mapping):
-            return _above("from_mapping")(path)  # type: ignore[no-any-return]
+            return attached("Universe.from_mapping")(path)  # type: ignore[no-any-return]
         try:
             sizes = parse(Path(path).read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -132,7 +117,7 @@ class Universe:
                 f'The domain file must hold an object such as {{"age": 85}}. Found {type(sizes).__name__}. '
                 "Check the file."
             )
-        return _above("from_mapping")(sizes)  # type: ignore[no-any-return]
+        return attached("Universe.from_mapping")(sizes)  # type: ignore[no-any-return]
 
     @classmethod
     def load(cls, path: str | Path) -> Universe:
@@ -151,7 +136,7 @@ class Universe:
         -------
         >>> universe = hr.Universe.load("people.toml")  # doctest: +SKIP
         """
-        return _above("load")(path)  # type: ignore[no-any-return]
+        return attached("Universe.load")(path)  # type: ignore[no-any-return]
 
     def save(self, path: str | Path) -> None:
         """Write the whole declaration to a readable file, .toml or .json.
@@ -161,7 +146,7 @@ class Universe:
         path : path
             The file to write.
         """
-        _above("save")(self, path)
+        attached("Universe.save")(self, path)
 
     @classmethod
     def draft(cls, source: Any, **how: Any) -> Universe:
@@ -178,7 +163,7 @@ class Universe:
         -------
         Draft
         """
-        return _above("draft")(source, **how)  # type: ignore[no-any-return]
+        return attached("Universe.draft")(source, **how)  # type: ignore[no-any-return]
 
     @classmethod
     def from_schema(cls, source: Any, **how: Any) -> Universe:
@@ -195,7 +180,7 @@ class Universe:
         -------
         Universe
         """
-        return _above("from_schema")(source, **how)  # type: ignore[no-any-return]
+        return attached("Universe.from_schema")(source, **how)  # type: ignore[no-any-return]
 
     def __getitem__(self, name: str) -> Attribute:
         try:

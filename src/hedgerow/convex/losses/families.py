@@ -32,23 +32,9 @@ from numpy.typing import NDArray
 from hedgerow._checks import number, positive
 from hedgerow._types import Array
 from hedgerow.convex.bound_loss import GlmRisk
-from hedgerow.convex.losses.loss import Interval, Labels, LinearLoss, ends_of
+from hedgerow.convex.losses.loss import LOSSES, Interval, Labels, LinearLoss, ends_of
 from hedgerow.errors import InvalidInput
 from hedgerow.universe.universe import Universe
-
-__all__ = [
-    "Absolute",
-    "BoundedLogistic",
-    "Hinge",
-    "Huber",
-    "Logistic",
-    "Loss",
-    "MultinomialLogistic",
-    "Pinball",
-    "Poisson",
-    "SmoothedHinge",
-    "Squared",
-]
 
 
 @dataclass(frozen=True)
@@ -80,6 +66,7 @@ class Loss(LinearLoss):
         return GlmRisk(self, universe)
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Squared(Loss):
     """The squared loss ½(z − y)²: linear regression, or a mean if the intercept is the only feature.
@@ -109,6 +96,7 @@ class Squared(Loss):
         return 1.0
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Logistic(Loss):
     """The logistic loss ln(1 + e^z) − yz for y in {0, 1}: logistic regression.
@@ -142,6 +130,7 @@ class Logistic(Loss):
         return float(scipy.special.expit(widest) * scipy.special.expit(-widest))
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class BoundedLogistic(Loss):
     """A bounded-slope logistic loss: ½e^(−m) for margins m = (2y − 1)z > 0, and its tangent ½(1 − m) below.
@@ -181,6 +170,7 @@ class BoundedLogistic(Loss):
         return np.where(margin > 0, np.exp(-np.maximum(margin, 0.0)) / 2, 0.0)
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Hinge(Loss):
     """The hinge loss max(0, 1 − sz) for s = 2y − 1, y in {0, 1}: the support vector machine.
@@ -206,6 +196,7 @@ class Hinge(Loss):
         return np.zeros(np.broadcast_shapes(np.shape(z), np.shape(y)))
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class SmoothedHinge(Loss):
     """The hinge loss with its kink rounded by a parabola over the margins [1 − width, 1].
@@ -248,6 +239,7 @@ class SmoothedHinge(Loss):
         return ((short > 0) & (short < self.width)) / self.width
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Huber(Loss):
     """The Huber loss of r = z − y, ½r² for |r| ≤ width and width·|r| − ½width² beyond: regression robust to outliers.
@@ -286,6 +278,7 @@ class Huber(Loss):
         return (np.abs(z - y) < self.width).astype(float)
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Pinball(Loss):
     """The pinball loss quantile·(y − z)₊ + (1 − quantile)·(z − y)₊: the quantile of y given x.
@@ -324,6 +317,7 @@ class Pinball(Loss):
         return np.zeros(np.broadcast_shapes(np.shape(z), np.shape(y)))
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Absolute(Loss):
     """The absolute loss |z − y|: the median of y given x.
@@ -345,6 +339,7 @@ class Absolute(Loss):
         return np.zeros(np.broadcast_shapes(np.shape(z), np.shape(y)))
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class Poisson(Loss):
     """The Poisson loss e^z − yz for counts y ≥ 0. Beyond z = clip the exponential continues along its tangent.
@@ -397,6 +392,7 @@ class Poisson(Loss):
         return math.exp(low) if high < self.clip else 0.0
 
 
+@LOSSES.add
 @dataclass(frozen=True)
 class MultinomialLogistic(Loss):
     """The multinomial logistic loss ln Σₖ exp(zₖ) − z_y, where y is the number of the class.

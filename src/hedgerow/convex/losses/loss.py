@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hedgerow._checks import number
+from hedgerow._registry import Registry
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
 from hedgerow.query.counts import Query
@@ -136,6 +137,10 @@ class LinearLoss(ABC):
         if self.labels == "real":
             return given
         return np.maximum(given if self.labels == "count" else np.floor(given), 0.0)
+
+
+LOSSES: Registry[object] = Registry()
+"""Losses that the package offers, by name. Others are refused: their methods would be called with private values."""
 
 
 def _names(role: str, given: str | Sequence[str]) -> tuple[str, ...]:

@@ -10,7 +10,6 @@ an error bar from public quantities (``free_answers``). As the stream goes on, t
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any
@@ -19,12 +18,13 @@ import numpy as np
 
 from hedgerow._types import Array, Names
 from hedgerow.convex.losses.custom import Custom
-from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.minimize import BoundMinimize, bound_convex
 from hedgerow.data import exact_counts as exact
 from hedgerow.data.source import DataSource
+from hedgerow.engine.certificate import Certificate
 from hedgerow.engine.interface import bar_for_ratio
 from hedgerow.engine.practical.certificate.certificate_purchase import buy_certificate, is_drowned
-from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, Certificate, CertifiedCounts
+from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, CertifiedCounts
 from hedgerow.engine.practical.convex.convex_answers import Convex
 from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses, certified_losses
 from hedgerow.engine.practical.fit.value_groups import measure_wide as merging_of
@@ -41,7 +41,7 @@ from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.bound import Bound, Estimate, Source
+from hedgerow.query.bound import Bound, Estimate, Source, is_within
 from hedgerow.query.counts import BoundMarginal, Query
 from hedgerow.query.counts import bound as bound_to
 from hedgerow.query.linear import Linear
@@ -162,7 +162,7 @@ class PracticalEngine:
         """Answer a linear query: for free if its bar is narrow enough, else by a purchase or after asking the guard."""
         found = self._ahead.free(query) if within is None else None
         value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
-        if within is not None and error > within * (1 + 1e-9):
+        if within is not None and not is_within(error, within):
             return self._buy([self._wanted_bar(query, within)])[0]
         watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.typical
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
@@ -208,7 +208,7 @@ class PracticalEngine:
         """
         values, errors = self.knowledge.table(table.attributes, within)
         usual = self.knowledge.typical_cells(table.attributes)
-        if within is None or errors.max() <= within * (1 + 1e-9):
+        if within is None or is_within(errors, within):
             return _table(values, errors, "hypothesis", usual)
         names = varying_names(self._data.universe, table.attributes)
         known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
@@ -298,7 +298,7 @@ class PracticalQuote:
     def linear(self, query: Linear, within: float | None) -> Estimate:
         """Answer from the hypothesis; if a purchase would be needed, add its cost and state ``within`` as the bar."""
         value, error = self._engine.knowledge.free(query, within)
-        if within is not None and error > within * (1 + 1e-9):
+        if within is not None and not is_within(error, within):
             self.price += self._engine._purchases.price([self._engine._wanted_bar(query, within)])
             error = within
         return _estimate(value, error)
@@ -319,7 +319,7 @@ class PracticalQuote:
         """Answer a table; if a purchase would be needed, add its cost."""
         known, universe = self._engine.knowledge, self._engine.hypothesis.universe
         values, errors = known.table(table.attributes, within)
-        if within is not None and errors.max() > within * (1 + 1e-9):
+        if within is not None and not is_within(errors, within):
             spread = _spread(float(known.typical_cells(table.attributes).mean()))
             cell = self._engine._purchases.cell(varying_names(universe, table.attributes))
             self.price += self._engine._purchases.price([WantedBar(cell, within, spread, table=True)])
@@ -506,7 +506,7 @@ def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | N
     """List the convex questions of a workload, in its order."""
     if workload is None or isinstance(workload, Workload):
         return []
-    return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
+    return bound_convex(workload, universe)
 
 
 def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> WorkloadSets:
@@ -520,12 +520,6 @@ def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | No
     chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
     sets: dict[Names, float] = {}
     for query in chosen:
-        bound = bound_to(query, universe)
-        tables, each = [names for names in bound.tables if names], 1.0
-        # A loss on many attributes: its risk depends mostly on their small subsets.
-        if isinstance(bound, BoundMinimize) and len(bound.attributes) > LARGEST:
-            tables = list(itertools.combinations(bound.attributes, LARGEST))
-            each /= len(tables)
-        for names in tables:
-            sets[names] = sets.get(names, 0.0) + each
+        for names, weight in bound_to(query, universe).weighted_sets(LARGEST):
+            sets[names] = sets.get(names, 0.0) + weight
     return ListedSets(universe, sets)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.convex.minimize import bound_convex
 from hedgerow.data import HistogramSource
 from hedgerow.data.row_store import in_memory
 from hedgerow.data.row_values import statistic_values
@@ -74,8 +74,7 @@ def certificate_of_losses(budget: Budget) -> Callable[[HistogramSource, Noise], 
 
     The hypothesis knows each attribute alone and is as wrong as possible about both together.
     """
-    question = QUESTION.on(CORRELATED[0].universe)
-    assert isinstance(question, BoundMinimize)
+    (question,) = bound_convex([QUESTION], CORRELATED[0].universe)
 
     @functools.cache
     def known() -> FreeAnswers:

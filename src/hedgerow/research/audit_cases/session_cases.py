@@ -36,7 +36,7 @@ from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant, Entry
 from hedgerow.privacy.noise import Noise
 from hedgerow.query.counts import Query, count, marginal
-from hedgerow.query.linear import Linear
+from hedgerow.query.linear import Linear, as_linear
 from hedgerow.session import Session
 from hedgerow.universe.universe import Universe
 
@@ -80,7 +80,7 @@ def _noisy_value(entry: Entry, event: Laplace | Gaussian, shape: tuple[int, ...]
         return np.array(sum(query.dot(each.marginal(query.attributes)) for each in (data, *others)))
     if entry.why == NUMBER:
         return np.array(SCALE * _correlation(data))
-    if isinstance(query := entry.about.get("query"), Linear):
+    if (query := as_linear(entry.about.get("query"))) is not None:
         return np.array(query.dot(data.marginal(query.attributes)))
     if not shape:
         return np.array(float(data.rows))

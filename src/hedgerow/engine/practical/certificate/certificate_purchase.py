@@ -16,13 +16,11 @@ import numpy as np
 
 from hedgerow._types import Names
 from hedgerow.data.source import DataSource
+from hedgerow.engine.certificate import Certificate, CertificateLimit, Class
 from hedgerow.engine.practical.certificate.certified_bounds import (
     MOST_WORK,
     CertifiableAnswers,
-    Certificate,
-    CertificateLimit,
     CertifiedCounts,
-    Class,
     ordered_axes,
     small_sets,
 )

@@ -26,12 +26,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
-from typing import Any, Literal, Protocol
+from dataclasses import astuple
+from typing import Any, Protocol
 
 import numpy as np
 
 from hedgerow._types import Array, Names
+from hedgerow.engine.certificate import Certificate, CertificateLimit
 from hedgerow.engine.practical.certificate.expected_errors import (
     MOST_SUM,
     ErrorAllowance,
@@ -49,7 +50,6 @@ MOST_WORK = 3e8  # most additions for all sets of one size: less than a second
 MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # most cells of all sets of one size, and most sets that are listed
 NEARLY = 1e-9  # weights this near to a line count as that line; the bar includes the rest
 MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # most sets of each size: enough for all pairs of 100 attributes
-Class = Literal["products", "any", "means"]
 
 
 class CertifiableAnswers(Protocol):
@@ -81,62 +81,6 @@ class CertifiableAnswers(Protocol):
     def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
         """Return the standard deviations of what was measured of these queries, in rows."""
         ...
-
-
-@dataclass(frozen=True)
-class CertificateLimit:
-    """A bound on the errors of all questions of one class on sets of ``size`` attributes.
-
-    The questions err by at most ``bar``, as a fraction of the rows, on ``sets`` of the ``of`` sets of that size.
-    ``beta`` is the probability that the bound fails; those of products and means hold or fail together.
-
-    ``kind``: "products" are an interval of each ordered attribute times a set of values of each other one, or a
-        number that rises or falls along one of them; most of them have narrower bars. "any" are any weights. "means"
-        are sums Σ (x − c) of a number within one value of another attribute, relative to its range, with c near its
-        mean.
-    """
-
-    kind: Class
-    size: int
-    bar: float
-    sets: int
-    of: int
-    beta: float
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Bounds for every question of a kind, asked or not, about the hypothesis at the session's opening.
-
-    ``typical``: the mean error of a box of up to three attributes that no measurement covers, or of all boxes if each
-        is covered. It is not a bound, and None if there were too many boxes.
-    ``beta_of_rows``: the probability that the interval for the number of rows fails, where that number is private.
-    """
-
-    limits: tuple[CertificateLimit, ...]
-    typical: float | None
-    beta_of_rows: float = 0.0
-
-    @property
-    def beta(self) -> float:
-        """The probability that any of the bounds fails."""
-        at_once = max((limit.beta for limit in self.limits if limit.kind != "any"), default=0.0)
-        return at_once + math.fsum(limit.beta for limit in self.limits if limit.kind == "any") + self.beta_of_rows
-
-    def __str__(self) -> str:
-        products = [limit for limit in self.limits if limit.kind == "products"]
-        bars = "; ".join(
-            f"{limit.bar:.2g} on {limit.size} attribute{'s' if limit.size > 1 else ''}"
-            + ("" if limit.sets == limit.of else f" ({limit.sets:,} of {limit.of:,} sets)")
-            for limit in products
-        )
-        anything = max((limit.bar for limit in self.limits if limit.kind == "any"), default=math.inf)
-        usual = "" if self.typical is None else f" The typical error is {self.typical:.1g}: an average, not a bound."
-        return (
-            f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, "
-            f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with "
-            f"any other weights are within {anything:.2g}.{usual}"
-        )
 
 
 class CertifiedCounts:

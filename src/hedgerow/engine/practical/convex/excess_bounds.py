@@ -64,12 +64,12 @@ def excess_bound(
 
 def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variation: float) -> list[float]:
     """Return bounds from ⟨f, D − D̂⟩ ≤ variation·(max f − min f) ≤ 2·variation·max|f|: D and D̂ are distributions."""
-    risk, over = query.risk, query.over
+    over = query.over
     assert query.scale is not None
     if not math.isfinite(variation):
         return []
     bounds = [found.gap + 2 * variation * query.scale]
-    if isinstance(risk, GlmRisk):
+    if (risk := query.risk.glm) is not None:
         each = risk.losses(found.theta)
         if risk.loss.labels != "count":  # the loss is never negative, so err ≤ ℓ_D(θ̂)
             bounds.append(float((each * marginal).sum()) + variation * float(each.max() - each.min()))
@@ -90,12 +90,12 @@ def _by_variation(query: BoundMinimize, marginal: Array, found: Minimum, variati
 
 def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance: float) -> list[float]:
     """Return bounds from ⟨f, D − D̂⟩ ≤ distance·‖f‖₂."""
-    risk, over = query.risk, query.over
+    over = query.over
     assert query.scale is not None
     if not math.isfinite(distance):
         return []
     bounds = [found.gap + distance * math.sqrt(marginal.size) * query.scale]
-    if isinstance(risk, GlmRisk):
+    if (risk := query.risk.glm) is not None:
         if risk.loss.labels != "count":  # the loss is never negative, so err ≤ ℓ_D(θ̂)
             each = risk.losses(found.theta)
             bounds.append(float((each * marginal).sum()) + distance * float(np.linalg.norm(each - each.mean())))
@@ -117,8 +117,9 @@ def _by_distance(query: BoundMinimize, marginal: Array, found: Minimum, distance
 def trivial_bound(query: BoundMinimize, theta: Array) -> float:
     """Return the bound on err that holds whatever the data: S, and the largest loss at θ̂ if no loss is negative."""
     assert query.scale is not None
-    if isinstance(query.risk, GlmRisk) and query.risk.loss.labels != "count":
-        return min(query.scale, float(query.risk.losses(theta).max()))
+    glm = query.risk.glm
+    if glm is not None and glm.loss.labels != "count":
+        return min(query.scale, float(glm.losses(theta).max()))
     return query.scale
 
 
@@ -130,8 +131,8 @@ def coefficient_bounds(query: BoundMinimize, theta: Array, error: float, least: 
     squared loss Σ D(x)·x xᵀ besides. That sum only grows with D, so it is taken at ``least``, which is below every
     cell's true fraction.
     """
-    risk, over = query.risk, query.over
-    if not (math.isfinite(error) and isinstance(risk, GlmRisk)):
+    risk, over = query.risk.glm, query.over
+    if risk is None or not math.isfinite(error):
         return None
     H = risk.strong_convexity(over) * np.eye(risk.dimension)
     if type(risk.loss) is Squared and least is not None:

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hedgerow._types import Array
-from hedgerow.convex.bound_loss import GlmRisk, Risk
+from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.losses.families import Huber, Squared
 from hedgerow.convex.minimize import BoundMinimize
@@ -117,10 +117,11 @@ def flatten_loss(risk: Risk, theta: Array) -> Risk:
     θ has no less excess risk by it. Squared loss continues in straight lines beyond the largest residual of θ over
     the cells; there one row moves it by far less.
     """
-    if not (isinstance(risk, GlmRisk) and type(risk.loss) is Squared):
+    glm = risk.glm
+    if glm is None or type(glm.loss) is not Squared:
         return risk
-    residuals = (risk.predictor(theta) - risk.label()) * risk.mask()
-    about = {field.name: getattr(risk.loss, field.name) for field in fields(risk.loss)}
+    residuals = (glm.predictor(theta) - glm.label()) * glm.mask()
+    about = {field.name: getattr(glm.loss, field.name) for field in fields(glm.loss)}
     return Huber(width=float(np.abs(residuals).max()) * (1 + 1e-9) + 1e-9, **about).on(risk.universe)
 
 

@@ -18,7 +18,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry, Ledger, Receipt
 from hedgerow.privacy.noise import Noise
-from hedgerow.query.linear import Linear, require_table
+from hedgerow.query.linear import Linear, as_linear, require_table
 
 WAY = 1.5  # a bar has room for this many standard deviations between the measurement and the combined answer
 WHOLE_MARGINAL = 4  # a whole marginal is measured if it costs at most this many times as much as the query alone
@@ -173,8 +173,8 @@ class Purchases:
         The check is needed because anyone who can write to a ledger can write anything into it.
         """
         universe, (drawn,) = self._data.universe, entry.released
-        query, names = entry.about.get("query"), tuple(entry.about.get("attributes", ()))
-        if isinstance(query, Linear) and set(query.attributes) <= set(universe.names):
+        query, names = as_linear(entry.about.get("query")), tuple(entry.about.get("attributes", ()))
+        if query is not None and set(query.attributes) <= set(universe.names):
             if universe.sizes(query.attributes) == query.shape and np.ndim(drawn) == 0:
                 return _of_query(query, drawn, event)
         elif set(names) <= set(universe.names) and np.shape(drawn) == universe.sizes(names):

@@ -1,0 +1,245 @@
+"""Profiles of a session: the engine that answers, with the options that are its own.
+
+``Practical`` spends most of the budget on a hypothesis before the first question. ``Theory`` is the textbook mechanism
+with its guarantee. A profile is public and immutable; it refuses options outside their range when it is made, before
+any row is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Literal, TypedDict
+
+from hedgerow._checks import number, positive
+from hedgerow.engine.practical.engine import MOST_RESERVE
+from hedgerow.engine.practical.measure.prefit import MODEL_CELLS
+from hedgerow.errors import InvalidInput
+from hedgerow.query.counts import Query
+from hedgerow.query.workloads import Workload
+
+
+class ProfileOptions(TypedDict, total=False):
+    """Options of both profiles, as keywords of ``hr.open``."""
+
+    queries: int
+    beta: float
+    alpha: float | None
+    workload: Workload | Iterable[Query] | None
+    guard: float | None
+    reserve: float | None
+    model_cells: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Practical:
+    """Profile that spends most of the budget on a hypothesis before the first question. For tables of any size.
+
+    Parameters
+    ----------
+    queries : int
+        Expected number of questions.
+    beta : float
+        Probability with which any error bar may fail, for all error bars together.
+    workload : Workload or iterable of Query, optional
+        Questions that the hypothesis should answer best. Default: all sets of up to three attributes. Convex questions
+        in it are certified: a tenth of the amount that the opening spends bounds the excess risk of all of them.
+    guard : float, optional
+        Share of the budget for the sparse vector, or 0 for none. Default: a public rule.
+    reserve : float, optional
+        Share of the budget that is kept for ``ask(within=…)``. Default: a public rule, the cost of ten counts to a
+        hundredth of the rows, but between 1 and 5 percent; 2 percent if n is private.
+    model_cells : int
+        Largest size of the hypothesis, in cells of its junction tree (about 50 bytes each; time grows in proportion).
+        Strong pairs beyond this size are still measured, and correct answers and synthetic records.
+
+    Raises
+    ------
+    InvalidInput
+        If an option is outside its range.
+
+    Example
+    -------
+    >>> import hedgerow as hr
+    >>> hr.Practical(reserve=0.1, workload=hr.marginals(2))
+    Practical(workload=marginals(2), reserve=0.1)
+    """
+
+    name: ClassVar[Literal["practical"]] = "practical"
+
+    queries: int = 100_000
+    beta: float = 0.05
+    workload: Workload | Iterable[Query] | None = None
+    guard: float | None = None
+    reserve: float | None = None
+    model_cells: int = MODEL_CELLS
+
+    def __post_init__(self) -> None:
+        _require_queries(self.queries)
+        if not isinstance(self.model_cells, int) or isinstance(self.model_cells, bool) or self.model_cells < 1:
+            raise InvalidInput(
+                f"model_cells must be a whole number of at least 1. Found {self.model_cells!r}. Leave it out, or give "
+                f"{MODEL_CELLS}."
+            )
+        _require_beta(self.beta)
+        reserve = self.reserve
+        if reserve is None:  # the rule needs the table; its largest result must fit beside the guard
+            reserve = MOST_RESERVE
+        kept, guarded = number(reserve), 0.0 if self.guard is None else number(self.guard)
+        if not (kept >= 0 and guarded >= 0 and kept + 2 * guarded < 1):
+            raise InvalidInput(
+                f"reserve and guard must be shares with reserve + 2·guard below 1. Found {reserve!r} and "
+                f"{self.guard!r}. Lower them."
+            )
+        object.__setattr__(self, "workload", listed(self.workload))
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Options that a durable ledger is bound to, in the order and form in which its record holds them."""
+        more = {} if self.model_cells == MODEL_CELLS else {"model_cells": self.model_cells}
+        return _declared(self, alpha=None, guard=self.guard, reserve=self.reserve) | more
+
+
+@dataclass(frozen=True, kw_only=True)
+class Theory:
+    """Profile of the textbook mechanism with its guarantee. For tables with very many rows.
+
+    Parameters
+    ----------
+    queries : int
+        Number of questions k of the theorem.
+    beta : float
+        Failure probability β of the theorem.
+    alpha : float, optional
+        Error α of the theorem. Default: the smallest that the budget allows.
+    workload : iterable of Query, optional
+        Convex questions that state the largest constants of the losses that will be asked.
+
+    Raises
+    ------
+    InvalidInput
+        If an option is outside its range.
+
+    Example
+    -------
+    >>> import hedgerow as hr
+    >>> hr.Theory(queries=100, alpha=0.2)
+    Theory(queries=100, alpha=0.2)
+    """
+
+    name: ClassVar[Literal["theory"]] = "theory"
+
+    queries: int = 100_000
+    beta: float = 0.05
+    alpha: float | None = None
+    workload: Workload | Iterable[Query] | None = None
+
+    def __post_init__(self) -> None:
+        _require_queries(self.queries)
+        _require_beta(self.beta)
+        if self.alpha is not None:
+            wanted = positive("alpha", self.alpha, "Give the error that the theorem should guarantee, or leave it out.")
+            object.__setattr__(self, "alpha", wanted)
+        object.__setattr__(self, "workload", listed(self.workload))
+
+    def __repr__(self) -> str:
+        return _shown(self)
+
+    @property
+    def declared(self) -> dict[str, Any]:
+        """Options that a durable ledger is bound to, in the order and form in which its record holds them."""
+        return _declared(self, alpha=self.alpha, guard=None, reserve=None)
+
+
+Profile = Practical | Theory
+PROFILES: dict[str, type[Practical] | type[Theory]] = {kind.name: kind for kind in (Practical, Theory)}
+
+
+def profile_of(given: Any, options: Mapping[str, Any]) -> Profile:
+    """Return the profile that ``hr.open`` was asked for: an object, or a name with its options as keywords.
+
+    Refuse an option of the other profile, and an option beside an object, which has a place for it.
+    """
+    known = {field.name for kind in PROFILES.values() for field in fields(kind)}
+    for name in options:
+        if name not in known:
+            raise TypeError(f"open() got an unexpected keyword argument {name!r}")
+    if isinstance(given, Practical | Theory):
+        kind: Any = type(given)
+        _require_own(kind, options)
+        for name, value in options.items():
+            raise InvalidInput(
+                f"{name} must be given in the profile. Found {name}={value!r} beside profile=hr.{given!r}. Write "
+                f"profile=hr.{kind.__name__}({name}=…)."
+            )
+        return given
+    if not isinstance(given, str) or given not in PROFILES:
+        raise InvalidInput(
+            f"profile must be 'practical' or 'theory'. Found {given!r}. Choose one, or give hr.Practical(…) or "
+            "hr.Theory(…)."
+        )
+    kind = PROFILES[given]
+    _require_own(kind, options)
+    own = {field.name for field in fields(kind)}
+    return kind(**{name: value for name, value in options.items() if name in own})  # type: ignore[no-any-return]
+
+
+def _require_own(kind: type[Practical] | type[Theory], options: Mapping[str, Any]) -> None:
+    """Refuse an option that only the other profile has. Its default, if given, says nothing and is accepted."""
+    own = {field.name for field in fields(kind)}
+    for other in PROFILES.values():
+        for field in fields(other):
+            if field.name in options and field.name not in own and options[field.name] != field.default:
+                raise InvalidInput(
+                    f"{field.name} must come with profile={other.name!r}. Found {field.name}="
+                    f"{options[field.name]!r} with {kind.name!r}. Leave it out, or write "
+                    f"profile=hr.{other.__name__}({field.name}=…)."
+                )
+
+
+def listed(workload: Any) -> Workload | list[Query] | None:
+    """Check a workload, or the list of its questions, before any row is read."""
+    if workload is None or isinstance(workload, Workload):
+        return workload
+    asked = list(workload) if isinstance(workload, Iterable) and not isinstance(workload, str | bytes) else None
+    if asked is None or not all(isinstance(query, Query) for query in asked):
+        raise InvalidInput(
+            "workload must be a workload, such as hr.marginals(2), or a list of questions. Found "
+            f"{type(workload).__name__}. Give one of these, or leave it out."
+        )
+    return asked
+
+
+def _require_queries(queries: Any) -> None:
+    """Refuse a number of questions that is no whole number of at least 1."""
+    if not isinstance(queries, int) or isinstance(queries, bool) or queries < 1:
+        raise InvalidInput(f"queries must be a whole number of at least 1. Found {queries!r}. Say how many you expect.")
+
+
+def _require_beta(beta: Any) -> None:
+    """Refuse a probability of failure outside (0, 1)."""
+    if not 0 < number(beta) < 1:
+        raise InvalidInput(f"beta must be between 0 and 1. Found {beta!r}. Give the probability of failure.")
+
+
+def _declared(profile: Profile, *, alpha: float | None, guard: float | None, reserve: float | None) -> dict[str, Any]:
+    """Return the options of a profile under the names that every ledger has. An option of the other profile is None."""
+    return {
+        "profile": profile.name,
+        "queries": profile.queries,
+        "beta": profile.beta,
+        "alpha": alpha,
+        "workload": profile.workload,
+        "guard": guard,
+        "reserve": reserve,
+    }
+
+
+def _shown(profile: Profile) -> str:
+    """Show the options of a profile that differ from their defaults."""
+    given = [(field.name, getattr(profile, field.name)) for field in fields(profile)]
+    defaults = {field.name: field.default for field in fields(profile)}
+    return f"{type(profile).__name__}({', '.join(f'{n}={v!r}' for n, v in given if v is not defaults[n] and v != defaults[n])})"

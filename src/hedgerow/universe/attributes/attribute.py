@@ -1,0 +1,294 @@
+"""The base of attributes: predicates on cells, and the extra cells for missing and other values."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _memory
+from hedgerow.errors import InvalidInput
+
+OTHER = "(other)"  # label of the extra cell of an attribute declared with other=True
+MISSING = "(missing)"  # label of the extra cell of an attribute declared with missing=True
+BLANKS = " \t\n\r\f\v"  # characters that are stripped around a text or a number
+MOST_BINS = 2**20  # a Range or Dates lists its bins, and has at most this many
+NUMBERS = (int, float, np.number)
+
+
+@dataclass(frozen=True)
+class not_:
+    """Negation of a predicate on one attribute.
+
+    Example
+    -------
+    >>> count(region=not_("north"))  # doctest: +SKIP
+    """
+
+    predicate: Any
+
+
+class Cover(NamedTuple):
+    """Relation of a predicate on values to the cells: covered completely, in part, and by interpolation to which share.
+
+    A cell that is ``inside`` holds only values that satisfy the predicate. A cell that is not ``touched`` holds none
+    that do.
+    """
+
+    inside: NDArray[np.bool_]
+    touched: NDArray[np.bool_]
+    share: NDArray[Any]
+
+    @classmethod
+    def exactly(cls, mask: NDArray[np.bool_]) -> Cover:
+        """Return the cover of whole cells: no cell is cut."""
+        return cls(mask, mask, mask)
+
+    @property
+    def is_exact(self) -> bool:
+        """True if no cell is cut."""
+        return self.inside is self.touched
+
+    def settle(self) -> Cover:
+        """Return an equal cover that is marked as exact if no cell is cut."""
+        return Cover.exactly(self.inside) if np.array_equal(self.inside, self.touched) else self
+
+    def __invert__(self) -> Cover:
+        if self.is_exact:
+            return Cover.exactly(~self.inside)
+        return Cover(~self.touched, ~self.inside, 1.0 - self.share)
+
+    def __and__(self, other: Cover) -> Cover:
+        if self.is_exact and other.is_exact:
+            return Cover.exactly(self.inside & other.inside)
+        share = self.share * other.share
+        return Cover(self.inside & other.inside, self.touched & other.touched, share).settle()
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """One column of the universe: its cells, their labels and, for numbers, their representative values."""
+
+    labels: Sequence[Any]
+    values: NDArray[np.float64] | None = field(default=None, compare=False)
+    other: bool = False
+    ordered: bool = False
+    missing: bool = False
+
+    def __post_init__(self) -> None:
+        if self.values is not None:  # a universe is immutable: its meaning cannot change during a session
+            fixed = self.values.copy()
+            fixed.flags.writeable = False
+            object.__setattr__(self, "values", fixed)
+
+    def draw(self, cells: NDArray[np.integer[Any]], uniforms: NDArray[np.float64]) -> list[Any] | NDArray[Any]:
+        """Draw a value of each cell, for synthetic records.
+
+        It is the label of the cell or, if the cell holds many values, the value that the uniform number in [0, 1)
+        selects.
+        """
+        return [self.labels[cell] for cell in cells.tolist()]
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self.labels)
+
+    def require_room(self, each: int = 1) -> None:
+        """Refuse to make an array of ``each`` bytes per cell if it exceeds the memory limit."""
+        way_out = "Declare it in fewer cells, as a Range with bins"
+        _memory.require(
+            f"An array over the values of an attribute ({self._describe_labels()})", self.size, each, way_out
+        )
+
+    @property
+    def listed(self) -> Sequence[Any]:
+        """Labels without those of the extra cells."""
+        return self.labels[: self.size - self.missing - self.other]
+
+    @property
+    def missing_cell(self) -> int | None:
+        """Extra cell for missing values, or None."""
+        return self.size - 1 - self.other if self.missing else None
+
+    @property
+    def other_cell(self) -> int | None:
+        """Extra cell for undeclared values, or None."""
+        return self.size - 1 if self.other else None
+
+    def cell(self, value: Any) -> int:
+        """Return the cell of a declared value. None stands for a missing value. Refuse any other value."""
+        if value is None and self.missing_cell is not None:
+            return self.missing_cell
+        try:
+            return self._positions[value]
+        except (KeyError, TypeError):
+            raise self.unknown_value(value) from None
+
+    @property
+    def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+        """Lowest and highest number that each cell may hold, NaN for a cell without numbers; None for mere labels."""
+        return None if self.values is None else (self.values, self.values)
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the numbers are whole numbers."""
+        return False
+
+    def cover(self, predicate: Any, *more: Any) -> Cover:
+        """Return the cover of the cells by a predicate, or by several predicates together. See ``Cover``.
+
+        A predicate is a value, a set, an inclusive (low, high) range in which ``None`` leaves an end open, a boolean
+        mask of cells, or ``not_`` of one of these. Labels and masks mean whole cells. Numbers outside the declared
+        range were clamped, so they count as its nearest end.
+        """
+        self.require_room()
+        if not more:
+            return self._cover(predicate)
+        if all(isinstance(p, tuple) for p in (predicate, *more)):
+            ends = [self.ends_of_range(p) for p in (predicate, *more)]
+            low, high = max(e[0] for e in ends), min(e[1] for e in ends)
+            return self._cover_between(low, high) if low <= high else Cover.exactly(np.zeros(self.size, bool))
+        found = self._cover(predicate)
+        for further in more:
+            found = found & self._cover(further)
+        return found
+
+    def _cover(self, predicate: Any) -> Cover:
+        """Return the cover of one predicate."""
+        if isinstance(predicate, np.ndarray):
+            predicate = np.asarray(predicate)  # drops a subclass of ndarray, as in ``mask``
+            if predicate.dtype == bool:
+                return Cover.exactly(self.mask(predicate))
+        if isinstance(predicate, not_):
+            return ~self._cover(predicate.predicate)
+        if isinstance(predicate, tuple):
+            return self._cover_between(*self.ends_of_range(predicate))
+        return self._cover_values(_listed_values(predicate))
+
+    def _cover_between(self, low: float, high: float) -> Cover:
+        """Return the cover of an inclusive range."""
+        self.require_meeting(low, high)
+        assert self.values is not None
+        return Cover.exactly((self.values >= low) & (self.values <= high))
+
+    def require_meeting(self, low: float, high: float) -> None:
+        """Refuse a range in which no declared value lies."""
+        least, most = self._extent
+        if low > most or high < least:
+            raise InvalidInput(
+                f"A range must overlap the declared range, {self._write_label(least)} to {self._write_label(most)}. Found "
+                f"({low!r}, {high!r}), where no record can be. Ask about declared values, or declare more."
+            )
+
+    def _write_label(self, number: float) -> str:
+        return f"{number:g}"
+
+    def _cover_values(self, wanted: Iterable[Any]) -> Cover:
+        """Return the cover of a list of values."""
+        mask = np.zeros(self.size, bool)
+        for value in wanted:
+            mask[self.cell(value)] = True
+        return Cover.exactly(mask)
+
+    def mask(self, predicate: Any) -> NDArray[np.bool_]:
+        """Return the cells of the coded table that satisfy a predicate.
+
+        A predicate is a value, a set, a range, a mask, or ``not_`` of one of these. A range is inclusive, and ``None``
+        leaves an end open. A cell is in the range if its representative value is; a value stands for its whole cell.
+        ``cover`` treats a predicate as a statement about values instead.
+        """
+        self.require_room()
+        if isinstance(predicate, np.ndarray):
+            predicate = np.array(predicate)  # drops a subclass of ndarray, which could misbehave and see private counts
+        if isinstance(predicate, np.ndarray) and predicate.dtype == bool:
+            # a copy, because the caller may change the array later, or pass a subclass with methods of its own
+            mask = np.array(predicate, dtype=bool)
+            if mask.shape != (self.size,):
+                raise InvalidInput(
+                    f"A mask must have one entry per cell ({self.size}). Found shape {mask.shape}. "
+                    "Give one boolean for every cell of the attribute."
+                )
+            return mask
+        if isinstance(predicate, not_):
+            return ~self.mask(predicate.predicate)
+        if isinstance(predicate, tuple):
+            return self._between(predicate)
+        mask = np.zeros(self.size, bool)
+        for value in _listed_values(predicate):
+            mask[self.cell(value)] = True
+        return mask
+
+    def _between(self, ends: tuple[Any, ...]) -> NDArray[np.bool_]:
+        """Return the cells whose representative value lies in a range."""
+        low, high = self.ends_of_range(ends)
+        assert self.values is not None
+        inside: NDArray[np.bool_] = (self.values >= low) & (self.values <= high)
+        return inside
+
+    def ends_of_range(self, ends: tuple[Any, ...]) -> tuple[float, float]:
+        """Return the two ends of a range, infinite for an open end."""
+        if not self.ordered or self.values is None:
+            raise InvalidInput(
+                f"A range must be for an attribute with an order. Found {ends!r} for {self._describe_labels()}. "
+                "Give a set of values instead."
+            )
+        if len(ends) != 2:
+            raise InvalidInput(f"A range must be (low, high). Found {ends!r}. Use a set for a list of values.")
+        for end in ends:
+            if end is not None and not isinstance(end, NUMBERS) and not isinstance(end, numbers.Real):
+                raise InvalidInput(
+                    f"The ends of a range must be numbers, or None. Found {end!r}. Use a set for a list of values."
+                )
+        low, high = (-math.inf if ends[0] is None else ends[0]), (math.inf if ends[1] is None else ends[1])
+        if not low <= high:
+            raise InvalidInput(f"A range must have low <= high. Found ({low!r}, {high!r}). Swap the two ends.")
+        return low, high
+
+    @cached_property
+    def _extent(self) -> tuple[float, float]:
+        """Least and greatest number that the attribute may hold."""
+        assert self.bounds is not None
+        return float(np.nanmin(self.bounds[0])), float(np.nanmax(self.bounds[1]))
+
+    @property
+    def _positions(self) -> dict[Any, int]:
+        """Cells by label."""
+        cached: dict[Any, int] | None = self.__dict__.get("_cached_positions")
+        if cached is None:
+            cached = {label: i for i, label in enumerate(self.labels)}
+            self.__dict__["_cached_positions"] = cached
+        return cached
+
+    def _describe_labels(self) -> str:
+        """Return the first labels as text, for messages."""
+        shown = ", ".join(repr(v) for v in self.labels[:6])
+        return shown + (f", … ({self.size} in all)" if self.size > 6 else "")
+
+    def unknown_value(self, value: Any) -> InvalidInput:
+        """Return the error about an undeclared value."""
+        return InvalidInput(
+            f"A value must be one that the universe declares: {self._describe_labels()}. Found {value!r}. "
+            "Check the spelling, or declare it in the universe."
+        )
+
+
+def _listed_values(predicate: Any) -> Iterable[Any]:
+    """Return the values that a predicate lists; a single value is a list of one."""
+    return predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
+
+
+def with_extras(labels: Sequence[Any], missing: bool, other: bool) -> tuple[Any, ...]:
+    """Return the labels of the declared cells followed by those of the extra cells."""
+    return (*labels, *([MISSING] if missing else []), *([OTHER] if other else []))
+
+
+def values_with_extras(values: NDArray[np.float64], missing: bool, other: bool) -> NDArray[np.float64]:
+    """Append NaN for each extra cell, which has no value."""
+    return np.append(values, [np.nan] * (missing + other))
