@@ -30,6 +30,7 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"sql", "ledgers"},
     {"answer"},
     {"report"},
+    {"answering"},
     {"session"},
     {"opening"},
     {"estimators", "wire", "planning"},

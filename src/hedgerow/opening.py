@@ -15,6 +15,8 @@ from hedgerow._checks import number, positive
 from hedgerow._memory import MODEL, in_bytes, limited, require, require_libraries, require_listing, require_values
 from hedgerow._progress import phases, tell
 from hedgerow._threads import one_thread
+from hedgerow.answering.answer_cache import AnswerCache
+from hedgerow.answering.blocks import FIRST, Block, require_block_name
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource
@@ -37,7 +39,7 @@ from hedgerow.questions.counts import Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.universe import Universe
 from hedgerow.questions.workloads import Workload, marginals
-from hedgerow.session import FIRST, LONGEST_NAME, Block, Memory, Session
+from hedgerow.session import Session
 
 
 @one_thread
@@ -150,10 +152,7 @@ def open(
     >>> session = hr.open("people.csv", universe=universe, budget=hr.Budget(1, 1e-9))  # doctest: +SKIP
     """
     _require_options(profile, queries, beta, reserve, guard, model_cells)
-    if not isinstance(block, str) or not 0 < len(block) <= LONGEST_NAME or not block.isprintable():
-        raise InvalidInput(
-            f"block must be a name of up to {LONGEST_NAME} printable characters. Found {block!r}. Give a short text."
-        )
+    require_block_name(block)
     if alpha is not None:
         alpha = positive("alpha", alpha, "Give the error that the theorem should guarantee, or leave it out.")
     allowed, workload = _vouched(vouched), _workload(workload)
@@ -292,7 +291,7 @@ class _Appending:
             prior = before.next_prior if isinstance(before, Practical) else None
             resumable = given["ledger"] is not None or account.keeps_state
             engine = _opened(data, account, self.noise, self.options, beta, prior, resumable=resumable)
-        return Block(name, data, account, engine, Memory(engine, account), beta)
+        return Block(name, data, account, engine, AnswerCache(engine, account), beta)
 
     def _budget(self, first: Block, budget: Any) -> Budget:
         """Return the budget of a block, after checking that it is of the same kind as that of the first block."""

@@ -59,7 +59,9 @@ def neighbours(budget: Budget, counts: np.ndarray) -> np.ndarray:
 def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any, list[hr.Accountant]]:
     """A session of four blocks, asked about all, some and one of them, with purchases and a series between them."""
     from hedgerow.engines.practical.engine import prefitted
-    from hedgerow.session import Block, Memory, Session
+    from hedgerow.answering.answer_cache import AnswerCache
+    from hedgerow.answering.blocks import Block
+    from hedgerow.session import Session
 
     ledgers = [Accountant(budget) for _ in counts]
     given: dict[str, Any] = {
@@ -74,7 +76,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
     def block(i: int, prior: Any) -> Block:
         data = Histogram(U, counts[i])
         engine = prefitted(data, ledgers[i], noise, beta=0.05, prior=prior, **given)
-        return Block(str(i + 1), data, ledgers[i], engine, Memory(engine, ledgers[i]), 0.05)
+        return Block(str(i + 1), data, ledgers[i], engine, AnswerCache(engine, ledgers[i]), 0.05)
 
     def append(blocks: Any, name: str, source: Any, **options: Any) -> Block:
         return block(int(name) - 1, blocks[-1].engine.next_prior)

@@ -11,29 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-import numpy as np
-
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimises
 from hedgerow.engines.practical.certificate import Certificate
-from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.engines.public import PublicAnswers
+from hedgerow.errors import BudgetExceeded
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.ledger import Entry
 from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import AnswersMarginals
 from hedgerow.questions.linear import AnswersLinear, Linear
-
-
-def require_sold(said: Estimate, within: float) -> None:
-    """Refuse an answer whose bar is wider than ``within`` when the engine sells no narrower bar."""
-    bar = said.error
-    if bar is None or float(np.max(bar)) > within * (1 + 1e-9):
-        found = "none" if bar is None else f"{float(np.max(bar)):.4g}"
-        raise InvalidInput(
-            "within must be at least the error bar of the answer, because this session sells no narrower bar. "
-            f"Found {within:g}, where the bar is {found}. "
-            'Ask without within, or open a session with profile="practical".'
-        )
 
 
 def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, float], within: float) -> float | None:
@@ -58,42 +45,9 @@ def bar_for_ratio(numerator: tuple[float, float], denominator: tuple[float, floa
     return within * least / (1 + share + within)
 
 
-class AnswersForNothing:
-    """Base class of engines that answer every question for free or refuse it."""
-
-    certificate: Certificate | None = None
-    typical_of_rows = 0.0  # these engines state no typical errors
-
-    def linear(self, query: Linear, within: float | None) -> Estimate:
-        """Answer one linear query; subclasses implement this."""
-        raise NotImplementedError
-
-    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
-        """Answer numerator and denominator as they are.
-
-        ``within`` is ignored here: the caller computes the ratio's bar and decides whether the bar is narrow enough.
-        """
-        return self.linear(numerator, None), self.linear(denominator, None)
-
-    def quoting(self) -> Any:
-        """Return the object that predicts answers from public values alone.
-
-        This is the engine itself when none of its answers consults the data.
-        """
-        return self
-
-    def price(self, bound: Bound[Any], within: float) -> float:
-        """Return 0 if the free answer already has a bar of ``within``; refuse otherwise, because nothing is sold."""
-        require_sold(bound.ask(self.quoting(), within), within)
-        return 0.0
-
-    def expect(self, queries: Sequence[Linear]) -> None:
-        """Do nothing: each query is answered when it is asked."""
-
-
-class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
-    """Answer linear queries, whole tables and convex questions, from the hypothesis or by paying for a better
-    answer.
+class Answers(AnswersLinear, AnswersMarginals, Minimises, Protocol):
+    """Anything that answers linear queries, whole tables and convex questions about one table: an engine, or its public
+    part (``engines/public``), which answers for free or refuses.
     """
 
     @property
@@ -154,6 +108,14 @@ class Engine(AnswersLinear, AnswersMarginals, Minimises, Protocol):
 
         ``value`` is the absolute size of that mean.
         """
+
+
+class Engine(Answers, Protocol):
+    """Answer from the hypothesis, or by paying for a better answer."""
+
+    @property
+    def public(self) -> PublicAnswers:
+        """All that was released, as an object that answers for free."""
 
     def resume(self, entries: Sequence[Entry]) -> None:
         """Learn in order from entries of the stream: the engine's own from an earlier run, or those of other

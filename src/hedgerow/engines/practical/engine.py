@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow._types import Array, Names
+from hedgerow._types import Names
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import exact_counts as exact
@@ -25,7 +25,7 @@ from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import bar_for_ratio
 from hedgerow.engines.practical.ahead import Ahead, is_countable, rounded_rows
 from hedgerow.engines.practical.asked import Asked, EverySmallSet, Listed
-from hedgerow.engines.practical.certificate import LARGEST, Certificate, Certified
+from hedgerow.engines.practical.certificate import LARGEST, Certified
 from hedgerow.engines.practical.certifying import certified, is_drowned
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
@@ -34,14 +34,15 @@ from hedgerow.engines.practical.knowledge import Knowledge, Learned, Prior
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.merging import measured as merging_of
 from hedgerow.engines.practical.prefit import MODEL_CELLS, Prefit
+from hedgerow.engines.practical.public import PracticalAnswers, estimate, table_estimate
 from hedgerow.engines.practical.purchases import Purchases, Wanted
+from hedgerow.engines.public import PrivateEngine
 from hedgerow.errors import BudgetExceeded
-from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.bound import Bound, Estimate, Source
+from hedgerow.questions.bound import Bound, Estimate
 from hedgerow.questions.counts import BoundMarginal, Query
 from hedgerow.questions.counts import bound as bound_to
 from hedgerow.questions.linear import Linear
@@ -62,8 +63,10 @@ CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # share of the opening's budget f
 LOSSES = {"rho": 0.1, "epsilon": 0.1}  # share of it that certifies the convex questions which the workload declares
 
 
-class Practical:
+class Practical(PrivateEngine):
     """Answer from a fitted hypothesis; measure and refit when an analyst asks for it or the guard fires."""
+
+    public: PracticalAnswers
 
     def __init__(
         self,
@@ -85,7 +88,6 @@ class Practical:
         opening. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
         """
         self.ledger, self.guard, self._data = ledger, guard, data
-        self._n_is_public = ledger.budget.neighbours == "replace"
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
         self._purchases = Purchases(data, ledger, noise, self.knowledge)
         self._watch = None if guard is None else Watch(guard, ledger, noise)
@@ -93,57 +95,20 @@ class Practical:
             self._watch.resume((), tops=state["tops"])
         self._ahead = Ahead(data, self.knowledge)
         certified = CertifiedLosses() if losses is None else losses
-        self._convex = Convex(data, noise, self.knowledge, self._purchases, self._watch, tuple(vouched), certified)
-
-    @property
-    def hypothesis(self) -> Hypothesis:
-        """The public model that answers come from."""
-        return self.knowledge.hypothesis
-
-    @property
-    def rows(self) -> float:
-        """The number of rows n, or its estimate where n is private."""
-        return self.knowledge.rows.estimate
-
-    @property
-    def typical_of_rows(self) -> float:
-        """The mean error of ``rows``; 0 where n is public."""
-        return math.sqrt(2 / math.pi) * self.knowledge.rows.deviation
-
-    @property
-    def least_rows(self) -> float:
-        """The smallest number of rows that the data may have."""
-        return self.knowledge.rows.low
-
-    @property
-    def certificate(self) -> Certificate | None:
-        """The released bound on the errors of all small questions; None if none was bought."""
-        return None if self.knowledge.certified is None else self.knowledge.certified.certificate
+        self.public = PracticalAnswers(knowledge, certified, n_is_public=ledger.budget.neighbours == "replace")
+        self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(vouched))
 
     @property
     def measurements(self) -> tuple[Measurement, ...]:
         """All released measurements. Public."""
-        return tuple(self.knowledge.learned.measurements)
-
-    def error_in_rows(self, value: Any, error: float | Array) -> float | Array:
-        """Return the bar of ñ·value around the true count, ``error`` being that of the fraction.
-
-        |ñv − nt| ≤ |ñ − n|v + n|v − t|.
-        """
-        off = 0.0 if self._n_is_public else self.knowledge.rows.off
-        reach: float | Array = off * value + self.knowledge.rows.high * error
-        return reach
-
-    total_error_in_rows = error_in_rows
+        return self.public.measurements
 
     @one_at_a_time
     def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
         """Answer all queries from the hypothesis; None while a guard is on, because it must be asked in order."""
         if self._watch is not None and self._watch.is_on:
             return None
-        values, errors = self.knowledge.free_all(queries)
-        usual = self.knowledge.typical(queries)
-        return [_estimate(*each) for each in zip(values.tolist(), errors.tolist(), usual.tolist(), strict=True)]
+        return self.public.free(queries)
 
     @one_at_a_time
     def expect(self, queries: Sequence[Linear]) -> None:
@@ -154,7 +119,7 @@ class Practical:
     @one_at_a_time
     def believed(self, query: Linear) -> float:
         """Return the hypothesis' answer."""
-        return self.knowledge.answer(query)
+        return self.public.believed(query)
 
     @one_at_a_time
     def linear(self, query: Linear, within: float | None) -> Estimate:
@@ -165,15 +130,15 @@ class Practical:
             return self._bought([self._wanted(query, within)])[0]
         watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.usual
         if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
-            return _estimate(value, error, usual)
+            return estimate(value, error, usual)
         if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
             if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
                 try:
                     return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
                 except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
-                    return _estimate(value, error, usual)
+                    return estimate(value, error, usual)
             error = min(error, self._promised(watch.guard, query))
-        return _estimate(value, error, usual)
+        return estimate(value, error, usual)
 
     @one_at_a_time
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
@@ -208,12 +173,12 @@ class Practical:
         values, errors = self.knowledge.table(table.attributes, within)
         usual = self.knowledge.typical_cells(table.attributes)
         if within is None or errors.max() <= within * (1 + 1e-9):
-            return _table(values, errors, "hypothesis", usual)
+            return table_estimate(values, errors, "hypothesis", usual)
         names = varying(self._data.universe, table.attributes)
         known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
         self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
         values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
-        return _table(values, errors, "measured", usual)
+        return table_estimate(values, errors, "measured", usual)
 
     def _wanted(self, query: Linear, within: float) -> Wanted:
         """Describe the purchase of ``query`` with a bar of ``within``."""
@@ -276,7 +241,7 @@ class Practical:
         """
         known = self.knowledge
         most = 1.5 * guard.config.threshold + 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)
-        return (most + (0.0 if self._n_is_public else known.rows.off)) / known.rows.estimate
+        return (most + (0.0 if self.ledger.budget.neighbours == "replace" else known.rows.off)) / known.rows.estimate
 
 
 class Quote:
@@ -300,7 +265,7 @@ class Quote:
         if within is not None and error > within * (1 + 1e-9):
             self.price += self._engine._purchases.price([self._engine._wanted(query, within)])
             error = within
-        return _estimate(value, error)
+        return estimate(value, error)
 
     def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
         """Answer both queries; add the cost of the purchases that the ratio's bar would need."""
@@ -311,7 +276,7 @@ class Quote:
         found = []
         for query in (numerator, denominator):
             value, error = self._engine.knowledge.free(query, None)
-            found.append(_estimate(value, bars.get(query.key, error)))
+            found.append(estimate(value, bars.get(query.key, error)))
         return found[0], found[1]
 
     def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
@@ -335,18 +300,6 @@ class Quote:
 def _spread(typical: float) -> float:
     """Return the standard deviation of an error with this mean size; infinite if the mean size is unknown (NaN)."""
     return math.inf if math.isnan(typical) else math.sqrt(math.pi / 2) * typical
-
-
-def _estimate(value: float, error: float, typical: float = math.nan) -> Estimate:
-    """Build the estimate of a number; a bar of 1 or more says nothing and becomes None."""
-    return Estimate(value, error if error < 1 else None, "hypothesis", typical=None if math.isnan(typical) else typical)
-
-
-def _table(values: Array, errors: Array, source: Source, typical: Array) -> Estimate:
-    """Build the estimate of a table; bars of 1 or more say nothing and become None."""
-    return Estimate(
-        values, errors if errors.max() < 1 else None, source, typical=None if np.isnan(typical).any() else typical
-    )
 
 
 def prefitted(

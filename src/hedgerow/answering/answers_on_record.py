@@ -1,0 +1,35 @@
+"""The answers on record in a ledger, or in a release file, whoever asked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+from hedgerow.answer import Answer
+from hedgerow.answering.scaling import scaled_answer
+from hedgerow.engines.engine import Answers
+from hedgerow.engines.wire import question_of
+from hedgerow.privacy.ledger import Entry
+from hedgerow.questions.bound import Bound, Estimate
+from hedgerow.questions.counts import OverTime, Query
+from hedgerow.questions.counts import bound as bound_to
+from hedgerow.questions.linear import Linear
+from hedgerow.questions.row_statistic import RowStatistic
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.words import asked_again
+
+
+def answers_on_record(
+    recorded: Iterable[tuple[Bound[Any], Estimate]], log: Iterable[Entry], universe: Universe, engine: Answers
+) -> Iterator[Answer]:
+    """Iterate over recorded answers as fractions, each with what it cost. A count is described by its cells."""
+    costs: dict[Hashable, float] = {}
+    for entry in log:
+        if isinstance(entry.asked, Query) and not isinstance(entry.asked, OverTime | RowStatistic):
+            key = bound_to(entry.asked, universe).key
+            costs[key] = costs.get(key, 0.0) + entry.cost
+    for bound, estimate in recorded:
+        found = question_of(bound)
+        if found is not None:
+            query = asked_again(found[0], universe) if isinstance(found[0], Linear) else found[0]
+            yield scaled_answer(query, bound, estimate, costs.get(bound.key, 0.0), "fraction", engine)
