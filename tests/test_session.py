@@ -602,3 +602,15 @@ def test_a_session_cannot_be_copied_into_a_second_budget(session) -> None:
     assert copy.deepcopy(session) is session
     with pytest.raises(hr.InvalidInput, match="must stay in its process"):
         pickle.dumps(session)
+
+
+def test_a_session_is_a_context_that_closes_its_ledger(tmp_path) -> None:
+    universe, url = hr.Universe(a=hr.Integers(0, 3)), f"sqlite:///{tmp_path / 'people.ledger'}"
+    data = Histogram(universe, np.array([100, 200, 300, 400]))
+    with hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), ledger=url) as session:
+        answer = session.ask(hr.count(a=2))
+        ledger = session.ledger
+    with pytest.raises(hr.HedgerowError):
+        ledger.note(hr.count(a=1).on(universe), answer)
+    with hr.open(data, universe=universe, budget=hr.Budget(1.0, 1e-6), ledger=url) as again:
+        assert again.ask(hr.count(a=2)).value == answer.value

@@ -22,11 +22,11 @@ from hedgerow.answer import Answer
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.answer_history import AnswerHistory
 from hedgerow.answering.answers_on_record import answers_on_record
-from hedgerow.answering.askable import Askable
+from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import FIRST, Appending, Block, block_range, require_block_name
 from hedgerow.answering.over_time import answer_over_time, series_of
-from hedgerow.answering.row_questions import RowQuestions
-from hedgerow.answering.scaling import Scale, bar_of_answer, bar_of_fraction, require_scale
+from hedgerow.answering.row_questions import RowQuestions, answer_of_rows
+from hedgerow.answering.scaling import Scale, bar_of_answer, bar_of_fraction, require_scale, scaled_answer
 from hedgerow.answering.spending import Spending
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
@@ -281,8 +281,9 @@ class Session(RowQuestions, Spending, Askable, OneOnly):
             if type(query) is OverTime:
                 return self._asked_over_time(query, within, resolution)
             if type(query) is RowStatistic:
-                return self._asked_of_rows(query, None if within is None else bar_of_fraction(within), scale, self.rows)
-            bound = self._bound([query], resolution)[0]
+                wanted = None if within is None else bar_of_fraction(within)
+                return answer_of_rows(query, wanted, scale, self.rows, self._ledger, self._sampling)
+            bound = bind_questions([query], self.universe, resolution)[0]
             return self._asked(query, bound, None if within is None else bar_of_answer(within, bound), scale)
 
     def price(self, query: Query, *, within: float | None = None, resolution: Resolution = "values") -> float:
@@ -303,7 +304,7 @@ class Session(RowQuestions, Spending, Askable, OneOnly):
         with limited(self._limit), self._alone():
             if type(query) is OverTime:
                 return self._series(query, within, resolution).price()
-            bound = self._bound([query], resolution)[0]
+            bound = bind_questions([query], self.universe, resolution)[0]
             wanted = bar_of_answer(within, bound)
             return 0.0 if self._cache.has(bound, wanted) else self._engine.price(bound, wanted)
 
@@ -324,7 +325,9 @@ class Session(RowQuestions, Spending, Askable, OneOnly):
         """Answer one bound question and bill it."""
         with self._asking(query) as bill:
             estimate = self._ledger.following(self._engine.resume, lambda: self._cache.ask(bound, within))
-            return self._answer(query, bound, estimate, bill.cost, scale)
+            answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)
+            self._history.add(answer)
+            return answer
 
     def _answers_on_record(self) -> Iterator[Answer]:
         """Iterate over all answers in the ledger, whoever asked."""

@@ -58,9 +58,9 @@ def neighbours(budget: Budget, counts: np.ndarray) -> np.ndarray:
 
 def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any, list[hr.Accountant]]:
     """A session of four blocks, asked about all, some and one of them, with purchases and a series between them."""
-    from hedgerow.engines.practical.engine import prefitted
     from hedgerow.answering.answer_cache import AnswerCache
     from hedgerow.answering.blocks import Block
+    from hedgerow.engines.practical.engine import prefitted
     from hedgerow.session import Session
 
     ledgers = [Accountant(budget) for _ in counts]

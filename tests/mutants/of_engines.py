@@ -1102,7 +1102,7 @@ session(
 )  # fmt: skip
 session(
     "S03", "session.py::Session._asked", "an answer says that it cost nothing",
-    "return self._answer(query, bound, estimate, bill.cost, scale)", "return self._answer(query, bound, estimate, 0.0, scale)",
+    "answer = scaled_answer(query, bound, estimate, bill.cost, scale, self._engine)", "answer = scaled_answer(query, bound, estimate, 0.0, scale, self._engine)",
     SESSION + "within_pays_exactly_when_the_free_bar_is_too_wide",
 )  # fmt: skip
 session(

@@ -32,7 +32,7 @@ sizes(
     SIZES + "each_part_of_a_convex_fit_is_judged",
 )  # fmt: skip
 sizes(
-    "SZ05", "answering/askable.py::Askable._bound", "what is kept of all parts of a question is not judged",
+    "SZ05", "answering/askable.py::bind_questions", "what is kept of all parts of a question is not judged",
     'require("The tables of all parts of the questions", cells, KEPT,', 'require("The tables of all parts of the questions", 0, KEPT,',
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip

@@ -194,6 +194,8 @@ def test_a_block_whose_rows_are_private_counts_for_an_interval() -> None:
 class _Told:
     """A block of about so many rows, of which it says that a share is counted, exactly."""
 
+    budget = hr.Budget(1.0, 1e-6, "add-remove")
+
     def __init__(self, rows: float, off: float, share: float) -> None:
         self.rows, self._off, self._share, self.public = rows, off, share, self
 

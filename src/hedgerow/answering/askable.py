@@ -208,19 +208,12 @@ class Askable(ABC):
         answers: list[Answer] = []
         with limited(self._limit), counting_bar("answering", len(asked), progress) as advance:
             # binding comes first, so that a bad question is refused before anything is spent
-            bound = self._bound(asked, resolution)
+            bound = bind_questions(asked, self.universe, resolution)
             at_once = at_most(STACKED * max(self.universe.shape), AT_ONCE)
             for start in range(0, len(asked), at_once):
                 some = slice(start, start + at_once)
                 answers += self._batch(list(zip(asked[some], bound[some], strict=True)), scale, advance)
         return answers
-
-    def _bound(self, queries: Sequence[Query], resolution: Resolution) -> list[Bound[Any]]:
-        """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
-        bound = [bound_to(query, self.universe, resolution) for query in queries]
-        cells = sum(each.kept_cells(self.universe) for each in bound if isinstance(each, Composed))
-        require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
-        return bound
 
     def _batch(self, asked: list[tuple[Query, Bound[Any]]], scale: Scale, advance: Callable[[], None]) -> list[Answer]:
         """Answer one batch of questions in one turn."""
@@ -363,3 +356,11 @@ def _linears(bound: Bound[Any]) -> Iterable[Linear]:
     if isinstance(bound, Linear):
         return (bound,)
     return bound.linears if isinstance(bound, Composed) else ()
+
+
+def bind_questions(queries: Sequence[Query], universe: Universe, resolution: Resolution) -> list[Bound[Any]]:
+    """Bind questions to the universe, and refuse them if the tables of their parts exceed the memory limit."""
+    bound = [bound_to(query, universe, resolution) for query in queries]
+    cells = sum(each.kept_cells(universe) for each in bound if isinstance(each, Composed))
+    require("The tables of all parts of the questions", cells, KEPT, "Ask fewer at a time, or with coarser bins")
+    return bound

@@ -30,7 +30,7 @@ class RowQuestions:
         The session must be opened with ``rows=``.
         """
         with self._ledger.asking(predicate):
-            return self._of_rows().flip(predicate, lies)
+            return require_rows(self._sampling).flip(predicate, lies)
 
     def flips(self, predicate: Query, *, lies: float = 0.05, at_once: int | None = None) -> Iterator[Counted]:
         """Estimate the fraction of rows that say yes from a stream of flips, more precisely with each flip taken.
@@ -39,21 +39,30 @@ class RowQuestions:
         the number of flips between two intervals; by default it grows by a tenth of all flips so far. The session must
         be opened with ``rows=``.
         """
-        return self._of_rows().counting(predicate, lies, at_once)
+        return require_rows(self._sampling).counting(predicate, lies, at_once)
 
-    def _of_rows(self) -> Sampling:
-        """Return the sampler of raw rows, or refuse if the session keeps none."""
-        if self._sampling is None:
-            raise InvalidInput(
-                "The session must be opened with rows and have one block to answer about raw values. Found no stored "
-                "rows. Use hr.open(…, rows=True), or ask hr.count or hr.mean."
-            )
-        return self._sampling
 
-    def _asked_of_rows(self, query: RowStatistic, within: float | None, scale: Scale, rows: float) -> Answer:
-        """Answer a statistic of raw values by sampling some of the ``rows`` rows."""
-        with self._ledger.asking(query) as bill:
-            found = self._of_rows().ask(query, within)
-            times = rows if scale == "rows" else 1.0
-            error = None if found.error is None else found.error * times
-            return Answer(query, found.value * times, error, found.source, bill.cost)
+def require_rows(sampling: Sampling | None) -> Sampling:
+    """Return the sampler of raw rows, or refuse if the session keeps none."""
+    if sampling is None:
+        raise InvalidInput(
+            "The session must be opened with rows and have one block to answer about raw values. Found no stored "
+            "rows. Use hr.open(…, rows=True), or ask hr.count or hr.mean."
+        )
+    return sampling
+
+
+def answer_of_rows(
+    query: RowStatistic,
+    within: float | None,
+    scale: Scale,
+    rows: float,
+    ledger: Ledger | Accounts,
+    sampling: Sampling | None,
+) -> Answer:
+    """Answer a statistic of raw values by sampling some of the ``rows`` rows."""
+    with ledger.asking(query) as bill:
+        found = require_rows(sampling).ask(query, within)
+        times = rows if scale == "rows" else 1.0
+        error = None if found.error is None else found.error * times
+        return Answer(query, found.value * times, error, found.source, bill.cost)
