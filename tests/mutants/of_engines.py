@@ -1003,7 +1003,7 @@ bars(
 promises = Writer("promises", "")
 promises(
     "H01", "engines/release.py::released", "3α is promised though the release never met its stop",
-    "{query.key for query in queries} if made.stopped else ()", "{query.key for query in queries}",
+    "{query.key: query for query in queries} if made.stopped else {}", "{query.key: query for query in queries}",
     RELEASE + "a_release_that_did_not_stop_promises_nothing",
 )  # fmt: skip
 promises(

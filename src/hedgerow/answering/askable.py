@@ -283,19 +283,10 @@ class Askable(ABC):
             The records. ``attrs["certificate"]`` states what the session certifies about its answers. Counts of the
             records are whole numbers, so they deviate from the table by up to that rounding more.
         """
-        return self._synthetic(rows, resolution, self._generator)
-
-    def _synthetic(
-        self, rows: int | None, resolution: Literal["values", "bins"], generator: Callable[[], np.random.Generator]
-    ) -> pd.DataFrame:
-        """Draw synthetic records from this source of randomness."""
         wanted = require_record_options(round(self.rows) if rows is None else rows, resolution)
         self._require_all()
         with limited(self._limit), self._alone():
-            records = synthetic_records(self.hypothesis, wanted, generator, resolution)
-        if self.certificate is not None:
-            records.attrs["certificate"] = str(self.certificate)  # every file format of a frame can store text
-        return records
+            return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate)
 
     # Reports
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow._memory import RECORD, require
+from hedgerow.engines.practical.certificate import Certificate
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 
@@ -29,8 +30,12 @@ def synthetic_records(
     rows: int,
     randomness: Callable[[], np.random.Generator],
     resolution: Literal["values", "bins"],
+    certificate: Certificate | None,
 ) -> pd.DataFrame:
-    """Draw ``rows`` records from a hypothesis; with "values", a number is drawn uniformly inside its bin."""
+    """Draw ``rows`` records from a hypothesis; with "values", a number is drawn uniformly inside its bin.
+
+    ``attrs["certificate"]`` of the frame states the certificate.
+    """
     import pandas as pd
 
     universe = hypothesis.universe
@@ -38,7 +43,13 @@ def synthetic_records(
     generator = randomness()
     codes = hypothesis.sample(rows, generator, rounded=True)
     if resolution == "bins":
-        return pd.DataFrame(universe.decode(codes, numeric=True))
-    return pd.DataFrame(
-        {name: universe[name].draw(codes[:, i], generator.random(len(codes))) for i, name in enumerate(universe.names)}
-    )
+        columns = universe.decode(codes, numeric=True)
+    else:
+        columns = {
+            name: universe[name].draw(codes[:, i], generator.random(len(codes)))
+            for i, name in enumerate(universe.names)
+        }
+    records = pd.DataFrame(columns)
+    if certificate is not None:
+        records.attrs["certificate"] = str(certificate)  # every file format of a frame can store text
+    return records

@@ -71,6 +71,9 @@ class SellsNothing(ABC):
 class PublicAnswers(SellsNothing):
     """The public part of an engine: it answers every question from released values, or refuses it."""
 
+    bounds_new_questions = False
+    """True if released values bound the errors of questions that were not asked before."""
+
     @property
     @abstractmethod
     def hypothesis(self) -> Hypothesis:

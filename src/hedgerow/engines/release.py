@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from hedgerow.convex.minimize import BoundMinimize
@@ -27,9 +27,9 @@ class Offline(PublicAnswers):
     Answers are within 3α on the workload if MWEM stopped early; nothing is promised for other questions.
     """
 
-    def __init__(self, hypothesis: Hypothesis, rows: float, error: float, promised: Collection[Hashable]) -> None:
-        """``error`` is the bar of the questions whose keys are ``promised``."""
-        self._hypothesis, self._rows, self.error, self.promised = hypothesis, rows, error, frozenset(promised)
+    def __init__(self, hypothesis: Hypothesis, rows: float, error: float, promised: Mapping[Hashable, Linear]) -> None:
+        """``error`` is the bar of the ``promised`` questions, which are given by their keys."""
+        self._hypothesis, self._rows, self.error, self.promised = hypothesis, rows, error, dict(promised)
 
     @property
     def public(self) -> Offline:
@@ -92,9 +92,8 @@ def released(data: DataSource, ledger: Ledger, noise: Noise, *, workload: Sequen
         ledger.budget, cells=data.universe.size, scale=float(data.rows), queries=len(queries), beta=beta
     )
     made = mwem.release(config, queries, data, ledger, noise)
-    return Offline(
-        made.hypothesis, config.scale, config.error, {query.key for query in queries} if made.stopped else ()
-    )
+    promised = {query.key: query for query in queries} if made.stopped else {}
+    return Offline(made.hypothesis, config.scale, config.error, promised)
 
 
 def _linear(bound: Bound[Any], universe: Universe) -> Sequence[Linear]:

@@ -30,7 +30,7 @@ from hedgerow.engines.practical.certifying import certified, is_drowned
 from hedgerow.engines.practical.convex import Convex
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses, certified_losses
 from hedgerow.engines.practical.guard import Guard, Watch, planned_guard
-from hedgerow.engines.practical.knowledge import Knowledge, Learned, Prior
+from hedgerow.engines.practical.knowledge import Knowledge, Learned, Prior, Snapshot
 from hedgerow.engines.practical.measurement import Measurement, varying
 from hedgerow.engines.practical.merging import measured as merging_of
 from hedgerow.engines.practical.prefit import MODEL_CELLS, Prefit
@@ -80,12 +80,13 @@ class Practical(PrivateEngine):
         losses: CertifiedLosses | None = None,
         state: Json = None,
         opened: Json = None,
+        opening: Snapshot | None = None,
         next_prior: Prior | None = None,
     ) -> None:
         """Build the engine from what the opening released, or restore it from a snapshot.
 
         ``state`` is a stored snapshot of the engine. ``opened`` is the part of such a snapshot that describes the
-        opening. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
+        opening, and ``opening`` what was learned by then. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
         """
         self.ledger, self.guard, self._data = ledger, guard, data
         self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
@@ -95,7 +96,8 @@ class Practical(PrivateEngine):
             self._watch.resume((), tops=state["tops"])
         self._ahead = Ahead(data, self.knowledge)
         certified = CertifiedLosses() if losses is None else losses
-        self.public = PracticalAnswers(knowledge, certified, n_is_public=ledger.budget.neighbours == "replace")
+        n_is_public = ledger.budget.neighbours == "replace"
+        self.public = PracticalAnswers(knowledge, certified, opening, n_is_public=n_is_public)
         self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(vouched))
 
     @property
@@ -348,11 +350,14 @@ def prefitted(
             learned = fitting.run(everything=everything)
             estimate = learned.rows
             next_prior: Prior | None = learned.as_prior()
+            opening: Snapshot | None = None
         else:
             learned = Learned.restored(data.universe, rows, state["learned"], prior)
             estimate = float(state["opened"]["rows"])
             before = state["opened"].get("learned")  # older snapshots, from before blocks existed, lack it
-            next_prior = None if before is None else Learned.restored(data.universe, rows, before, prior).as_prior()
+            begun = None if before is None else Learned.restored(data.universe, rows, before, prior)
+            next_prior = None if begun is None else begun.as_prior()
+            opening = None if begun is None else begun.snapshot()
         if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
             planned = planned_guard(budget, estimate, queries, beta / 2, guard)
         doubt = beta if planned is None else beta / 2
@@ -370,6 +375,8 @@ def prefitted(
         else:
             known = restored_knowledge(data, learned, doubt, rows, state, prior)
             losses = CertifiedLosses.restored(declared, state["opened"]["losses"])
+    if state is None:
+        opening = learned.snapshot()
     if state is not None:
         opened = state["opened"]
     elif not ledger.keeps_state:
@@ -380,7 +387,7 @@ def prefitted(
             opened |= {"certified": known.certified.state()}
     return Practical(
         data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened,
-        next_prior=next_prior,
+        opening=opening, next_prior=next_prior,
     )  # fmt: skip
 
 

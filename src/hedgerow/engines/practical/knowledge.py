@@ -75,6 +75,35 @@ class Prior:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Everything that ``Learned`` held at one moment. It shares arrays that are never changed in place. Public.
+
+    ``overview`` is the number of residuals, the first ones, that belong to the overview.
+    """
+
+    merging: Merging
+    measurements: tuple[Measurement, ...]
+    sets: tuple[Names, ...]
+    queries: dict[object, Linear]
+    theta: Array
+    priors: dict[object, Array]
+    overview: int
+
+    def state(self) -> Json:
+        """Return the snapshot as JSON."""
+        return {
+            "merging": self.merging.state(),
+            "measurements": [inner(measurement) for measurement in self.measurements],
+            "layouts": [_layout(measurement.values) for measurement in self.measurements],
+            "sets": [write_names("A name", names) for names in self.sets],
+            "queries": [inner(query) for query in self.queries.values()],
+            "theta": write_array(self.theta),
+            "priors": [write_array(self.priors[key]) for key in (*self.sets, *self.queries)],
+            "overview": self.overview,
+        }
+
+
 @dataclass
 class Learned:
     """Released measurements, their combination, and the model fitted to them. All public.
@@ -169,19 +198,17 @@ class Learned:
         made._priors = dict(zip([*made.model.sets, *made.model.queries], priors, strict=True))
         return made
 
+    def snapshot(self) -> Snapshot:
+        """Return everything learned by now, which later learning does not change."""
+        model, overview = self.model, 0 if self.overview is None else self.overview.measured
+        return Snapshot(
+            self.merging, tuple(self.measurements), tuple(model.sets), dict(model.queries), model.theta,
+            dict(self._priors), overview,
+        )  # fmt: skip
+
     def state(self) -> Json:
         """Return everything learned, as JSON."""
-        model = self.model
-        return {
-            "merging": self.merging.state(),
-            "measurements": [inner(measurement) for measurement in self.measurements],
-            "layouts": [_layout(measurement.values) for measurement in self.measurements],
-            "sets": [write_names("A name", names) for names in model.sets],
-            "queries": [inner(query) for query in model.queries.values()],
-            "theta": write_array(model.theta),
-            "priors": [write_array(self._priors[key]) for key in (*model.sets, *model.queries)],
-            "overview": 0 if self.overview is None else self.overview.measured,
-        }
+        return self.snapshot().state()
 
     def add(self, measurement: Measurement) -> None:
         """Add a measurement of the prefit, which is of groups."""
@@ -322,7 +349,7 @@ class Knowledge:
         ``public_rows`` is n where it is public. ``shares`` restores how β was divided: the numbers of
         ``ErrorBars.shares``, then the count of all of them.
         """
-        self.universe, self.learned = learned.universe, learned
+        self.universe, self.learned, self.beta = learned.universe, learned, beta
         self.bars: ErrorBars | MergedBars = ErrorBars(learned.universe, beta)
         if learned.merging.is_possible:
             self.bars = MergedBars(learned.merging, beta)

@@ -14,25 +14,41 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.convex.losses.families import Squared
-from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.engines.practical.certificate import Certificate
+from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.engines.practical.certificate import Certificate, Certified
 from hedgerow.engines.practical.convex_certificate import CertifiedLosses
 from hedgerow.engines.practical.excess_bounds import coefficient_bounds, free_answer
-from hedgerow.engines.practical.knowledge import Knowledge
+from hedgerow.engines.practical.knowledge import Knowledge, Learned, Snapshot
 from hedgerow.engines.practical.measurement import Measurement
 from hedgerow.engines.public import PublicAnswers, require_sold
+from hedgerow.engines.wire import question_of
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.questions.bound import Estimate, Source
 from hedgerow.questions.counts import BoundMarginal
 from hedgerow.questions.linear import Linear
+from hedgerow.questions.universe import Universe
+from hedgerow.questions.wire import inner, thing
+from hedgerow.questions.wire_values import Json, read_array, write_array, write_number
 
 
 class PracticalAnswers(PublicAnswers):
     """Free answers of the practical profile. ``knowledge`` may learn more later; the answers follow it."""
 
-    def __init__(self, knowledge: Knowledge, losses: CertifiedLosses, *, n_is_public: bool) -> None:
-        """``losses`` are the certified convex questions of the workload."""
-        self.knowledge, self.losses, self._n_is_public = knowledge, losses, n_is_public
+    bounds_new_questions = True
+
+    def __init__(
+        self,
+        knowledge: Knowledge,
+        losses: CertifiedLosses,
+        opening: Snapshot | None = None,
+        *,
+        n_is_public: bool,
+    ) -> None:
+        """``losses`` are the certified convex questions of the workload.
+
+        ``opening`` is what was learned when the session was opened, which the certificate is about.
+        """
+        self.knowledge, self.losses, self._n_is_public, self.opening = knowledge, losses, n_is_public, opening
 
     @property
     def hypothesis(self) -> Hypothesis:
@@ -122,6 +138,56 @@ class PracticalAnswers(PublicAnswers):
         least = self.knowledge.least(question.attributes) if is_squared else None
         each = coefficient_bounds(question, theta, error, least)
         return Estimate(theta, error if math.isfinite(error) else None, source, coefficients=each)
+
+
+# The stored form of what is public (docs/release-file.md).
+
+
+def write_practical(public: PracticalAnswers) -> Json:
+    """Return everything that the answers follow from, as JSON.
+
+    The certificate is about what was known at the opening. That is written too, unless nothing was learned since.
+    """
+    known, learned = public.knowledge, public.knowledge.learned
+    opening = public.opening
+    has_grown = opening is not None and len(opening.measurements) < len(learned.measurements)
+    certified = known.certified if opening is not None else None
+    losses = []
+    for key, question in public.losses.questions.items():
+        asked = question_of(question)
+        if asked is not None:  # a loss with functions of the user has no JSON form
+            theta, bar = public.losses.answers[key]
+            losses.append([inner(asked[0]), write_array(theta), write_number("bar", bar)])
+    return {
+        "profile": "practical",
+        "learned": learned.state(),
+        "opening": opening.state() if opening is not None and certified is not None and has_grown else None,
+        "certified": None if certified is None else certified.state(),
+        "losses": losses,
+        "beta": write_number("beta", known.beta),
+        "shares": [*known.bars.shares, known.bars.numbers],
+    }
+
+
+def read_practical(universe: Universe, record: Json, public_rows: int | None) -> PracticalAnswers:
+    """Rebuild the answers that ``write_practical`` described; ``public_rows`` is n where it is public.
+
+    The record is one that ``release_file`` has checked.
+    """
+    rows, beta = None if public_rows is None else float(public_rows), float(record["beta"])
+    known = Knowledge(Learned.restored(universe, rows, record["learned"]), beta, public_rows, record["shares"])
+    if record["certified"] is not None:
+        before = known
+        if record["opening"] is not None:
+            before = Knowledge(Learned.restored(universe, rows, record["opening"]), beta, public_rows)
+        known.certified = Certified.restored(before, record["certified"])
+    answers, questions = {}, {}
+    for asked, theta, bar in record["losses"]:
+        bound = thing("a certified question", asked, Minimize).on(universe)
+        answers[bound.key] = read_array(theta, "float64"), float(bar)
+        questions[bound.key] = bound
+    losses = CertifiedLosses(answers, questions)
+    return PracticalAnswers(known, losses, n_is_public=public_rows is not None)
 
 
 def estimate(value: float, error: float, typical: float = math.nan) -> Estimate:
