@@ -31,6 +31,7 @@ LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"answer"},
     {"report"},
     {"answering"},
+    {"release_file"},
     {"session"},
     {"opening"},
     {"estimators", "wire", "planning"},

@@ -18,6 +18,7 @@ if _typing.TYPE_CHECKING:
         DataUnavailable,
         HedgerowError,
         InvalidInput,
+        InvalidRelease,
         LedgerBroken,
         LedgerUnavailable,
         NotPrivateWarning,
@@ -59,6 +60,7 @@ if _typing.TYPE_CHECKING:
     )
     from hedgerow.questions.universe import Universe
     from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+    from hedgerow.release_file.release import Release, load
     from hedgerow.session import Session
 
 _NAMES = {  # public names, by the module that defines them
@@ -72,6 +74,7 @@ _NAMES = {  # public names, by the module that defines them
         "DataUnavailable",
         "HedgerowError",
         "InvalidInput",
+        "InvalidRelease",
         "LedgerBroken",
         "LedgerUnavailable",
         "NotPrivateWarning",
@@ -113,6 +116,7 @@ _NAMES = {  # public names, by the module that defines them
     ],
     "questions.universe": ["Universe"],
     "questions.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
+    "release_file.release": ["Release", "load"],
     "session": ["Session"],
 }
 _MODULES = ("audit", "bench", "drafting", "erm", "estimators", "generalise", "ledgers", "losses", "wire")
@@ -136,6 +140,7 @@ __all__ = [
     "Holdout",
     "Integers",
     "InvalidInput",
+    "InvalidRelease",
     "L1Ball",
     "L2Ball",
     "LedgerBroken",
@@ -146,6 +151,7 @@ __all__ = [
     "PublicWarning",
     "Query",
     "Range",
+    "Release",
     "Session",
     "Simplex",
     "TooLarge",
@@ -168,6 +174,7 @@ __all__ = [
     "intervals",
     "isnt",
     "linear",
+    "load",
     "losses",
     "marginal",
     "marginals",

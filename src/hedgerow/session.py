@@ -43,6 +43,7 @@ from hedgerow.questions.bound import Bound
 from hedgerow.questions.counts import OverTime, Query, Resolution
 from hedgerow.questions.row_statistic import RowStatistic
 from hedgerow.questions.universe import Universe
+from hedgerow.release_file.publishing import Publishing
 
 if TYPE_CHECKING:
     from hedgerow.engines.sampling import Sampling
@@ -57,7 +58,7 @@ class Closes(Protocol):
         ...
 
 
-class Session(RowQuestions, Spending, Askable, OneOnly):
+class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
     """Questions and answers about one sensitive table. Made by ``hr.open`` or ``hr.release``.
 
     Threads may share a session: they take turns. A fork of the process cannot ask, because two copies could spend the
