@@ -32,6 +32,7 @@ from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
 from hedgerow.engines.engine import Engine
 from hedgerow.engines.over_time import Series
+from hedgerow.engines.public import PublicAnswers
 from hedgerow.engines.together import Part, Together
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.accounts import Accounts, Bills
@@ -341,6 +342,10 @@ class Session(RowQuestions, Spending, Publishing, Askable, OneOnly):
     def _collecting(self) -> contextlib.AbstractContextManager[object]:
         """Write the answers of a batch into the ledger together."""
         return self._ledger.at_once()
+
+    def _public_answers(self) -> PublicAnswers:
+        """Return all that was released, as an object that answers for free."""
+        return self._engine.public
 
     def _generator(self) -> np.random.Generator:
         """Return the source of randomness of synthetic records."""

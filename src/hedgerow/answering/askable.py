@@ -21,6 +21,7 @@ from hedgerow.answering.scaling import Scale, require_scale, scaled_answer
 from hedgerow.answering.synthetic import require_record_options, synthetic_records
 from hedgerow.engines.engine import Answers
 from hedgerow.engines.practical.certificate import Certificate
+from hedgerow.engines.public import PublicAnswers
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
@@ -36,6 +37,7 @@ from hedgerow.report import Charge, Report
 if TYPE_CHECKING:
     import pandas as pd
 
+    from hedgerow.answering.summary import Summary
     from hedgerow.sql.result import Result
 
 # ask_all answers at most this many questions in one vectorized batch
@@ -141,6 +143,10 @@ class Askable(ABC):
     @abstractmethod
     def _alone(self) -> contextlib.AbstractContextManager[object]:
         """Answer in turn with other threads, with linear algebra on one thread."""
+
+    @abstractmethod
+    def _public_answers(self) -> PublicAnswers:
+        """Return all that was released, as an object that answers for free."""
 
     @abstractmethod
     def _generator(self) -> np.random.Generator:
@@ -288,7 +294,40 @@ class Askable(ABC):
         with limited(self._limit), self._alone():
             return synthetic_records(self.hypothesis, wanted, self._generator, resolution, self.certificate)
 
-    # Reports
+    # Summaries and reports
+
+    def describe(self) -> Summary:
+        """Summarize the whole table: every column, and the strongest associations. Costs nothing.
+
+        The summary is computed from what was released, so a guard is not asked and nothing is charged. It prints as
+        text and shows as HTML; ``.frame`` is in the form of ``pandas.DataFrame.describe``, ``.error_frame`` has the
+        bars, and ``.association_frame`` the associations.
+
+        Returns
+        -------
+        Summary
+
+        Example
+        -------
+        >>> session.describe().frame  # doctest: +SKIP
+        """
+        from hedgerow.answering.summary import describe
+
+        public = self._public_answers()
+
+        def answer(query: Query, scale: Scale) -> Answer:
+            bound = bind_questions([query], self.universe, "values")[0]
+            return scaled_answer(query, bound, bound.ask(public, None), 0.0, scale, public)
+
+        self._require_all()
+        with limited(self._limit), self._alone():
+            return describe(
+                self.universe,
+                public.hypothesis,
+                public.rows,
+                lambda query: answer(query, "fraction"),
+                lambda query: answer(query, "rows"),
+            )
 
     def report(self, *, everybody: bool = False) -> Report:
         """Return a document of what was spent and answered so far. It contains nothing private.

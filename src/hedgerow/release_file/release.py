@@ -274,6 +274,9 @@ class Release(Askable):
         with self._lock, one_thread:
             yield
 
+    def _public_answers(self) -> PublicAnswers:
+        return self._engine
+
     def _generator(self) -> np.random.Generator:
         return public_generator()
 
