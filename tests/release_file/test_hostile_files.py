@@ -52,7 +52,7 @@ def npy(array: Any, header: str) -> bytes:
 
 def with_array(data: bytes) -> bytes:
     """The small file with one array as its member, which its size alone would not make one."""
-    return resealed(members(data) | {"arrays/0.npy": data})
+    return resealed(members(small_file()) | {"arrays/0.npy": data})
 
 
 def with_document(change: Callable[[dict[str, Any]], Any]) -> bytes:

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from hedgerow._memory import written
 from hedgerow.errors import HedgerowError, InvalidRelease
 from hedgerow.questions.wire_values import DTYPES, Json, kind_of, read_array, write_array
-from hedgerow.release_file.signing import PrivateKey, PublicKey, sign, verify
+from hedgerow.release_file.signing import PrivateKey, PublicKey, public_key, sign, verify
 
 FORMAT, VERSION = "hedgerow-release", 1
 MANIFEST, SIGNATURE, DOCUMENT = "manifest.json", "signature.json", "document.json"
@@ -115,8 +115,8 @@ def _without_arrays(record: Json, arrays: list[NDArray[Any]], places: dict[str, 
 
 
 def _compact(record: Json) -> bytes:
-    """Return the one JSON text of a record."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
+    """Return the JSON text of a record, with fields in their order."""
+    return json.dumps(record, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode()
 
 
 def _npy(array: NDArray[Any]) -> bytes:
@@ -161,6 +161,7 @@ def unpacked(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> C
 
     ``limit`` is the most bytes that its members may have together. With ``key``, the file must be signed by it.
     """
+    owner = None if key is None else public_key(key)
     with one_error():
         if len(data) > limit:
             _refuse(f"at most {written(limit)}", written(len(data)), "Raise limit= if you trust its source")
@@ -169,10 +170,10 @@ def unpacked(data: bytes, limit: int = LIMIT, key: PublicKey | None = None) -> C
             manifest = _member(file, MANIFEST, sizes)
             listed = _require_manifest(_parsed(manifest), sizes)
             signer = None
-            if key is not None:
+            if owner is not None:
                 if SIGNATURE not in sizes:
                     _refuse("signed", "no signature", "Ask the owner for a signed file, or leave key out")
-                signer = verify(manifest, _parsed(_member(file, SIGNATURE, sizes)), key)
+                signer = verify(manifest, _parsed(_member(file, SIGNATURE, sizes)), owner)
             parts = {}
             for name, (size, digest) in listed.items():
                 parts[name] = _member(file, name, sizes)

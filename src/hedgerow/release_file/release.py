@@ -155,6 +155,11 @@ class Release(Askable):
         return max(block.spent for block in self._blocks)
 
     @property
+    def remaining(self) -> float:
+        """Amount that was left by the time of publishing, in the budget's currency. A release cannot spend it."""
+        return min(max(0.0, block.budget.total - block.spent) for block in self._blocks)
+
+    @property
     def spent_epsilon(self) -> float:
         """Amount spent by the time of publishing, expressed as an ε at the budget's δ."""
         return max(block.spent_epsilon for block in self._blocks)
