@@ -37,7 +37,7 @@ def test_a_signature_is_verified_in_every_form_of_the_key(keys) -> None:
 
 
 def test_another_key_another_text_or_no_signature_is_refused(keys) -> None:
-    folder, private, digits = keys
+    _, private, digits = keys
     document = unpacked(small_file()).document
     signed = packed(document, private)
     other = ed25519.Ed25519PrivateKey.generate()
