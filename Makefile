@@ -59,7 +59,7 @@ coverage: setup        ## branches that tests take of what pays, draws and sees 
 	$(BIN)/python -m coverage run -m pytest -n 2 --dist worksteal -q
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m coverage run -m pytest -q $(KERNELS)
 	$(BIN)/python -m coverage combine -q
-	for folder in privacy data model textbook engines erm; do \
+	for folder in privacy data model textbook engine erm; do \
 	  $(BIN)/python -m coverage report --include="src/hedgerow/$$folder/*" || exit 1; done
 
 mutants: setup         ## small harmful changes, listed ones and drawn ones, which the tests must notice

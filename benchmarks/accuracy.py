@@ -25,7 +25,7 @@ from hedgerow.errors import InvalidInput, NotPrivateWarning
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Seeded
-from hedgerow.questions.linear import answer_all
+from hedgerow.query.linear import answer_all
 from hedgerow.textbook.pmw import configure
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -274,8 +274,8 @@ def throughput() -> dict[str, float]:
 
 def refit() -> tuple[float, float]:
     """CPU seconds to refit after the twelfth measured marginal of adult_dense, and how far that is from the optimum."""
-    from hedgerow.engines.practical.error_bars import Measurement
-    from hedgerow.engines.practical.prefit import Learned
+    from hedgerow.engine.practical.bars.error_bars import Measurement
+    from hedgerow.engine.practical.measure.prefit import Learned
 
     data, universe, _ = loaded("adult_dense")
     rng, noise = np.random.default_rng(0), Seeded(0)

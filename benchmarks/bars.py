@@ -24,9 +24,9 @@ import pandas as pd
 
 import hedgerow as hr
 from hedgerow.data import DataSource, Table
-from hedgerow.engines.practical.engine import CERTIFICATE
+from hedgerow.engine.practical.engine import CERTIFICATE
 from hedgerow.errors import BudgetExceeded, NotPrivateWarning
-from hedgerow.questions.linear import Linear, answer_all
+from hedgerow.query.linear import Linear, answer_all
 from hedgerow.session import Session
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -194,7 +194,7 @@ def over_seeds(runs: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 def _largest(session: Session, data: DataSource, size: int | None) -> float:
     """The largest true error of any question of the class: what a certificate would say without noise."""
-    from hedgerow.engines.practical.largest_errors import largest_error
+    from hedgerow.engine.practical.certificate.largest_errors import largest_error
 
     universe, worst = data.universe, 0
     for k in (1, 2, 3) if size is None else (size,):
@@ -220,7 +220,7 @@ def cost(name: str, data: DataSource, seeds: int, count: int) -> dict[str, Any]:
 
 
 def _uncertified(data: DataSource, seed: int, reserve: float) -> Session:
-    from hedgerow.engines.practical.engine import prefitted
+    from hedgerow.engine.practical.engine import prefitted
     from hedgerow.privacy.noise import Seeded
 
     ledger, noise = hr.Accountant(BUDGET), Seeded(seed)
@@ -265,7 +265,7 @@ def triples() -> float:
     universe = hr.Universe({f"x{i}": hr.Integers(0, 7) if i % 2 else hr.Categories(range(8)) for i in range(15)})
     rng = np.random.default_rng(0)
     data = Table(pd.DataFrame({n: rng.integers(0, 8, 10**5) for n in universe.names}), universe)
-    from hedgerow.engines.practical.certifying import certified
+    from hedgerow.engine.practical.certificate.certificate_purchase import certified
     from hedgerow.privacy.allowance import Allowance
     from hedgerow.privacy.noise import Seeded
 

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from hedgerow.demo.holdout import TRUTH, Discovery, draw, false_discovery
 from hedgerow.errors import NotPrivateWarning
 from hedgerow.generalise import transfer, widths
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
+from hedgerow.research.stories.false_discovery import TRUTH, Discovery, draw, false_discovery
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 BUDGET, ROUNDS, QUESTIONS = Budget(1.0, 0.0), 5, 10_000

@@ -23,9 +23,9 @@ sys.path[:0] = [str(ROOT / "tests")]
 
 import hedgerow as hr  # noqa: E402
 from hedgerow.data import Histogram  # noqa: E402
-from hedgerow.ledgers import notes, replay  # noqa: E402
-from hedgerow.ledgers import opened as ledger_at  # noqa: E402
-from hedgerow.ledgers.durable import now  # noqa: E402
+from hedgerow.ledger import answer_log, replay  # noqa: E402
+from hedgerow.ledger import opened as ledger_at  # noqa: E402
+from hedgerow.ledger.durable import now  # noqa: E402
 from hedgerow.privacy.events import Gaussian, Laplace  # noqa: E402
 from hedgerow.privacy.ledger import Entry  # noqa: E402
 
@@ -133,7 +133,7 @@ def large(data: Histogram, url: str) -> tuple[float, float, int]:
     cost = BUDGET.cost(tiny)
     bound = [hr.questions.counts.bound(q, UNIVERSE) for q in questions(2_000)]  # type: ignore[attr-defined]
     estimates = session._engine.free(bound)
-    body = notes.written(zip(bound, estimates or [], strict=True))
+    body = answer_log.written(zip(bound, estimates or [], strict=True))
     when = now()
     for start in range(0, ENTRIES - number, 1000):
         said = []

@@ -46,7 +46,7 @@ def build(source: str, folder: str) -> None:
     """In a process of its own, whose largest memory is told."""
     import resource
 
-    from hedgerow.data.rows import stored
+    from hedgerow.data.row_store import stored
 
     stored(write_small(Path(folder).parent), COLUMNS)  # imports and compiles
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -79,7 +79,7 @@ def query(rows: Any, vectorised: bool) -> Callable[[], Any]:
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.privacy.noise import Noise
-    from hedgerow.questions.row_statistic import statistic
+    from hedgerow.query.row_statistic import statistic
     from hedgerow.textbook import subsampled
 
     plan = subsampled.affordable(rows.rows, epsilon=1e-4, size=SIZE, beta=0.05)
@@ -91,7 +91,7 @@ def query(rows: Any, vectorised: bool) -> Callable[[], Any]:
 
 def per_query(folder: Path, powers: list[int], vectorised: bool) -> dict[int, tuple[float, float]]:
     """Medians of time, and of processor time, of queries to all tables in turn: in random order, as others may use the machine."""
-    from hedgerow.data.rows import stored
+    from hedgerow.data.row_store import stored
 
     asked = {p: query(stored(folder / f"{p}.parquet", COLUMNS, folder / f"{p}.rows"), vectorised) for p in powers}
     for p in powers:
@@ -139,13 +139,13 @@ def rows_for(queries: int, alpha: float, beta: float) -> int:
 
 def at(k: int, alpha: float = 0.1, beta: float = 0.05) -> tuple[int, int, int, float, float]:
     """(k, n, ℓ, seconds of k sampled queries, of k full ones): of the processor, in medians of a few queries, times k."""
+    from hedgerow.data.row_store import in_memory
     from hedgerow.data.row_values import statistic_values
-    from hedgerow.data.rows import in_memory
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.events import Laplace
     from hedgerow.privacy.ledger import Accountant
     from hedgerow.privacy.noise import Noise
-    from hedgerow.questions.row_statistic import statistic
+    from hedgerow.query.row_statistic import statistic
     from hedgerow.textbook import subsampled
 
     n = rows_for(k, alpha, beta)

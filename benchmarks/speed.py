@@ -30,8 +30,8 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear
+from hedgerow.universe.universe import Universe
 
 Array = NDArray[np.float64]
 ETA = 0.05

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import hedgerow as hr
 
-MODULES = (hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.bench)
+MODULES = (hr.losses, hr.erm, hr.estimators, hr.wire, hr.audit, hr.unsafe)
 
 
 class Name:

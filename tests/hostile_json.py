@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from hedgerow.errors import InvalidInput
-from hedgerow.questions import wire
+from hedgerow.query import wire
 
 WORDS = [
     "v", "kind", "count", "not", "combined", "mean", "linear", "bound", "Universe", "Integers", "Range", "Laplace", "Repeated",

@@ -22,7 +22,7 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import DataSource
-from hedgerow.data.holding import held
+from hedgerow.data.backend import held
 
 SETTINGS = {
     "spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.log.level": "ERROR",

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from hedgerow import demo
 from hedgerow.cli import app
-from hedgerow.demo import holdout
-from hedgerow.questions.counts import count
+from hedgerow.query.counts import count
+from hedgerow.research.stories import false_discovery
 
 ROOT = Path(__file__).resolve().parent.parent
 WITHOUT = """
@@ -112,8 +112,8 @@ def test_the_demo_of_a_holdout_shows_what_is_claimed_and_saves_its_picture(
         X[:, :opposed] = next(sides) * y[:, None]
         return X, y
 
-    coins = holdout.coins
-    monkeypatch.setattr(holdout, "coins", some_opposed)
+    coins = false_discovery.coins
+    monkeypatch.setattr(false_discovery, "coins", some_opposed)
     ran = CliRunner().invoke(app, ["demo", "holdout", "--folder", str(tmp_path), "--questions", "600"])
     assert ran.exit_code == 0, ran.output
     words = " ".join(ran.output.split())

@@ -19,7 +19,6 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import estimator_checks
 
 import hedgerow as hr
-from hedgerow.bench import unsafe_answer
 from hedgerow.data import Table
 from hedgerow.data.coding import coded
 from hedgerow.errors import InvalidInput
@@ -35,6 +34,7 @@ from hedgerow.estimators import (
     QuantileRegressor,
     Ridge,
 )
+from hedgerow.unsafe import unsafe_answer
 
 FEATURES = ["age", "sex"]
 CLASSIFIERS = [LogisticRegression, LinearSVC]

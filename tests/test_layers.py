@@ -17,7 +17,7 @@ import pytest
 
 SOURCE = Path(__file__).resolve().parent.parent / "src" / "hedgerow"
 
-HELPERS = {"_checks", "_compiled", "_extras", "_html", "_memory", "_progress", "_shelf", "_threads", "_types", "errors"}
+HELPERS = {"_checks", "_compiled", "_extras", "_html", "_memory", "_progress", "_spill", "_threads", "_types", "errors"}
 LAYERS = [  # a module sees the layers above it in this list, and its own folder
     {"errors"},
     HELPERS - {"errors"},
@@ -47,8 +47,8 @@ SEES_ONLY = {  # and the helpers
     "ledgers": {"privacy", "questions"},
 }
 SEES_ALSO = {
-    "ledgers": {"hedgerow.engines.wire"},  # the forms of what it writes
-    "erm": {"hedgerow.data.spark_frame", "hedgerow.data.withheld"},  # how a cluster hands over rows
+    "ledgers": {"hedgerow.engine.wire"},  # the forms of what it writes
+    "erm": {"hedgerow.data.spark_frame", "hedgerow.data.redaction"},  # how a cluster hands over rows
 }
 BESIDE = {"audit", "bench", "errata"}  # they see everything, and are seen by few
 SEES_BESIDE = {
@@ -227,7 +227,7 @@ def tree(folder: Path, **files: str) -> Path:
         ("erm__problem", "from hedgerow.data import Table"),
         ("sql__parse", "from hedgerow.privacy import noise"),
         ("engines__theory", "from hedgerow import bench"),
-        ("demo__show", "from hedgerow.errata import ERRATA"),
+        ("demo__show", "from hedgerow.research.errata import ERRATA"),
         ("unheard_of", "from hedgerow.privacy import noise"),
     ],
 )
@@ -247,8 +247,8 @@ def test_an_import_that_points_down_is_not_found(tmp_path: Path) -> None:
     root = tree(
         tmp_path, errors="", privacy__noise="from hedgerow.errors import InvalidInput", bench="import hedgerow",
         erm__auto="from hedgerow.privacy import noise\nfrom .problem import Problem", erm__problem="", __init__="",
-        demo__show="from hedgerow.bench import unsafe_answer\nimport numpy",
-        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.errata import page",
+        demo__show="from hedgerow.unsafe import unsafe_answer\nimport numpy",
+        errata__page="from hedgerow.privacy import noise", cli="from hedgerow.research.errata import page",
     )  # fmt: skip
     assert upward_imports(root) == []
 

@@ -8,9 +8,9 @@ import sys
 
 import pytest
 
-from hedgerow.data import rows
+from hedgerow.data import row_store
 from hedgerow.errors import InvalidInput
-from hedgerow.ledgers.urls import store_at
+from hedgerow.ledger.urls import store_at
 
 WITHOUT = """
 import os, sys, numpy, pandas, pyarrow, duckdb, opendp.prelude  # what others need is theirs to say
@@ -45,7 +45,7 @@ def test_rows_are_not_stored_where_modes_do_not_protect_them(tmp_path, monkeypat
     with monkeypatch.context() as elsewhere:
         elsewhere.setattr(os, "name", "nt")
         with pytest.raises(InvalidInput, match="POSIX file modes"):
-            rows.stored(str(source), {"age": float}, str(tmp_path / "rows"))
+            row_store.stored(str(source), {"age": float}, str(tmp_path / "rows"))
     assert not (tmp_path / "rows").exists()
-    rows.stored(str(source), {"age": float}, str(tmp_path / "rows"))
+    row_store.stored(str(source), {"age": float}, str(tmp_path / "rows"))
     assert (tmp_path / "rows").stat().st_mode & 0o077 == 0

@@ -41,22 +41,22 @@ EVENTS = {
     "ThresholdedCounts": "drafting",
 }
 MECHANISMS = {
-    "ledgers/durable.py": "accounting",  # it charges as every ledger does, and writes that down
+    "ledger/durable.py": "accounting",  # it charges as every ledger does, and writes that down
     "drafting/kinds.py": "drafting",
     "drafting/numbers.py": "drafting",
     "drafting/selection.py": "drafting",
-    "engines/over_time.py": "blocks",
-    "engines/practical/certificate.py": "certificate",
-    "engines/practical/certifying.py": "certificate",
-    "engines/practical/convex.py": "practical_convex",
-    "engines/practical/convex_certificate.py": "practical_convex",
-    "engines/practical/guard.py": "practical",
-    "engines/practical/merging.py": "merging",
-    "engines/practical/prefit.py": "practical",
-    "engines/practical/purchases.py": "practical",
-    "engines/practical/residuals.py": "residuals",
-    "engines/sampling.py": "subsampled",
-    "engines/theory.py": "pmw",
+    "engine/over_time.py": "blocks",
+    "engine/practical/certificate/certified_bounds.py": "certificate",
+    "engine/practical/certificate/certificate_purchase.py": "certificate",
+    "engine/practical/convex/convex_answers.py": "practical_convex",
+    "engine/practical/convex/loss_certificate.py": "practical_convex",
+    "engine/practical/guard.py": "practical",
+    "engine/practical/fit/value_groups.py": "merging",
+    "engine/practical/measure/prefit.py": "practical",
+    "engine/practical/measure/purchases.py": "practical",
+    "engine/practical/fit/residuals.py": "residuals",
+    "engine/sampling.py": "subsampled",
+    "engine/theory.py": "pmw",
     "erm/solver.py": "allowance",
     "erm/solvers/frank_wolfe.py": "erm_frank_wolfe",
     "erm/solvers/frank_wolfe_general.py": "erm_frank_wolfe",
@@ -88,13 +88,13 @@ MECHANISMS = {
 }
 NO_MECHANISM = {
     "textbook/bounds.py": "sizes of tables that the theorems ask for",
-    "textbook/games.py": "simulations of their own tables",
-    "textbook/monitors.py": "simulations of their own populations: see transfer",
+    "research/games.py": "simulations of their own tables",
+    "research/monitors.py": "simulations of their own populations: see transfer",
     "textbook/multiplicative_weights.py": "learns from losses that are public",
     "erm/solvers/descent.py": "steps of a plan",
     "erm/solvers/minimum.py": "finds a minimum, and proves that it is near: see erm_output_perturbation",
-    "engines/practical/error_bars.py": "reads released values",
-    "engines/practical/corrections.py": "draws records of a public model: see merging",
+    "engine/practical/bars/error_bars.py": "reads released values",
+    "engine/practical/fit/corrections.py": "draws records of a public model: see merging",
     "model/hypothesis.py": "draws records of a public model",
     "model/mixture.py": "draws records of public models",
     "demo/__init__.py": "asks a session, and itself draws only on a public table",
@@ -153,7 +153,11 @@ def wrong_constants(text: str) -> list[str]:
 def drawing() -> set[str]:
     """Modules that charge a ledger or draw from a receipt. What audits them, and shows where papers err, is no mechanism."""
     found = set()
-    beside = {*(PACKAGE / "audit").glob("*.py"), *(PACKAGE / "errata").glob("*.py")}
+    beside = {
+        *(PACKAGE / "audit").glob("*.py"),
+        *(PACKAGE / "research" / "errata").glob("*.py"),
+        *(PACKAGE / "research" / "audit_cases").glob("*.py"),
+    }
     for path in set(PACKAGE.rglob("*.py")) - beside:
         calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
         methods = [call for call in calls if isinstance(call, ast.Attribute)]

@@ -19,10 +19,10 @@ from sequential import is_kept
 
 import hedgerow as hr
 from hedgerow import demo
-from hedgerow.bench import unsafe_answer, unsafe_error
 from hedgerow.data import Histogram, Table
-from hedgerow.engines.practical import knowledge
-from hedgerow.questions.quotients import BoundMean
+from hedgerow.engine.practical import free_answers
+from hedgerow.query.ratios import BoundMean
+from hedgerow.unsafe import unsafe_answer, unsafe_error
 
 
 def conjunctions(rng: np.random.Generator, how_many: int, width: tuple[int, int] = (1, 4)) -> list[hr.Query]:
@@ -345,7 +345,7 @@ def test_within_of_a_weighted_question_is_paid_once_and_reached(budget) -> None:
 
 
 def test_a_weighted_question_too_large_for_the_model_is_paid_once(monkeypatch) -> None:
-    monkeypatch.setattr(knowledge, "ROOM", 10)
+    monkeypatch.setattr(free_answers, "ROOM", 10)
     data = tiny(10**6, 5)
     session = hr.open(data, universe=TINY, budget=hr.Budget(1.0, 1e-6), reserve=0.5, seed=6)
     query = hr.linear(TINY.names, np.random.default_rng(7).random(TINY.shape))

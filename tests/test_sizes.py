@@ -21,9 +21,9 @@ import pytest
 import hedgerow as hr
 from hedgerow import _memory
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import contrasts
-from hedgerow.questions import statistics
-from hedgerow.questions.counts import bound
+from hedgerow.engine.practical import contrasts
+from hedgerow.query import statistics
+from hedgerow.query.counts import bound
 
 pytest.importorskip("resource")  # Windows has no limits of this kind
 

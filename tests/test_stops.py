@@ -13,11 +13,11 @@ import hedgerow as hr
 def test_no_question_has_more_stops_than_allowed() -> None:
     ran = subprocess.run([sys.executable, stops.__file__, "--check"], capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    assert "engines.practical.engine" in ran.stdout
+    assert "engine.practical.engine" in ran.stdout
 
 
 def test_a_way_that_is_too_long_is_refused() -> None:
-    found = {"open": {"session": True}, "count": {"session": True, "questions.counts": True, "questions.linear": False}}
+    found = {"open": {"session": True}, "count": {"session": True, "query.counts": True, "query.linear": False}}
     assert stops.too_many(found, {"open": 1, "count": 2}) == []
     assert stops.too_many(found, {"open": 1, "count": 1}) == [
         "count must have at most 1 stops. Found 2. Give it a straighter way."
@@ -26,8 +26,8 @@ def test_a_way_that_is_too_long_is_refused() -> None:
 
 def test_a_stop_is_a_module_entered_from_another_room_and_the_rest_is_behind_its_door() -> None:
     found = stops.modules(lambda: hr.count(a=True).on(hr.Universe(a=hr.Flag())))
-    behind = {"questions.linear": False}
-    assert found == {"questions.attributes": True, "questions.universe": True, "questions.counts": True, **behind}
+    behind = {"query.linear": False}
+    assert found == {"universe.attributes": True, "universe.universe": True, "query.counts": True, **behind}
 
 
 def test_what_is_generated_and_what_helps_is_no_stop() -> None:

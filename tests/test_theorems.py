@@ -20,11 +20,12 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import conjunctions
-from hedgerow.textbook import bounds, games, mwem, pmw, sparse_vector
+from hedgerow.query.linear import Linear
+from hedgerow.query.workloads import conjunctions
+from hedgerow.research import games
+from hedgerow.textbook import bounds, mwem, pmw, sparse_vector
 from hedgerow.textbook import multiplicative_weights as experts
+from hedgerow.universe.universe import Universe
 
 BETA = 0.1
 UNIVERSE = Universe.from_sizes({"a": 32, "b": 32})  # 2^10 cells

@@ -10,9 +10,9 @@ import hedgerow
 
 PACKAGE = Path(hedgerow.__file__).parent
 GROW = {  # what is added to while it is made, by the one that makes it
-    "data/inspection.py Inspection",
-    "data/tally.py Tally",
-    "engines/practical/knowledge.py Learned",
+    "data/owner_inspection.py Inspection",
+    "data/value_counts.py Tally",
+    "engine/practical/free_answers.py Learned",
     "erm/exact_sums.py Digits",
     "privacy/accounts.py Bills",
     "privacy/ledger.py Bill",

@@ -10,7 +10,7 @@ purpose is stored anew, with the change.
 
 Fitted sessions (``FITTED``) are not stored. A fit stops at a tolerance that is far above rounding, and each of its steps
 follows from the last: a bit that differs between two processors becomes a hundredth of an answer, or another choice. Stored
-is what such a session draws before its first fit, the transcripts named "overview"; tests/engines states what a fit must be.
+is what such a session draws before its first fit, the transcripts named "overview"; tests/engine states what a fit must be.
 
 Each transcript is a function without arguments that gives numbers, strings, lists and dicts. They go through the public
 surface wherever there is one; what is imported from inside the package is listed once, below. The tables are made of raw
@@ -46,7 +46,8 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.conversion import subsampled_multiplier
 from hedgerow.privacy.events import AboveThreshold, ApproximateDP, Exponential, Gaussian, Laplace
 from hedgerow.privacy.noise import Seeded
-from hedgerow.textbook import bounds, convex_offline, convex_pmw, games, mwem, oracles, pmw, small_db
+from hedgerow.research import games
+from hedgerow.textbook import bounds, convex_offline, convex_pmw, mwem, oracles, pmw, small_db
 from hedgerow.textbook import multiplicative_weights as experts
 from hedgerow.textbook import sparse_vector as sv
 

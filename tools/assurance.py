@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from hedgerow.audit.gallery import GALLERY
-from hedgerow.audit.ours import CASES
-from hedgerow.audit.report import Outcome
+from hedgerow.research.audit_cases.gallery import GALLERY
+from hedgerow.research.audit_cases.own_mechanisms import CASES
+from hedgerow.research.audit_cases.report import Outcome
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -107,7 +107,7 @@ PROMISES: tuple[Promise, ...] = (
         tests("tests/attacks/test_attacks_cli.py"),
     )),
     Promise("Ledger", "What was drawn was charged before, survives a crash, and is never spent twice", (
-        proof("accounting"), tests("tests/ledgers/test_crashes.py"), tests("tests/ledgers/test_trouble.py"),
+        proof("accounting"), tests("tests/ledger/test_crashes.py"), tests("tests/ledger/test_trouble.py"),
         tests("tests/attacks/test_attacks_ledger.py"), tests("tests/attacks/test_attacks_receipts.py"),
         tests("tests/attacks/test_attacks_versions.py"),
     )),
@@ -118,7 +118,7 @@ PROMISES: tuple[Promise, ...] = (
         tests("tests/sessions/test_questions_as_asked.py"), tests("tests/sql"),
     )),
     Promise("Theorems", "The accuracy theorems of the five source documents (docs/errata.md) hold as corrected", (
-        tests("tests/test_theorems.py"), tests("tests/test_errata.py"),
+        tests("tests/test_theorems.py"), tests("tests/research/test_errata.py"),
     )),
     Promise("The checks themselves", "An audit catches mechanisms that are known to be broken", (
         Check("audit", "docs/audit.md", lambda: _gallery()),

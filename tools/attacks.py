@@ -36,7 +36,7 @@ class Attack:
 def _test(name: str) -> Any:
     """A module of tests, with its helpers beside it."""
     path = TESTS / name
-    for folder in (TESTS, TESTS / "ledgers", path.parent):
+    for folder in (TESTS, TESTS / "ledger", path.parent):
         if str(folder) not in sys.path:
             sys.path.insert(0, str(folder))
     return importlib.import_module(path.stem)
@@ -88,15 +88,15 @@ ATTACKS = [
     Attack("Rounding makes no loss on a sample free, however many steps are claimed", "attack",
            "tests/privacy/test_amplification.py::test_steps_without_end_are_not_free", "3e17 steps at ε = 0.001 are refused"),
     Attack("A session under which an older ledger was put back charges nothing more, on SQLite and PostgreSQL", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more", "refused"),
+           "tests/ledger/test_moved_ledgers.py::test_a_session_under_which_an_older_ledger_was_put_back_charges_nothing_more", "refused"),
     Attack("A session whose file was replaced charges nothing that nobody finds", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds", "refused"),
+           "tests/ledger/test_moved_ledgers.py::test_a_file_that_was_replaced_under_a_session_gets_nothing_that_nobody_finds", "refused"),
     Attack("A link to a ledger, a second name of it, or a lock that was removed gives nobody a turn of their own", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_link_to_a_ledger_has_the_turns_of_its_file", "links and locks are followed, second names refused"),
+           "tests/ledger/test_moved_ledgers.py::test_a_link_to_a_ledger_has_the_turns_of_its_file", "links and locks are followed, second names refused"),
     Attack("A ledger file that was cut short is not taken for a ledger", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_file_that_was_cut_short_is_not_taken_for_a_ledger", "cut to 50 %, 90 % and 1 %: refused"),
+           "tests/ledger/test_moved_ledgers.py::test_a_file_that_was_cut_short_is_not_taken_for_a_ledger", "cut to 50 %, 90 % and 1 %: refused"),
     Attack("An older copy that is put back while no session is open is found by a head noted elsewhere, and by nothing else", "attack",
-           "tests/ledgers/test_moved_ledgers.py::test_a_copy_without_the_log_is_found_by_a_head_noted_elsewhere", "a limitation: docs/ledger.md says what to note"),
+           "tests/ledger/test_moved_ledgers.py::test_a_copy_without_the_log_is_found_by_a_head_noted_elsewhere", "a limitation: docs/ledger.md says what to note"),
     Attack("Commands say the same of neighbouring tables with one released history, and end with the same status", "attack",
            "tests/attacks/test_attacks_surfaces.py::test_commands_say_the_same_of_neighbours_and_end_with_the_same_status", "14 commands, both relations: equal to the last character"),
     Attack("An answer holds nothing of the session and can be pickled and passed on", "attack",

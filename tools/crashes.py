@@ -3,7 +3,7 @@
     python tools/crashes.py                       300 kills and 8 processes × 2,000 questions on each
     python tools/crashes.py --kills 20 --processes 3 --questions 100 --only SQLite
 
-tests/ledgers/crashing.py says what is checked after every kill. Status 1 at the first thing that does not hold.
+tests/ledger/crashing.py says what is checked after every kill. Status 1 at the first thing that does not hold.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "ledgers")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "ledger")]
 
 
 def main() -> None:

@@ -66,7 +66,7 @@ RECORDS = ROOT / ".mutants"
 VERDICTS = (
     ROOT / "tests" / "mutants" / "drawn.json"
 )  # the last verdict on each drawn mutant, so that runs can be resumed
-STRATA = ("privacy", "ledgers", "data", "sql", "engines", "erm", "generalise", "session", "answer", "cli")
+STRATA = ("privacy", "ledger", "data", "sql", "engine", "erm", "generalise", "session", "answer", "cli")
 DRAWN, SEED = 320, 1
 NOT_RECORDED = ("tests/mutants", "tests/test_transcripts.py")
 

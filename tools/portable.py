@@ -30,14 +30,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PART = (
     "tests/test_transcripts.py",
     "tests/test_docs.py",
-    "tests/test_errata.py",
+    "tests/research/test_errata.py",
     "tests/test_report.py",
     "tests/model",
-    "tests/engines",
+    "tests/engine",
     "tests/exact",
-    "tests/questions/test_wire.py",
-    "tests/ledgers/test_durable.py",
-    "tests/ledgers/test_ledger_of_blocks.py",
+    "tests/serialize/test_wire.py",
+    "tests/ledger/test_durable.py",
+    "tests/ledger/test_ledger_of_blocks.py",
 )
 LOOPS = ("tests/test_transcripts.py", "tests/model")
 """Tests of the compiled loops: without a compiler the others would take hours."""

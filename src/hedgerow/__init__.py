@@ -31,8 +31,7 @@ if _typing.TYPE_CHECKING:
     from hedgerow.planning.plan import Plan, plan
     from hedgerow.privacy.budget import Budget
     from hedgerow.privacy.ledger import Accountant
-    from hedgerow.questions.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
-    from hedgerow.questions.counts import (
+    from hedgerow.query.counts import (
         Query,
         any_of,
         conjunction,
@@ -43,10 +42,9 @@ if _typing.TYPE_CHECKING:
         parity,
         threshold,
     )
-    from hedgerow.questions.dates import Dates
-    from hedgerow.questions.quotients import mean, ratio, share
-    from hedgerow.questions.row_statistic import statistic
-    from hedgerow.questions.statistics import (
+    from hedgerow.query.ratios import mean, ratio, share
+    from hedgerow.query.row_statistic import statistic
+    from hedgerow.query.statistics import (
         correlation,
         difference,
         group_by,
@@ -58,10 +56,12 @@ if _typing.TYPE_CHECKING:
         total,
         variance,
     )
-    from hedgerow.questions.universe import Universe
-    from hedgerow.questions.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
+    from hedgerow.query.workloads import Workload, conjunctions, intervals, marginals, parities, thresholds
     from hedgerow.release_file.release import Release, load
     from hedgerow.session import Session
+    from hedgerow.universe.attributes import MISSING, OTHER, Categories, Flag, Integers, Range, isnt
+    from hedgerow.universe.dates import Dates
+    from hedgerow.universe.universe import Universe
 
 _NAMES = {  # public names, by the module that defines them
     "answer": ["Answer"],
@@ -87,8 +87,8 @@ _NAMES = {  # public names, by the module that defines them
     "planning.plan": ["Plan", "plan"],
     "privacy.budget": ["Budget"],
     "privacy.ledger": ["Accountant"],
-    "questions.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
-    "questions.counts": [
+    "universe.attributes": ["Categories", "Flag", "Integers", "MISSING", "OTHER", "Range", "isnt"],
+    "query.counts": [
         "Query",
         "any_of",
         "conjunction",
@@ -99,10 +99,10 @@ _NAMES = {  # public names, by the module that defines them
         "parity",
         "threshold",
     ],
-    "questions.dates": ["Dates"],
-    "questions.quotients": ["mean", "ratio", "share"],
-    "questions.row_statistic": ["statistic"],
-    "questions.statistics": [
+    "universe.dates": ["Dates"],
+    "query.ratios": ["mean", "ratio", "share"],
+    "query.row_statistic": ["statistic"],
+    "query.statistics": [
         "correlation",
         "difference",
         "group_by",
@@ -114,8 +114,8 @@ _NAMES = {  # public names, by the module that defines them
         "total",
         "variance",
     ],
-    "questions.universe": ["Universe"],
-    "questions.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
+    "universe.universe": ["Universe"],
+    "query.workloads": ["Workload", "conjunctions", "intervals", "marginals", "parities", "thresholds"],
     "release_file.release": ["Release", "load"],
     "session": ["Session"],
 }

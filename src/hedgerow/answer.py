@@ -21,8 +21,8 @@ from hedgerow._extras import extra
 from hedgerow._types import Array
 from hedgerow.convex.minimize import Minimize
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.bound import Labels, Source
-from hedgerow.questions.counts import Query
+from hedgerow.query.bound import Labels, Source
+from hedgerow.query.counts import Query
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -43,7 +43,7 @@ from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.data.coding import cells_of, coded, column_of, numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.losses import Hinge, Huber, Logistic, Loss, MultinomialLogistic, Pinball, Poisson, Squared
-from hedgerow.questions.counts import Query
+from hedgerow.query.counts import Query
 
 extra("sklearn")
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # noqa: E402

@@ -20,26 +20,26 @@ from hedgerow.answering.blocks import FIRST, Block, require_block_name
 from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.minimize import BoundMinimize
 from hedgerow.data import DataSource
+from hedgerow.data.backend import held
 from hedgerow.data.contributions import Unit
 from hedgerow.data.csv_file import Csv
-from hedgerow.data.holding import held
-from hedgerow.data.rows import Rows, columns_of, stored
-from hedgerow.engines.engine import Engine
-from hedgerow.engines.practical.engine import MOST_RESERVE, Practical, prefitted
-from hedgerow.engines.practical.knowledge import Prior
-from hedgerow.engines.practical.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
-from hedgerow.engines.release import released
+from hedgerow.data.row_store import Rows, columns_of, stored
+from hedgerow.engine.interface import Engine
+from hedgerow.engine.practical.engine import MOST_RESERVE, Practical, prefitted
+from hedgerow.engine.practical.free_answers import Prior
+from hedgerow.engine.practical.measure.prefit import LARGEST_MODEL_CELLS, MODEL_CELLS
+from hedgerow.engine.release import released
 from hedgerow.errors import InvalidInput
 from hedgerow.model.preparing import compiling
-from hedgerow.privacy.advice import advise
 from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.budget_warnings import advise
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.counts import Query
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import Workload, marginals
+from hedgerow.query.counts import Query
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.workloads import Workload, marginals
 from hedgerow.session import Session
+from hedgerow.universe.universe import Universe
 
 
 @one_thread
@@ -177,7 +177,7 @@ def open(
         engine = _opened(data, account, noise, chosen, beta, None, resumable=ledger is not None)
     sampled = None
     if kept is not None:
-        from hedgerow.engines.sampling import Sampling
+        from hedgerow.engine.sampling import Sampling
 
         sampled = Sampling(kept, universe, account, noise, queries=queries, beta=beta)
     appending = _Appending(chosen, noise, whose, unit, progress)
@@ -234,7 +234,7 @@ def _engine(
     universe, workload = data.universe, options.workload
     if options.profile == "theory":
         asked = [] if workload is None or isinstance(workload, Workload) else list(workload)
-        from hedgerow.engines import theory
+        from hedgerow.engine import theory
 
         convex = [q for q in (bound_to(query, universe) for query in asked) if isinstance(q, BoundMinimize)]
         return theory.calibrated(
@@ -318,7 +318,7 @@ class _Appending:
 
     def _binding(self, data: DataSource) -> Any:
         """Return what ties the block's part of a durable ledger to its table and options."""
-        from hedgerow import ledgers  # imported here because it needs libraries that a plain install does not have
+        from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
         declared = ledgers.declared(**self.options.declared(data.universe, self.unit))
         return ledgers.Binding(functools.cache(data.fingerprint), declared)
@@ -326,7 +326,7 @@ class _Appending:
 
 def _durable(url: str, budget: Budget, data: DataSource, who: str, options: dict[str, Any]) -> Ledger:
     """Open the durable ledger at a URL, bound to this table and these options."""
-    from hedgerow import ledgers  # imported here because it needs libraries that a plain install does not have
+    from hedgerow import ledger as ledgers  # needs libraries that a plain install does not have
 
     binding = ledgers.Binding(data.fingerprint, ledgers.declared(**options))
     return ledgers.opened(url, budget, who=who, binding=binding)

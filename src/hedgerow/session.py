@@ -30,24 +30,24 @@ from hedgerow.answering.scaling import Scale, bar_of_answer, bar_of_fraction, re
 from hedgerow.answering.spending import Spending
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.source import DataSource
-from hedgerow.engines.engine import Engine
-from hedgerow.engines.over_time import Series
-from hedgerow.engines.public import PublicAnswers
-from hedgerow.engines.together import Part, Together
+from hedgerow.engine.interface import Engine
+from hedgerow.engine.multi_block import Part, Together
+from hedgerow.engine.over_time import Series
+from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.accounts import Accounts, Bills
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Bill, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
 from hedgerow.privacy.process import OneOnly
-from hedgerow.questions.bound import Bound
-from hedgerow.questions.counts import OverTime, Query, Resolution
-from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import Bound
+from hedgerow.query.counts import OverTime, Query, Resolution
+from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.release_file.publishing import Publishing
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
-    from hedgerow.engines.sampling import Sampling
+    from hedgerow.engine.sampling import Sampling
 
 
 @runtime_checkable

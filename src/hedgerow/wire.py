@@ -10,15 +10,14 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from hedgerow.answer import OPERATORS, Answer, Combination
-from hedgerow.engines.wire import Account, Answered, bound_question, question_of
+from hedgerow.engine.wire import Account, Answered, bound_question, question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Entry, Ledger
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import Query
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire import dumps, from_json, inner, loads, register, thing, to_json
-from hedgerow.questions.wire_values import (
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.counts import Query
+from hedgerow.query.wire import dumps, from_json, inner, loads, register, thing, to_json
+from hedgerow.query.wire_values import (
     Json,
     read_number,
     read_pairs,
@@ -29,6 +28,7 @@ from hedgerow.questions.wire_values import (
     write_text,
     write_value,
 )
+from hedgerow.universe.universe import Universe
 
 __all__ = ["dumps", "from_json", "ledger_from_lines", "ledger_lines", "loads", "to_json"]
 

@@ -9,13 +9,13 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import ahead
-from hedgerow.engines.practical.error_bars import ErrorBars
-from hedgerow.engines.practical.guard import GUARD_ROUNDS, planned_guard
-from hedgerow.engines.practical.measurement import Measurement, Rows
-from hedgerow.engines.practical.residuals import Evidence
+from hedgerow.engine.practical import stream_batch
+from hedgerow.engine.practical.bars.error_bars import ErrorBars
+from hedgerow.engine.practical.fit.residuals import Evidence
+from hedgerow.engine.practical.guard import GUARD_ROUNDS, planned_guard
+from hedgerow.engine.practical.measurement import Measurement, Rows
 from hedgerow.privacy.events import Gaussian
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
 
 FLAGS = hr.Universe({name: hr.Flag() for name in "abcd"})
 RARE = hr.conjunction(*"abcd")
@@ -52,7 +52,7 @@ def test_a_bar_that_is_met_for_free_costs_nothing_where_a_guard_watches() -> Non
 
 def test_what_has_no_table_is_answered_without_the_guard(monkeypatch) -> None:
     session = guarded()
-    monkeypatch.setattr(ahead, "LARGEST_TABLE", 15)
+    monkeypatch.setattr(stream_batch, "LARGEST_TABLE", 15)
     answer = session.ask(RARE)
     assert answer.cost == 0 and answer.error > 0.09
 

@@ -11,12 +11,12 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.practical.error_bars import _code
+from hedgerow.engine.practical.bars.error_bars import _code
 from hedgerow.erm import spark_rows
 from hedgerow.errors import TooLarge
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.events import Gaussian
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 1), b=hr.Integers(0, 1))
 BUDGET = hr.Budget(1.0, 1e-6)

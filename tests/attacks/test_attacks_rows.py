@@ -13,11 +13,11 @@ import pytest
 from coded_rows import coded_rows
 
 import hedgerow as hr
+from hedgerow.data.row_store import columns_of, in_memory, stored
 from hedgerow.data.row_values import STEPS, linear_values, statistic_values
-from hedgerow.data.rows import columns_of, in_memory, stored
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute
-from hedgerow.questions.counts import bound
+from hedgerow.query.counts import bound
+from hedgerow.universe.attributes import Attribute
 
 TEXTS = pd.DataFrame({"a": ["ja", "nein", "Ja ", None, "", "?", "1", "yes", "0", "7"]}, dtype=object)
 KINDS: dict[str, tuple[Any, Attribute]] = {

@@ -14,7 +14,7 @@ from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.ledger import Accountant
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
 
 UNIVERSE = hr.Universe(a=hr.Integers(0, 3), b=hr.Integers(0, 2))
 COUNTS = np.arange(12).reshape(4, 3) * 10_000_000

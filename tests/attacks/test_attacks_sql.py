@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.bench import unsafe_respondent
 from hedgerow.data import Histogram
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.composed import Answers
-from hedgerow.questions.counts import Query, bound
+from hedgerow.query.composed import Answers
+from hedgerow.query.counts import Query, bound
 from hedgerow.sql import cursor
 from hedgerow.sql.result import run
 from hedgerow.sql.statement import Aggregate, read
+from hedgerow.unsafe import unsafe_respondent
 
 UNIVERSE = hr.Universe(
     age=hr.Range(0, 100, 10),

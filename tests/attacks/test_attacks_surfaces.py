@@ -20,7 +20,7 @@ from people import SMALL, frame
 
 import hedgerow as hr
 from hedgerow import opening
-from hedgerow.questions.files import to_mapping, to_toml
+from hedgerow.universe.files import to_mapping, to_toml
 
 # The command line, on neighbours with one released history
 

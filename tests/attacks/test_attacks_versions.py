@@ -16,13 +16,13 @@ from fresh_ledgers import postgres_url, sqlite_url
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import prefit
-from hedgerow.engines.practical.asked import Listed
-from hedgerow.engines.practical.knowledge import Learned
-from hedgerow.ledgers import opened, read
-from hedgerow.ledgers.binding import version_now
-from hedgerow.ledgers.durable import now
-from hedgerow.ledgers.urls import store_at
+from hedgerow.engine.practical.free_answers import Learned
+from hedgerow.engine.practical.measure import prefit
+from hedgerow.engine.practical.measure.workload_sets import Listed
+from hedgerow.ledger import opened, read
+from hedgerow.ledger.binding import version_now
+from hedgerow.ledger.durable import now
+from hedgerow.ledger.urls import store_at
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise
 
@@ -153,7 +153,7 @@ def test_a_session_of_the_older_version_charges_nothing_once_the_newer_was_accep
     paid = newer.ask(hr.count(a=1, b=2), within=0.003)
     assert paid.cost > 0
     with pytest.MonkeyPatch.context() as undone:
-        undone.setattr("hedgerow.ledgers.durable.version_now", lambda: "1")  # the older process goes on
+        undone.setattr("hedgerow.ledger.durable.version_now", lambda: "1")  # the older process goes on
         for _ in range(2):
             with pytest.raises(hr.LedgerUnavailable, match="one version at a time"):
                 older.ask(hr.count(a=2, c=3), within=0.003)

@@ -7,14 +7,14 @@ import pytest
 from paying import paid
 
 from hedgerow import audit
-from hedgerow.audit import ours as mechanisms
-from hedgerow.audit.broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
-from hedgerow.audit.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, played
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.events import Laplace
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.textbook.games import adaptive_composition
+from hedgerow.research.audit_cases import own_mechanisms as mechanisms
+from hedgerow.research.audit_cases.broken_sparse_vector import algorithm_3, algorithm_4, algorithm_5, algorithm_6
+from hedgerow.research.audit_cases.gallery import HALF, ONE_WAY, OTHER_WAY, contrast, low_release, played
+from hedgerow.research.games import adaptive_composition
 
 CLAIMED = 0.5
 

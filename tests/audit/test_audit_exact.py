@@ -19,11 +19,11 @@ from hedgerow.audit import (
     gaussian_pair,
     laplace_pair,
 )
-from hedgerow.audit.gallery import threshold_law
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.conversion import gaussian_delta
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace
 from hedgerow.privacy.noise import Seeded
+from hedgerow.research.audit_cases.gallery import threshold_law
 from hedgerow.textbook import sparse_vector
 
 EVENTS = [Laplace(1.0, 2.0), Laplace(3.0, 2.0, 0.25), Gaussian(1.0, 2.0), Gaussian(3.0, 1.5, 0.5)]

@@ -8,10 +8,10 @@ import pytest
 from sequential import is_kept
 
 from hedgerow import audit
-from hedgerow.audit import ours, session_cases
 from hedgerow.audit.one_run import canaries_needed
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import Seeded
+from hedgerow.research.audit_cases import own_mechanisms, session_cases
 
 
 def responses(epsilon: float, rng: np.random.Generator):
@@ -73,7 +73,7 @@ def test_fewer_canaries_than_stated_cannot_show_an_epsilon() -> None:
     )
 
 
-@pytest.mark.parametrize(("budget", "share"), [(ours.PURE, 0.5), (ours.ONE_RUN, 0.1)])
+@pytest.mark.parametrize(("budget", "share"), [(own_mechanisms.PURE, 0.5), (own_mechanisms.ONE_RUN, 0.1)])
 def test_a_whole_session_is_told_from_chance_and_within_its_claim(budget, share) -> None:
     """Of 1000 guesses about 975 are right, or 800. Fewer than 915 or 700 are with a probability below 10^-9; above the claim, 10^-3."""
     scores = session_cases.canary_scores(budget)

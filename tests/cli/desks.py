@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import hedgerow as hr
 from hedgerow.cli import app
-from hedgerow.questions.files import to_mapping, to_toml
+from hedgerow.universe.files import to_mapping, to_toml
 
 SOURCES = Path(hr.__file__).resolve().parent.parent
 BUDGET, RESERVE, SEED = hr.Budget(1.0, 1e-6), 0.3, 7

@@ -100,9 +100,9 @@ def test_a_file_that_makes_no_sense_is_refused(desk: Desk, tmp_path: Path, old: 
     ids=" ".join,
 )
 def test_what_makes_no_sense_has_status_2_and_says_why(desk: Desk, command: list[str]) -> None:
-    before = hr.ledgers.read(desk.url).spent
+    before = hr.ledger.read(desk.url).spent
     refused(desk.run(*command), output.INPUT, ". ")
-    assert hr.ledgers.read(desk.url).spent == before
+    assert hr.ledger.read(desk.url).spent == before
 
 
 @pytest.mark.parametrize("universe", ["", "[universe]"])
@@ -293,7 +293,7 @@ def test_ctrl_c_while_opening_keeps_what_was_paid_and_the_same_command_goes_on(t
         pytest.skip("it was done before it could be interrupted")
     assert process.returncode == output.INTERRUPTED and out == "" and "Traceback" not in err, err
     assert "was spent. Open again with the same ledger" in err
-    spent = hr.ledgers.read(desk.url).spent
+    spent = hr.ledger.read(desk.url).spent
     assert 0 < spent < BUDGET.total
     again = desk.json("open", "--yes")
     assert spent < again["spent"] <= BUDGET.total and again["opened"] == "before" and again["private"] is True
@@ -311,7 +311,7 @@ def test_two_at_once_open_one_session(tmp_path: Path) -> None:
 @pytest.mark.audit
 def test_two_at_once_buy_one_answer(tmp_path: Path) -> None:
     desk = opened(tmp_path, 2000)
-    before = hr.ledgers.read(desk.url).spent
+    before = hr.ledger.read(desk.url).spent
     question, within = "count(age=(3, 5), sex='F', smoker=True, region={0, 2})", "0.05"
     price = desk.json("ask", question, "--within", within, "--price")["prices"][0]
     assert price > 0
@@ -320,4 +320,4 @@ def test_two_at_once_buy_one_answer(tmp_path: Path) -> None:
     assert [process.returncode for process in running] == [0, 0], said
     values = {json.loads(out)["answers"][0]["value"] for out, _ in said}
     assert len(values) == 1
-    assert hr.ledgers.read(desk.url).spent == pytest.approx(before + price, rel=1e-6)
+    assert hr.ledger.read(desk.url).spent == pytest.approx(before + price, rel=1e-6)

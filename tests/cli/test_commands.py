@@ -277,7 +277,7 @@ def test_a_file_that_is_written_over_keeps_the_neighbours_for_which_its_draft_wa
 
 
 def test_errata_and_demo_have_records_too(tmp_path: Path) -> None:
-    from hedgerow.errata import ERRATA
+    from hedgerow.research.errata import ERRATA
 
     ran = CliRunner().invoke(app, ["errata", ERRATA[0].name, "--json"])
     assert ran.exit_code == 0 and json.loads(ran.stdout)[0]["behaves"] is True

@@ -15,14 +15,12 @@ from people import SMALL, frame, opened
 
 import hedgerow as hr
 from hedgerow import demo
-from hedgerow.bench import unsafe_answer, unsafe_excess_risk
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.data import Histogram, Table
-from hedgerow.demo import convex as demo_convex
-from hedgerow.engines.practical import convex as practical_convex
-from hedgerow.engines.practical.error_bars import Measurement
-from hedgerow.engines.practical.excess_bounds import excess_bound
-from hedgerow.engines.practical.residuals import Overview
+from hedgerow.engine.practical.bars.error_bars import Measurement
+from hedgerow.engine.practical.convex import convex_answers as practical_convex
+from hedgerow.engine.practical.convex.excess_bounds import excess_bound
+from hedgerow.engine.practical.fit.residuals import Overview
 from hedgerow.errors import BudgetExceeded, InvalidInput, TooLarge
 from hedgerow.losses import (
     Absolute,
@@ -36,7 +34,9 @@ from hedgerow.losses import (
     Squared,
 )
 from hedgerow.privacy.events import Gaussian
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
+from hedgerow.research.stories import many_models as demo_convex
+from hedgerow.unsafe import unsafe_answer, unsafe_excess_risk
 
 SMOKER = Logistic(target="smoker", features=["age", "sex"])
 BALL = hr.L2Ball(2.0)

@@ -11,7 +11,7 @@ from hedgerow import losses
 from hedgerow.convex.sets import Box, L1Ball, L2Ball, Polytope, Simplex, Unconstrained
 from hedgerow.convex.solver import private_minimum as minimiser
 from hedgerow.convex.solver.private_minimum import Surrogate
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 LOSSES = [*SMOOTH, *KINKED]
 NAMES = [f"{type(loss).__name__}{i}" for i, loss in enumerate(LOSSES)]

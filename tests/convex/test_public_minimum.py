@@ -12,7 +12,7 @@ from hedgerow.convex.solver import certificate, first_order
 from hedgerow.convex.solver import public_minimum as solver
 from hedgerow.convex.solver import weighted_cells as weighted
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 UNIVERSE = Universe.from_sizes({"y": 2, "a": 3, "b": 4, "c": 2})
 REAL = Universe.from_sizes({"y": 5, "a": 3, "b": 4, "c": 2})
@@ -172,7 +172,7 @@ def test_counts_give_the_same_point_and_values_in_rows():
 
 
 def test_an_empty_table_an_empty_slice_and_a_full_one_look_alike():
-    from hedgerow.questions.counts import count
+    from hedgerow.query.counts import count
 
     empty = solver.minimised(bound(SMOOTH[1]), np.zeros(bound(SMOOTH[1]).shape), L2Ball(1.0))
     assert (empty.value, empty.gap) == (0.0, 0.0)

@@ -17,8 +17,8 @@ from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.losses.loss import LinearLoss
 from hedgerow.convex.sets import SETS, ConvexSet, InterpolationBall, NuclearBall, VertexSet
 from hedgerow.errors import InvalidInput
-from hedgerow.questions import wire
-from hedgerow.questions.counts import QUESTIONS, bound
+from hedgerow.query import wire
+from hedgerow.query.counts import QUESTIONS, bound
 
 UNIVERSE = hr.Universe(
     age=hr.Range(17, 90, bins=4), sex=hr.Categories(["F", "M"]), smoker=hr.Flag(), children=hr.Integers(0, 3)

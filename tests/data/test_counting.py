@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hedgerow.data.counting import BLOCK, ManyTables
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 
 @pytest.mark.parametrize("sizes", [(2, 3, 4, 5), (300, 2, 20, 7), (70_000, 2, 3, 2)], ids=["bytes", "words", "wide"])

@@ -22,18 +22,18 @@ import hedgerow as hr
 from hedgerow.data import Histogram
 from hedgerow.data import exact_counts as rows
 from hedgerow.data.source import MOST_ROWS
-from hedgerow.engines.practical import prefit as selection
-from hedgerow.engines.practical.candidates import distance as distance_of
-from hedgerow.engines.practical.engine import prefitted
-from hedgerow.engines.practical.residuals import coordinates
+from hedgerow.engine.practical.engine import prefitted
+from hedgerow.engine.practical.fit.residuals import coordinates
+from hedgerow.engine.practical.measure import prefit as selection
+from hedgerow.engine.practical.measure.candidates import distance as distance_of
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded, _steps
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear
 from hedgerow.session import Session
 from hedgerow.textbook import mwem, pmw, small_db
+from hedgerow.universe.universe import Universe
 
 pytestmark = pytest.mark.filterwarnings("ignore::hedgerow.NotPrivateWarning")
 BUDGETS = [Budget(1.0, d, neighbours) for d in (0.0, 1e-6) for neighbours in ("replace", "add-remove")]

@@ -15,7 +15,7 @@ from hedgerow.data import Histogram, Table, exact_counts, readers
 from hedgerow.data import table as table_module
 from hedgerow.data.coding import Coder
 from hedgerow.errors import DataUnavailable, InvalidInput
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
 
 
 @pytest.mark.parametrize("failure", [ValueError, KeyError, BaseException])

@@ -12,10 +12,10 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import Table
+from hedgerow.data.row_store import in_memory
 from hedgerow.data.row_values import STEPS, linear_values, statistic_values
-from hedgerow.data.rows import in_memory
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.counts import bound
+from hedgerow.query.counts import bound
 
 VALUES = [0.0, 0.25, 1.0, 1.5, -2.0, math.nan, math.inf, -math.inf, 7.0, 8.0]
 ROWS = in_memory({"x": VALUES, "s": [str(v) for v in VALUES], "b": [v > 0.5 for v in VALUES]})

@@ -338,7 +338,7 @@ def test_an_inspection_says_what_would_be_clamped_unmatched_and_missing() -> Non
         sex=hr.Categories(["F", "M"]), age=hr.Integers(0, 99, missing=True), smoker=hr.Flag(other=True),
         born=hr.Dates("2020-01-01", "2020-12-31", "month"),
     )  # fmt: skip
-    found = hr.bench.unsafe_inspect(frame, universe)
+    found = hr.unsafe.unsafe_inspect(frame, universe)
     assert found[["rows", "missing", "clamped", "unmatched"]].to_numpy().tolist() == [
         [20, 5, 0, 5], [20, 5, 5, 5], [20, 5, 0, 5], [20, 5, 5, 5],
     ]  # fmt: skip
@@ -351,5 +351,5 @@ def test_an_inspection_says_what_would_be_clamped_unmatched_and_missing() -> Non
 def test_an_inspection_can_be_made_of_any_labels(extra) -> None:
     """Also of labels that say that a value is missing or none of the others."""
     frame, universe = pd.DataFrame({"a": ["F", "x", None, "x"]}), hr.Universe(a=hr.Categories(["F", extra]))
-    found = hr.bench.unsafe_inspect(frame, universe)
+    found = hr.unsafe.unsafe_inspect(frame, universe)
     assert found[["rows", "missing", "clamped", "unmatched"]].to_numpy().tolist() == [[4, 1, 0, 2]]

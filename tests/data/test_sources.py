@@ -36,7 +36,7 @@ from hedgerow.data import source as module
 from hedgerow.data import table as table_module
 from hedgerow.data.spark_table import SparkTable
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.questions.universe import subsets
+from hedgerow.universe.universe import subsets
 
 UNIVERSE = hr.Universe(
     age=hr.Range(20, 80, bins=4),

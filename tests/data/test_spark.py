@@ -16,8 +16,8 @@ from awkward_values import AWKWARD
 
 import hedgerow as hr
 from hedgerow.data import Histogram, Table
+from hedgerow.data.backend import held
 from hedgerow.data.contributions import Unit
-from hedgerow.data.holding import held
 from hedgerow.data.readers import opened
 from hedgerow.data.spark_table import SparkTable
 from hedgerow.errors import DataUnavailable, InvalidInput

@@ -16,7 +16,7 @@ from postgres import server
 
 import hedgerow as hr
 from hedgerow.data.readers import opened
-from hedgerow.data.tally import Tally, tallied
+from hedgerow.data.value_counts import Tally, tallied
 from hedgerow.drafting import numbers
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.events import Gaussian, Laplace

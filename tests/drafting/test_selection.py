@@ -12,7 +12,7 @@ from paying import paid
 
 import hedgerow as hr
 from hedgerow.audit import exact
-from hedgerow.data.tally import Tally
+from hedgerow.data.value_counts import Tally
 from hedgerow.drafting.selection import common_values, thresholded
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount

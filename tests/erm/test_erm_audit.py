@@ -1,6 +1,6 @@
 """Every private solver on its worst neighbours: told apart no better than claimed, and better as soon as noise is missing.
 
-The cases, their neighbours and their scores are in `hedgerow.audit.erm_cases`; `python -m hedgerow.audit` finds how much of each claim
+The cases, their neighbours and their scores are in `hedgerow.research.audit_cases.erm_cases`; `python -m hedgerow.audit` finds how much of each claim
 a long audit reaches.
 
 Method. Each run is one number that grows with the pull, near to a sufficient statistic where steps are few. Of the runs
@@ -32,7 +32,6 @@ from scipy.stats import binom, norm
 
 from hedgerow import errors, losses
 from hedgerow.audit import clopper_pearson, epsilon_lower_bound_of_scores
-from hedgerow.audit.erm_cases import BALL, CASES, FAR, HUBER, LONG, LONGER, PURE, SHORT, Case, Rows
 from hedgerow.convex import sets
 from hedgerow.erm import (
     auto,
@@ -54,6 +53,7 @@ from hedgerow.privacy.conversion import gaussian_mu
 from hedgerow.privacy.ledger import Receipt
 from hedgerow.privacy.noise import Seeded
 from hedgerow.privacy.perturbed_objective import noise_scale
+from hedgerow.research.audit_cases.erm_cases import BALL, CASES, FAR, HUBER, LONG, LONGER, PURE, SHORT, Case, Rows
 
 CONFIDENCE, MISS = 1 - 1e-6, 1e-2
 LONG_RUNS = 6000

@@ -9,7 +9,6 @@ from preparing import prepared
 
 from hedgerow import errors
 from hedgerow.convex.sets import L1Ball
-from hedgerow.erm.hard_instance import hard_instance
 from hedgerow.erm.solver import Draw
 from hedgerow.erm.solvers.frank_wolfe import descended, planned_steps
 from hedgerow.erm.solvers.lasso import lasso
@@ -19,6 +18,7 @@ from hedgerow.privacy import events
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import Seeded
+from hedgerow.research.hard_instance import hard_instance
 
 
 def sparse_regression(n: int, p: int, s: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -14,10 +14,10 @@ from recorder import Recorder
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.over_time import Column, Series, due, levels
+from hedgerow.engine.over_time import Column, Series, due, levels
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
-from hedgerow.questions.counts import bound
+from hedgerow.query.counts import bound
 
 U = hr.Universe.from_sizes({"a": 3, "b": 2})
 DRAW = "engines.over_time:Series._draw"
@@ -60,7 +60,7 @@ def told(budget: Budget, counts: list[np.ndarray], noise: Recorder) -> tuple[Any
     """A session of four blocks, asked about all, some and one of them, with purchases and a series between them."""
     from hedgerow.answering.answer_cache import AnswerCache
     from hedgerow.answering.blocks import Block
-    from hedgerow.engines.practical.engine import prefitted
+    from hedgerow.engine.practical.engine import prefitted
     from hedgerow.session import Session
 
     ledgers = [Accountant(budget) for _ in counts]

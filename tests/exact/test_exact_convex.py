@@ -19,13 +19,13 @@ from hedgerow import losses
 from hedgerow.convex.minimize import minimize
 from hedgerow.convex.sets import L2Ball
 from hedgerow.data import Histogram
-from hedgerow.engines.theory import calibrated
+from hedgerow.engine.theory import calibrated
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.counts import bound, count
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import bound, count
 from hedgerow.session import Session
 from hedgerow.textbook import convex_offline, convex_pmw, oracles
+from hedgerow.universe.universe import Universe
 
 Y = Universe.from_sizes({"y": 2, "z": 2})
 ROWS = 100_000

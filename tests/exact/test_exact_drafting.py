@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from neighbouring import BUDGETS, Case, hold
 
-from hedgerow.data.tally import Tally
+from hedgerow.data.value_counts import Tally
 from hedgerow.drafting import kinds, numbers, selection
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget

@@ -18,20 +18,20 @@ from neighbouring import BUDGETS, Case, hold, reversed_table, shifted, tables
 import hedgerow as hr
 from hedgerow import losses
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import prefit as selection
-from hedgerow.engines.practical.convex_certificate import certified_losses
-from hedgerow.engines.practical.engine import prefitted
+from hedgerow.engine.practical.convex.loss_certificate import certified_losses
+from hedgerow.engine.practical.engine import prefitted
+from hedgerow.engine.practical.measure import prefit as selection
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
-from hedgerow.questions.counts import bound
+from hedgerow.query.counts import bound
 from hedgerow.session import Session
 
 U = hr.Universe.from_sizes({"y": 2, "a": 3, "b": 3})
 WIDE = hr.Universe.from_sizes({"y": 2, "a": 9, "b": 9})
 RANGED = hr.Universe.from_sizes({"y": 2, "a": 5, "b": 4})  # whose ranges are asked about
 BROAD = hr.Universe.from_sizes({"y": 2, "a": 26, "b": 3})
-PRACTICAL, GUARD = "engines.practical", "textbook.sparse_vector:_ready"
+PRACTICAL, GUARD = "engine.practical", "textbook.sparse_vector:_ready"
 MEASURE, OVERVIEW, CHOOSE = (f"{PRACTICAL}.prefit:Prefit.{name}" for name in ("_measure", "_residual", "_choose"))
 TABLE, QUERY = (f"{PRACTICAL}.purchases:Purchases.{name}" for name in ("table", "query"))
 CERTIFY = f"{PRACTICAL}.certifying:certified"

@@ -11,11 +11,11 @@ from neighbouring import Case, hold
 
 from hedgerow import losses
 from hedgerow.convex.sets import L2Ball
+from hedgerow.data.row_store import in_memory
 from hedgerow.data.row_values import statistic_values
-from hedgerow.data.rows import in_memory
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import COIN, Laplace, PoissonSample, Subsampled
-from hedgerow.questions.row_statistic import statistic
+from hedgerow.query.row_statistic import statistic
 from hedgerow.textbook import descent_by_queries, scq, subsampled
 
 ROWS = 6

@@ -12,16 +12,16 @@ import pytest
 from neighbouring import BUDGETS, Case, hold, reversed_table, tables
 
 from hedgerow.data import Histogram
-from hedgerow.engines.release import released
-from hedgerow.engines.theory import calibrated
+from hedgerow.engine.release import released
+from hedgerow.engine.theory import calibrated
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
-from hedgerow.questions.counts import bound, count, marginal
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import bound, count, marginal
+from hedgerow.query.linear import Linear
 from hedgerow.session import Session
 from hedgerow.textbook import mwem, pmw, small_db, sparse_vector
+from hedgerow.universe.universe import Universe
 
 U = Universe.from_sizes({"a": 4, "b": 3, "c": 2})
 BITS = Universe.from_sizes({"x": 2, "y": 2})

@@ -555,7 +555,7 @@ def test_the_holdout_does_not_believe_what_a_naive_one_does() -> None:
 @pytest.mark.audit
 def test_the_classic_at_full_size() -> None:
     """10,000 rows, 10,000 features, ε = 1. False fail: 1e-4, that ours is off by 0.02, four deviations of the holdout itself."""
-    from hedgerow.demo.holdout import false_discovery
+    from hedgerow.research.stories.false_discovery import false_discovery
 
     found = false_discovery(10_000, 10_000, Budget(1.0, 0.0), np.random.default_rng(), voters=(500,))
     assert found.naive[0] - 0.5 >= 0.10

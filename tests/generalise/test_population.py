@@ -1,6 +1,6 @@
 """Theorems 5, 10 and 11 and Proposition 20 of [F] on simulated populations, against analysts who overfit; and the monitors.
 
-A mechanism is anything that, given a sample as counts of cells, answers queries: ``Mechanism`` of ``textbook.monitors``.
+A mechanism is anything that, given a sample as counts of cells, answers queries: ``Mechanism`` of ``research.monitors``.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from hedgerow.generalise import transfer
-from hedgerow.generalise.analysts import ANALYSTS, Player
-from hedgerow.textbook.monitors import (
+from hedgerow.research.analysts import ANALYSTS, Player
+from hedgerow.research.monitors import (
     Ask,
     Mechanism,
     drawn,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.engines.practical.residuals import coordinates
+from hedgerow.engine.practical.fit.residuals import coordinates
 from hedgerow.privacy.events import AboveThreshold, Exponential, Gaussian, Laplace, PoissonSample, comparison_grid
 from hedgerow.privacy.noise import Noise, Seeded
 

@@ -18,19 +18,19 @@ from scipy import optimize, special, stats
 
 import hedgerow as hr
 from hedgerow.audit import runs_to_tell
-from hedgerow.engines import theory
-from hedgerow.engines.practical.error_bars import ErrorBars, _gaussian_tail, _plane_tail, _tail
-from hedgerow.engines.practical.excess_bounds import _by_distance, _by_variation, _sup_quadratic, excess_bound
-from hedgerow.engines.practical.guard import planned_guard
-from hedgerow.engines.practical.measurement import Measurement, Rows
-from hedgerow.engines.practical.residuals import Overview, from_coordinates
+from hedgerow.engine import theory
+from hedgerow.engine.practical.bars.error_bars import ErrorBars, _gaussian_tail, _plane_tail, _tail
+from hedgerow.engine.practical.convex.excess_bounds import _by_distance, _by_variation, _sup_quadratic, excess_bound
+from hedgerow.engine.practical.fit.residuals import Overview, from_coordinates
+from hedgerow.engine.practical.guard import planned_guard
+from hedgerow.engine.practical.measurement import Measurement, Rows
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.noise import Seeded
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import subsets
+from hedgerow.query.linear import Linear
 from hedgerow.textbook import mwem, pmw
 from hedgerow.textbook import sparse_vector as sv
+from hedgerow.universe.universe import subsets
 
 UNIVERSE = hr.Universe.from_sizes({"a": 3, "b": 4})
 EXACT = Rows(1000, 1000, 1000)

@@ -12,11 +12,11 @@ from recording import Recorded, RecordedSeeded
 from test_laws_of_mechanisms import opened
 
 import hedgerow as hr
-from hedgerow.audit import convex_cases
 from hedgerow.data import Histogram
 from hedgerow.privacy.events import AboveThreshold, Event, Exponential, Gaussian, Repeated
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
+from hedgerow.research.audit_cases import convex_cases
 from hedgerow.textbook import convex_offline, convex_pmw
 
 FAMILY = convex_cases.FAMILIES["noisy descent"]

@@ -36,9 +36,9 @@ from transcripts import SOLVED, rows_of
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines import theory
-from hedgerow.engines.over_time import Column, Series
-from hedgerow.engines.practical.engine import prefitted
+from hedgerow.engine import theory
+from hedgerow.engine.over_time import Column, Series
+from hedgerow.engine.practical.engine import prefitted
 from hedgerow.errors import HedgerowError
 from hedgerow.privacy.events import COIN, Exponential, Gaussian, Laplace
 from hedgerow.privacy.noise import Noise, Seeded

@@ -15,8 +15,8 @@ from hedgerow.model import kernels
 from hedgerow.model import memory_layout as folds
 from hedgerow.model.hypothesis import JOINED, SAFE_RANGE, Hypothesis
 from hedgerow.model.junction_tree import JunctionTree, junction_cells
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear
+from hedgerow.universe.universe import Universe
 
 SHAPES = {
     "no factor": [],

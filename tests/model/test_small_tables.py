@@ -15,7 +15,7 @@ from hedgerow.model.pair_tables import PairTables
 from hedgerow.model.small_tables import SmallTables, fits
 from hedgerow.model.tree_sizes import cells_with, edge_cells
 from hedgerow.model.triangulation import eliminate, links
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 SEEDS = range(12)
 

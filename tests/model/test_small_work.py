@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import hedgerow as hr
-from hedgerow.engines.practical import largest_errors
+from hedgerow.engine.practical.certificate import largest_errors
 from hedgerow.model import flat_sums, hypothesis, junction_tree, memory_layout, small_tables, triangulation
 from hedgerow.model.flat_sums import FlatSums
 from hedgerow.model.hypothesis import Hypothesis

@@ -7,13 +7,13 @@ from of_blocks import BLOCK_MUTANTS
 from of_cli import CLI_MUTANTS
 from of_data import DATA_MUTANTS
 from of_drafting import DRAFTING
-from of_engines import ENGINE
+from of_engine import ENGINE
 from of_erm import ERM
 from of_generalise import GENERALISE
-from of_ledgers import LEDGER_MUTANTS
+from of_ledger import LEDGER_MUTANTS
 from of_privacy import PRIVACY
 from of_promises import PROMISES
-from of_questions import QUESTIONS
+from of_query import QUESTIONS
 from of_sizes import SIZE_MUTANTS
 from of_sources import SOURCE_MUTANTS
 from of_textbook import TEXTBOOK

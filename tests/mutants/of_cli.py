@@ -59,7 +59,7 @@ desk(
     COMMANDS + "a_session_must_be_opened_before_it_is_asked",
 )  # fmt: skip
 desk(
-    "Y09", "ledgers/sqlite.py::Sqlite.exists", "to look for a ledger makes one",
+    "Y09", "ledger/sqlite.py::Sqlite.exists", "to look for a ledger makes one",
     "not self._path.exists()", "False",
     COMMANDS + "a_session_must_be_opened_before_it_is_asked",
 )  # fmt: skip
@@ -74,14 +74,14 @@ desk(
     TROUBLE + "a_ledger_that_is_not_what_was_written_has_status_1_where_it_is_checked_and_4_elsewhere",
 )  # fmt: skip
 desk(
-    "Y12", "questions/text.py::read", "a text of any length is read",
+    "Y12", "query/parse.py::read", "a text of any length is read",
     "if len(text) > LONGEST:", "if not isinstance(text, str):",
-    "questions/test_text.py::test_anything_else_is_refused_in_a_sentence",
+    "query/test_parse.py::test_anything_else_is_refused_in_a_sentence",
 )  # fmt: skip
 desk(
-    "Y13", "questions/words.py::_predicate", "a report says something near to what was asked",
+    "Y13", "query/wording.py::_predicate", "a report says something near to what was asked",
     "if np.array_equal(cover.inside, mask) and np.array_equal(cover.touched, mask):", "if cover is not None:",
-    "questions/test_words.py::test_any_cells_of_any_column",
+    "query/test_wording.py::test_any_cells_of_any_column",
 )  # fmt: skip
 desk(
     "Y14", "answering/answer_cache.py::AnswerCache.prepare", "a question of a taken-up session is answered anew, where it was answered before",

@@ -10,7 +10,7 @@ SOURCES = "data/test_sources.py::test_"
 EXACT = "data/test_exact_counts.py::test_"
 ATTACKS = "attacks/test_attacks_opening.py::test_"
 CONTRACT = "data/test_reading_rule.py::test_"
-ROWS = "data/test_rows.py::test_"
+ROWS = "data/test_row_store.py::test_"
 VALUES = "data/test_row_values.py::test_"
 
 data = Writer("data", "data/")
@@ -65,13 +65,13 @@ data(
     OPENING + "labels_are_found_by_text_then_by_number",
 )  # fmt: skip
 data(
-    "D11", "withheld.py::without_messages", "what an engine says of a row is shown",
+    "D11", "redaction.py::without_messages", "what an engine says of a row is shown",
     "    except BaseException:  # a panic of a compiled library is not an Exception\n        pass",
     "    except BaseException as engine:\n        refusal = DataUnavailable(str(engine))",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
 data(
-    "D12", "withheld.py::without_messages", "the failure that quotes a row hangs on the refusal",
+    "D12", "redaction.py::without_messages", "the failure that quotes a row hangs on the refusal",
     "    raise refusal or DataUnavailable(", "        raise DataUnavailable(str(refusal))\n    raise refusal or DataUnavailable(",
     CONTRACT + "what_an_engine_says_is_dropped_whole",
 )  # fmt: skip
@@ -198,23 +198,23 @@ data(
 )  # fmt: skip
 
 data(
-    "D37", "rows.py::_File.__enter__", "others of the machine can read the raw rows",
+    "D37", "row_store.py::_File.__enter__", "others of the machine can read the raw rows",
     "os.O_EXCL, 0o600)", "os.O_EXCL, 0o644)",
     ROWS + "only_the_owner_can_open_the_folder_and_its_files",
 )  # fmt: skip
 data(
-    "D38", "rows.py::_reopened", "a store is used again though its files were changed",
+    "D38", "row_store.py::_reopened", "a store is used again though its files were changed",
     "if identity is None or not same or any(_checksum(folder / n) != s for n, s in manifest[\"files\"].items()):",
     "if identity is None or not same:",
     ROWS + "a_store_that_does_not_fit_any_more_is_built_again",
 )  # fmt: skip
 data(
-    "D39", "rows.py::_identity", "a store is used again though its source has changed",
+    "D39", "row_store.py::_identity", "a store is used again though its source has changed",
     '"changed": [each.st_mtime_ns for each in about],', '"changed": 0,',
     ROWS + "a_store_is_used_again_until_its_source_changes",
 )  # fmt: skip
 data(
-    "D40", "rows.py::_require_private", "a folder that another user made is trusted",
+    "D40", "row_store.py::_require_private", "a folder that another user made is trusted",
     "stat.S_IMODE(about.st_mode) & 0o077:", "False:",
     ROWS + "a_folder_that_others_can_open_or_that_holds_something_else_is_refused",
 )  # fmt: skip

@@ -74,9 +74,9 @@ events(
     SELECTION + "no_pair_of_neighbours_has_more_than_the_claim",
 )  # fmt: skip
 events(
-    "F12", "advice.py::advice", "a delta of one half passes without a word",
+    "F12", "budget_warnings.py::advice", "a delta of one half passes without a word",
     "if budget.delta > most:", "if False:",
-    "privacy/test_advice.py::test_a_budget_that_promises_little_does_not_pass_without_a_word",
+    "privacy/test_budget_warnings.py::test_a_budget_that_promises_little_does_not_pass_without_a_word",
 )  # fmt: skip
 
 RULES = "data/test_rules.py::test_"
@@ -92,12 +92,12 @@ reading(
     RULES + "a_source_without_types_refuses_nothing",
 )  # fmt: skip
 reading(
-    "F16", "tally.py::Tally.count", "a row of a column counts twice, for the price of once",
+    "F16", "value_counts.py::Tally.count", "a row of a column counts twice, for the price of once",
     "            self.texts[text] += times", "            self.texts[text] += 2 * times",
-    DRAFT + "every_path_tallies_alike", "drafting/test_tally.py::test_a_row_counts_once",
+    DRAFT + "every_path_tallies_alike", "data/test_value_counts.py::test_a_row_counts_once",
 )  # fmt: skip
 reading(
-    "F17", "inspection.py::_judge.judge", "what is clamped is not told",
+    "F17", "owner_inspection.py::_judge.judge", "what is clamped is not told",
     'return "clamped" if isinstance(attribute, Integers | Range | Dates)', 'return "clamped" if isinstance(attribute, Integers)',
     RULES + "an_inspection_says_what_would_be_clamped_unmatched_and_missing",
 )  # fmt: skip
@@ -134,16 +134,16 @@ reading(
     "drafting/test_draft.py::test_checks_and_enumerations_of_postgres_are_public",
 )  # fmt: skip
 
-asked = Writer("reading", "questions/")
+asked = Writer("reading", "")
 asked(
-    "F22", "dates.py::_firsts", "weeks begin on Sundays",
+    "F22", "universe/dates.py::_firsts", "weeks begin on Sundays",
     "monday = low - date_of(low).weekday()", "monday = low - date_of(low).weekday() - 1",
-    "questions/test_dates.py::test_bins_begin_where_their_period_does_and_end_with_the_range",
+    "universe/test_dates.py::test_bins_begin_where_their_period_does_and_end_with_the_range",
 )  # fmt: skip
 asked(
-    "F23", "files.py::_range", "representatives of bins are lost in the file",
+    "F23", "universe/files.py::_range", "representatives of bins are lost in the file",
     'record["values"] = values[:bins].tolist()', "pass",
-    "questions/test_files.py::test_what_is_read_is_what_was_written",
+    "universe/test_files.py::test_what_is_read_is_what_was_written",
 )  # fmt: skip
 
 DRAFTING = [*drafting.mutants, *events.mutants, *reading.mutants, *asked.mutants]

@@ -12,39 +12,39 @@ EXACT = (
     "exact/test_exact_generalise.py::test_one_row_moves_what_is_drawn_from_by_its_sensitivity_and_nothing_else_at_all"
 )
 
-theorem = Writer("generalise", "generalise/")
+theorem = Writer("generalise", "")
 theorem(
-    "GT01", "transfer.py::replaced", "a session for rows that come and go transfers as if they were replaced",
+    "GT01", "generalise/transfer.py::replaced", "a session for rows that come and go transfers as if they were replaced",
     "return 2 * epsilon, min(1.0, delta * (2 + _excess(epsilon)))", "return epsilon, delta",
     TRANSFER + "rows_that_come_and_go_transfer_as_one_that_is_replaced",
 )  # fmt: skip
 theorem(
-    "GT02", "transfer.py::jung_extra", "the failures of privacy are forgotten",
+    "GT02", "generalise/transfer.py::jung_extra", "the failures of privacy are forgotten",
     "return (math.sqrt(sample_beta) + math.sqrt(2 * delta)) ** 2 / beta", "return sample_beta / beta",
     TRANSFER + "the_price_of_failures_is_the_least_that_the_theorem_allows",
 )  # fmt: skip
 theorem(
-    "GT03", "transfer.py::theorem_10", "Theorem 10 needs the rows that are printed, for a monitor without negations",
+    "GT03", "generalise/transfer.py::theorem_10", "Theorem 10 needs the rows that are printed, for a monitor without negations",
     "1024 * math.log(2 * queries / beta) / alpha**2)", "1024 * math.log(queries / beta) / alpha**2)",
     TRANSFER + "theorem_10_counts_negations_too",
 )  # fmt: skip
 theorem(
-    "GT04", "transfer.py::in_expectation", "privacy is free: the population is as the sample",
+    "GT04", "generalise/transfer.py::in_expectation", "privacy is free: the population is as the sample",
     "return _cut(sample_error + _excess(epsilon) + delta)", "return _cut(sample_error + delta)",
     TRANSFER + "every_way_back_leads_there",
 )  # fmt: skip
 theorem(
-    "GT05", "statement.py::stated", "a statement does not widen with what is asked",
+    "GT05", "generalise/statement.py::stated", "a statement does not widen with what is asked",
     "while questions < asked:", "while False:",
     STATEMENT + "the_statement_widens_with_the_questions_and_its_betas_add_up",
 )  # fmt: skip
 theorem(
-    "GT06", "statement.py::Generalisation.error", "an error above 1 is stated as if it said something",
+    "GT06", "generalise/statement.py::Generalisation.error", "an error above 1 is stated as if it said something",
     "if sample_error is None or not sample_error + self.extra < 1:", "if sample_error is None:",
     STATEMENT + "a_session_at_an_epsilon_of_one_says_that_no_theorem_helps",
 )  # fmt: skip
 theorem(
-    "GT07", "analysts.py::greedy", "an analyst that was to overfit does not, and every mechanism passes",
+    "GT07", "research/analysts.py::greedy", "an analyst that was to overfit does not, and every mechanism passes",
     "votes += np.sign(ask(q) - q @ population) * (q - 0.5)", "votes += np.sign(0.5 - ask(q)) * (q - 0.5) * 0",
     POPULATION + "who_adapts_finds_more_than_who_does_not",
 )  # fmt: skip
@@ -140,9 +140,9 @@ holdout(
     HOLDOUT + "words_are_counted_only_while_the_ledger_pays_for_nothing_else",
 )  # fmt: skip
 
-monitor = Writer("generalise", "textbook/")
+monitor = Writer("generalise", "")
 monitor(
-    "GT08", "monitors.py::exponential_monitor", "the monitor takes no negations, and does not see half of what is wrong",
+    "GT08", "research/monitors.py::exponential_monitor", "the monitor takes no negations, and does not see half of what is wrong",
     "scores = epsilon * rows * np.concatenate([gaps, -gaps]) / 2", "scores = epsilon * rows * np.concatenate([gaps, gaps - 9]) / 2",
     POPULATION + "the_monitor_takes_a_query_or_its_negation",
 )  # fmt: skip

@@ -16,7 +16,7 @@ SAMPLES = "privacy/test_samples.py::test_"
 PROCESSES = "privacy/test_processes.py::test_"
 SEEDS = "privacy/test_seeds.py::test_"
 PERTURBATION = "erm/test_erm_perturbation.py::test_"
-ENGINES = "engines/test_engines.py::test_"
+ENGINES = "engine/test_engines.py::test_"
 SPARSE = "textbook/test_sparse_vector.py::test_"
 
 # What an event costs
@@ -118,12 +118,12 @@ events(
 events(
     "A19", "budget.py::Budget.tensor_l2", "the sensitivity of a residual lacks √2",
     "return math.sqrt(2 * (own - least))", "return math.sqrt(own - least)",
-    "engines/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
+    "engine/test_practical.py::test_the_sensitivity_of_a_residual_is_the_largest_over_all_rows",
 )  # fmt: skip
 events(
     "CO08", "budget.py::Budget.tensor_l2", "two rows that agree on an attribute are taken to be no further apart than two that do not",
     "if not all(agree)", "if not any(agree)",
-    "engines/test_contrasts.py::test_no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
+    "engine/test_contrasts.py::test_no_rows_are_further_apart_than_the_sensitivity_of_a_ranged_residual",
 )  # fmt: skip
 events(
     "A20", "budget.py::Budget._twice_if_replaced", "bounded sums and gradients have half their sensitivity under replace",
@@ -837,18 +837,18 @@ planned(
     PLANNED + "an_allowance_charges_less_noise_where_it_may_be_planned_and_else_the_event_as_it_is",
 )  # fmt: skip
 
-of_prefit = Writer("planned noise", "engines/practical/")
+of_prefit = Writer("planned noise", "engine/practical/")
 of_prefit(
-    "PN19", "prefit.py::Prefit._one_way_marginals", "choices that grew have no room: the prefit ends early, without a word",
+    "PN19", "measure/prefit.py::Prefit._one_way_marginals", "choices that grew have no room: the prefit ends early, without a word",
     "self._choice_share *= (1 - ONE_WAY_SHARE) / (1 - ONE_WAY_SHARE - MORE_ONE_WAY)", "self._choice_share *= 1.0",
     PLANNED + "a_prefit_without_an_overview_plans_all_but_its_choices[300-replace]",
 )  # fmt: skip
 of_prefit(
-    "PN20", "prefit.py::Prefit._plan", "the share is one of the prefit, not of the budget: what is left of it is lost",
+    "PN20", "measure/prefit.py::Prefit._plan", "the share is one of the prefit, not of the budget: what is left of it is lost",
     "amount = measured * self._whole + self._beside", "amount = measured * self._budget.total + self._beside",
     PLANNED + "a_prefit_plans_its_overview_and_what_it_measures_after_it[1.0-replace]",
 )  # fmt: skip
-of_ledgers = Writer("planned noise", "ledgers/")
+of_ledgers = Writer("planned noise", "ledger/")
 of_ledgers(
     "PN18", "durable.py::Durable._admitted", "what somebody may spend is more than their cap says",
     "if any(isinstance(event, Planned) for event in planned):", "if not planned:",

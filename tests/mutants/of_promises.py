@@ -13,7 +13,7 @@ promise(
 promise(
     "PK02", "privacy/ledger.py::Ledger.share_turn", "threads that ask of different blocks take turns in one lock",
     "self._turn = other._turn", "pass",
-    "ledgers/test_ledger_of_blocks.py::test_threads_that_ask_of_different_blocks_of_one_ledger_take_turns",
+    "ledger/test_ledger_of_blocks.py::test_threads_that_ask_of_different_blocks_of_one_ledger_take_turns",
 )  # fmt: skip
 promise(
     "PK03", "privacy/ledger.py::Ledger.rest", "a second session on a ledger pays for its own draws",
@@ -31,14 +31,14 @@ promise(
     "sessions/test_blocks.py::test_what_several_accounts_have_spent_is_the_most_of_any_and_what_is_left_the_least",
 )  # fmt: skip
 promise(
-    "PK06", "ledgers/durable.py::Durable._capped", "a cap of one name is not used up by a name that begins like it",
+    "PK06", "ledger/durable.py::Durable._capped", "a cap of one name is not used up by a name that begins like it",
     'who == name or who.startswith(f"{name}/")', "who == name or who.startswith(name)",
-    "ledgers/test_durable.py::test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_theirs",
+    "ledger/test_durable.py::test_a_cap_is_used_up_by_those_it_is_of_and_by_nobody_whose_name_is_like_theirs",
 )  # fmt: skip
 promise(
-    "PK07", "engines/practical/merging.py::Merging.drawn", "drawn numbers of two attributes are independent inside their bins",
+    "PK07", "engine/practical/fit/value_groups.py::Merging.drawn", "drawn numbers of two attributes are independent inside their bins",
     "low + uniforms[:, k] * (high - low)", "low + uniforms[:, 0] * (high - low)",
-    "engines/test_merging.py::test_records_of_groups_become_records_of_their_values_by_their_shares",
+    "engine/test_value_groups.py::test_records_of_groups_become_records_of_their_values_by_their_shares",
 )  # fmt: skip
 promise(
     "PK08", "answer.py::Answer.certainly_below", "certainly_below is said only where all truths within the bars are below",
@@ -76,24 +76,24 @@ promise(
     "test_session.py::test_what_was_bought_is_priced_as_it_is_repeated_for_nothing",
 )  # fmt: skip
 promise(
-    "PK15", "questions/statistics.py::BoundCorrelation.ends.over", "the interval of a correlation holds for every table that the bars allow",
+    "PK15", "query/statistics.py::BoundCorrelation.ends.over", "the interval of a correlation holds for every table that the bars allow",
     "scale = least if (covariance > 0) == upper else most", "scale = most",
-    "questions/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
+    "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip
 promise(
-    "PK16", "engines/theory.py::TheoryAnswers.total_error_in_rows", "a total is inside its bar where n is private, however far from 0 its numbers are",
+    "PK16", "engine/theory.py::TheoryAnswers.total_error_in_rows", "a total is inside its bar where n is private, however far from 0 its numbers are",
     "h * value + (self.rows + h) * error", "(self.rows + h) * error",
     "sessions/test_questions_as_asked.py::test_a_total_is_inside_its_bar_where_the_number_of_rows_is_private_however_far_from_0_numbers_are",
 )  # fmt: skip
 promise(
-    "PK17", "questions/quotients.py::BoundRatio.slopes", "the upper end of a ratio holds for every table that the bars allow",
+    "PK17", "query/ratios.py::BoundRatio.slopes", "the upper end of a ratio holds for every table that the bars allow",
     "slope = self.below.low if upper else self.below.high", "slope = self.below.high",
-    "questions/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
+    "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends",
 )  # fmt: skip
 promise(
-    "PK18", "questions/quotients.py::BoundMean.bought", "the lower end of a bought mean holds for every table that the bars allow",
+    "PK18", "query/ratios.py::BoundMean.bought", "the lower end of a bought mean holds for every table that the bars allow",
     "lower = c + (low / few if low < 0 else low / many) - coarse", "lower = c + low / many - coarse",
-    "questions/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends", "questions/test_composed.py::test_what_is_bought_is_as_near_as_was_asked_for",
+    "query/test_composed.py::test_the_truth_of_every_table_that_the_bars_allow_is_between_the_ends", "query/test_composed.py::test_what_is_bought_is_as_near_as_was_asked_for",
 )  # fmt: skip
 promise(
     "PK19", "generalise/widths.py::interval", "both ends of an interval fail together with the share of β of the query",
@@ -132,24 +132,24 @@ promise(
     "sql/test_three_values.py::test_the_bar_of_a_deviation_reaches_to_the_farther_root_of_its_variance",
 )  # fmt: skip
 promise(
-    "PK26", "ledgers/replay.py::read_charge", "a charge out of order is found though its hash fits",
+    "PK26", "ledger/replay.py::read_charge", "a charge out of order is found though its hash fits",
     "    if entry.number != number or entry.released:\n", "    if entry.released:\n",
-    "ledgers/test_durable.py::test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits",
+    "ledger/test_durable.py::test_a_charge_that_is_not_the_next_one_is_found_though_its_hash_fits",
 )  # fmt: skip
 promise(
-    "PK27", "ledgers/durable.py::Durable._keep_state", "no snapshot is taken that lacks what others bought",
+    "PK27", "ledger/durable.py::Durable._keep_state", "no snapshot is taken that lacks what others bought",
     "        if self._state_now is None or self._news or self._is_broken:", "        if self._state_now is None or self._is_broken:",
-    "ledgers/test_durable.py::test_no_snapshot_is_taken_that_lacks_what_others_bought",
+    "ledger/test_durable.py::test_no_snapshot_is_taken_that_lacks_what_others_bought",
 )  # fmt: skip
 promise(
-    "PK28", "ledgers/chain.py::checked", "a line earlier than the one before it is found though its hash fits",
+    "PK28", "ledger/chain.py::checked", "a line earlier than the one before it is found though its hash fits",
     "        if line.time < before.time:", "        if False:",
-    "ledgers/test_durable.py::test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits",
+    "ledger/test_durable.py::test_a_line_earlier_than_the_one_before_it_is_found_though_its_hash_fits",
 )  # fmt: skip
 promise(
-    "PK29", "ledgers/store.py::_reason", "a refusal has nothing of a database's statement or its values",
+    "PK29", "ledger/store.py::_reason", "a refusal has nothing of a database's statement or its values",
     'return said[0].rstrip(".")[:160] if said else type(error).__name__', "return str(error)",
-    "ledgers/test_trouble.py::test_a_refusal_has_the_databases_first_words_and_nothing_of_the_statement_or_its_values",
+    "ledger/test_trouble.py::test_a_refusal_has_the_databases_first_words_and_nothing_of_the_statement_or_its_values",
 )  # fmt: skip
 promise(
     "PK30", "data/coding.py::Coder._of_day", "the last day of a range is in its period",

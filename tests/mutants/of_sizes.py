@@ -37,7 +37,7 @@ sizes(
     SIZES + "questions_that_are_many_are_judged_together",
 )  # fmt: skip
 sizes(
-    "SZ06", "questions/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
+    "SZ06", "query/statistics.py::Grouped.parts", "groups are bound, and take memory, before they are judged",
     "            if not any(cell):  # all other groups are as large", "            if False:",
     SIZES + "groups_are_judged_before_they_are_all_bound",
 )  # fmt: skip
@@ -67,7 +67,7 @@ sizes(
     OWNER,
 )  # fmt: skip
 sizes(
-    "SZ12", "engines/practical/contrasts.py::kept.found", "matrices of all sessions stay in memory",
+    "SZ12", "engine/practical/contrasts.py::kept.found", "matrices of all sessions stay in memory",
     "sum(each * each for each in tuple(there)) > MOST_ENTRIES", "False",
     SIZES + "matrices_of_wide_attributes_do_not_pile_up",
 )  # fmt: skip

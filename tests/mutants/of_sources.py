@@ -74,7 +74,7 @@ sources(
     DATABASES + "a_file_of_duckdb_is_opened_to_be_read",
 )  # fmt: skip
 sources(
-    "SR12", "holding.py::held", "the rows of a cluster are brought to this process",
+    "SR12", "backend.py::held", "the rows of a cluster are brought to this process",
     "return SparkTable(Typed(frame) if typed else frame, universe, unit)", "pass",
     SPARK + "awkward_values_have_the_cells_of_the_rule_and_change_no_other_row",
 )  # fmt: skip

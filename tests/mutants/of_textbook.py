@@ -14,7 +14,7 @@ CONVEX = "textbook/test_convex_pmw.py::test_"
 EXCESS = "convex/test_excess.py::test_"
 THEOREMS = "test_theorems.py::test_"
 AUDIT = "audit/test_audit.py::test_"
-SAMPLING = "engines/test_sampling.py::test_"
+SAMPLING = "engine/test_sampling.py::test_"
 SUBSAMPLED = "textbook/test_subsampled.py::test_"
 SCQ = "textbook/test_scq.py::test_"
 DESCENT = "textbook/test_descent_by_queries.py::test_"
@@ -83,138 +83,138 @@ guard(
     SPARSE + "a_sparse_vector_that_its_proof_does_not_cover_is_refused",
 )  # fmt: skip
 
-linear = Writer("textbook", "textbook/")
+linear = Writer("textbook", "")
 linear(
-    "P01", "pmw.py::OnlinePMW._learn", "the hypothesis is moved away from the data",
+    "P01", "textbook/pmw.py::OnlinePMW._learn", "the hypothesis is moved away from the data",
     "overshoots = measured < self.config.scale * believed", "overshoots = measured > self.config.scale * believed",
     PMW + "what_the_hypothesis_has_wrong_is_measured_and_learned",
 )  # fmt: skip
 linear(
-    "P02", "pmw.py::PMWConfig.eta", "η is a tenth of the theorem's: the rounds run out before the hypothesis is right",
+    "P02", "textbook/pmw.py::PMWConfig.eta", "η is a tenth of the theorem's: the rounds run out before the hypothesis is right",
     "return experts.step_size(self.alpha, self.step)", "return 0.1 * experts.step_size(self.alpha, self.step)",
     PMW + "an_update_is_that_of_the_book_with_the_step_of_the_theorem",
 )  # fmt: skip
 linear(
-    "P03", "pmw.py::_calibrated", "the guard is calibrated to half of what a row does",
+    "P03", "textbook/pmw.py::_calibrated", "the guard is calibrated to half of what a row does",
     "return sparse_vector.guard_round(G * delta / w, ratio, delta), measurement, c, w",
     "return sparse_vector.guard_round(G * delta / w, ratio, delta / 2), measurement, c, w",
     PMW + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
-    "P04", "pmw.py::OnlinePMW.ask", "a refusal says what the guard would have answered",
+    "P04", "textbook/pmw.py::OnlinePMW.ask", "a refusal says what the guard would have answered",
     "        self._require_afforded(measurement)\n", "",
     PMW + "a_round_whose_measurement_was_spent_elsewhere_answers_nothing_whatever_the_data",
 )  # fmt: skip
 linear(
-    "P05", "pmw.py::OnlinePMW.ask", "counts that the guard found wrong are released bare",
+    "P05", "textbook/pmw.py::OnlinePMW.ask", "counts that the guard found wrong are released bare",
     "measured = float(self._noise.add(N, receipt))", "measured = float(N)",
     PMW + "what_is_measured_is_what_came_out_of_the_ledger",
 )  # fmt: skip
 linear(
-    "P06", "pmw.py::PMWConfig.threshold", "the guard is silent up to twice the error that the theorem allows",
+    "P06", "textbook/pmw.py::PMWConfig.threshold", "the guard is silent up to twice the error that the theorem allows",
     "return float(round(2 * self.alpha * self.scale))", "return float(round(4 * self.alpha * self.scale))",
     PMW + "the_noise_stays_within_the_rows_that_the_theorem_gives_it",
 )  # fmt: skip
 linear(
-    "P07", "pmw.py::PMWConfig.error", "2α is promised where 3α is proved",
+    "P07", "textbook/pmw.py::PMWConfig.error", "2α is promised where 3α is proved",
     "return 3 * self.alpha", "return 2 * self.alpha",
     PMW + "the_noise_stays_within_the_rows_that_the_theorem_gives_it",
 )  # fmt: skip
 linear(
-    "P08", "pmw.py::_calibrated", "measurements are off by more than promised, for the union over rounds is forgotten",
+    "P08", "textbook/pmw.py::_calibrated", "measurements are off by more than promised, for the union over rounds is forgotten",
     "M = math.sqrt(2 * math.log(6 * c / beta))", "M = math.sqrt(2 * math.log(6 / beta))",
     PMW + "all_measurements_stay_within_alpha_but_for_a_third_of_beta",
 )  # fmt: skip
 linear(
-    "P09", "pmw.py::_calibrated", "the rounds of a pure budget cost c times what there is",
+    "P09", "textbook/pmw.py::_calibrated", "the rounds of a pure budget cost c times what there is",
     "w = delta * c * (G + M) / (share * budget.total)", "w = delta * (G + M) / (share * budget.total)",
     PMW + "all_rounds_together_cost_the_budget_and_no_more",
 )  # fmt: skip
 linear(
-    "P10", "pmw.py::_calibrated", "a share of the budget is spent as if it were all",
+    "P10", "textbook/pmw.py::_calibrated", "a share of the budget is spent as if it were all",
     "c * (G**2 + M**2) / 2 / (share * budget.total)", "c * (G**2 + M**2) / 2 / budget.total",
     PMW + "a_share_of_the_budget_is_all_that_the_rounds_cost",
 )  # fmt: skip
 linear(
-    "P11", "mwem.py::_calibrated", "a choice is drawn for half of what a row does to its scores",
+    "P11", "textbook/mwem.py::_calibrated", "a choice is drawn for half of what a row does to its scores",
     "return Exponential(delta, E * delta / w), measurement, T, w", "return Exponential(delta / 2, E * delta / w), measurement, T, w",
     MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
-    "P12", "mwem.py::_calibrated", "a measurement has half its noise at the same price",
+    "P12", "textbook/mwem.py::_calibrated", "a measurement has half its noise at the same price",
     "measurement: Laplace | Gaussian = Laplace(delta, w / M)", "measurement: Laplace | Gaussian = Laplace(delta / 2, w / M / 2)",
     MWEM + "events_are_for_the_one_row_that_a_neighbour_moves",
 )  # fmt: skip
 linear(
-    "P13", "mwem.py::_released", "counts are released bare",
+    "P13", "textbook/mwem.py::_released", "counts are released bare",
     "measured = float(noise.add(float(counted[worst]), ledger.charge(measurement, why=\"mwem: measurement\")))",
     "ledger.charge(measurement, why=\"mwem: measurement\")\n        measured = float(counted[worst])",
     MWEM + "what_is_measured_is_what_came_out_of_the_ledger",
 )  # fmt: skip
 linear(
-    "P14", "mwem.py::_released", "the release stops at twice the error that its promise allows",
+    "P14", "textbook/mwem.py::_released", "the release stops at twice the error that its promise allows",
     "if abs(y) <= 2 * config.alpha * config.scale:", "if abs(y) <= 4 * config.alpha * config.scale:",
     MWEM + "an_error_of_three_alpha_does_not_stop_it_and_one_of_alpha_does",
 )  # fmt: skip
 linear(
-    "P15", "mwem.py::_scores", "scores carry rounding that depends on the data",
+    "P15", "textbook/mwem.py::_scores", "scores carry rounding that depends on the data",
     "expected = np.clip(np.floor(believed / steps + 0.5), 0, exact_counts.LARGEST) * steps", "expected = believed",
     MWEM + "scores_are_whole_steps_so_that_no_rounding_depends_on_the_data",
 )  # fmt: skip
 linear(
-    "P16", "mwem.py::MWEMConfig.error", "2α is promised where 3α is proved",
+    "P16", "textbook/mwem.py::MWEMConfig.error", "2α is promised where 3α is proved",
     "return 3 * self.alpha", "return 2 * self.alpha",
     MWEM + "all_choices_and_measurements_are_right_to_within_alpha_but_for_beta",
 )  # fmt: skip
 linear(
-    "P17", "mwem.py::_calibrated", "the choice is right only for one round, for the union over rounds is forgotten",
+    "P17", "textbook/mwem.py::_calibrated", "the choice is right only for one round, for the union over rounds is forgotten",
     "E = 2 * math.log(2 * queries * T / beta) / CHOICE", "E = 2 * math.log(2 * queries / beta) / CHOICE",
     MWEM + "all_choices_and_measurements_are_right_to_within_alpha_but_for_beta",
 )  # fmt: skip
 linear(
-    "P18", "small_db.py::release", "a database is chosen for half of what a row does to its score",
+    "P18", "textbook/small_db.py::release", "a database is chosen for half of what a row does to its score",
     "allowance.choice(m / unit) if epsilon is None else Exponential(m / unit, epsilon)",
     "allowance.choice(m / unit / 2) if epsilon is None else Exponential(m / unit / 2, epsilon)",
     SMALL_DB + "the_score_moves_by_at_most_the_sensitivity_it_is_billed_for",
 )  # fmt: skip
 linear(
-    "P19", "small_db.py::_distances", "the score is that of the best query, not of the worst",
+    "P19", "textbook/small_db.py::_distances", "the score is that of the best query, not of the worst",
     "np.abs(target - n * held).max(axis=1)", "np.abs(target - n * held).min(axis=1)",
     SMALL_DB + "databases_are_drawn_from_exactly_the_exponential_mechanism",
 )  # fmt: skip
 linear(
-    "P20", "multiplicative_weights.py::update_bound", "four times too few updates are planned",
+    "P20", "textbook/multiplicative_weights.py::update_bound", "four times too few updates are planned",
     '"hoeffding": 2 * alpha**2}', '"hoeffding": 8 * alpha**2}',
     EXPERTS + "algorithm_5_answers_every_query_within_alpha_in_at_most_the_bounded_number_of_updates",
     EXPERTS + "hoeffdings_step_allows_eight_times_fewer_updates_than_the_papers",
 )  # fmt: skip
 linear(
-    "P21", "multiplicative_weights.py::step_size", "a step so long that an update need not teach",
+    "P21", "textbook/multiplicative_weights.py::step_size", "a step so long that an update need not teach",
     '"hoeffding": 4 * alpha}', '"hoeffding": 12 * alpha}',
     EXPERTS + "the_potential_falls_by_what_theorem_4_10_says_at_every_mistake",
 )  # fmt: skip
 linear(
-    "P22", "multiplicative_weights.py::penalty", "mass is taken from where too little is",
+    "P22", "textbook/multiplicative_weights.py::penalty", "mass is taken from where too little is",
     "return query if overshoots else 1 - query", "return 1 - query if overshoots else query",
     EXPERTS + "an_update_moves_the_answer_towards_the_truth_and_nothing_else_about_it_matters",
 )  # fmt: skip
 linear(
-    "P23", "bounds.py::pmw_rows", "the rows of Theorem 4.14 are those of the book's slip",
+    "P23", "textbook/bounds.py::pmw_rows", "the rows of Theorem 4.14 are those of the book's slip",
     "return 36 * ln_x * union / (epsilon * alpha**3)", "return 32 * ln_x * union / (epsilon * alpha**3)",
     BOUNDS + "theorem_4_14_has_the_corrected_constant_36",
 )  # fmt: skip
 linear(
-    "P24", "bounds.py::small_db_size", "a small database is too small for its promise",
+    "P24", "textbook/bounds.py::small_db_size", "a small database is too small for its promise",
     "return math.ceil(math.log(max(queries, 3)) / alpha**2)", "return math.ceil(math.log(max(queries, 3)) / alpha)",
     BOUNDS + "the_small_database_has_the_size_of_lemma_4_3",
 )  # fmt: skip
 linear(
-    "P25", "games.py::linear_error", "the accuracy game sees no error",
+    "P25", "research/games.py::linear_error", "the accuracy game sees no error",
     "return abs(query.dot(data.marginal(query.attributes)) / data.rows - answer.value)", "return 0.0",
     THEOREMS + "the_game_sees_a_mechanism_with_a_tenth_of_the_rows_fail",
 )  # fmt: skip
 linear(
-    "P26", "games.py::ThresholdTranscript.wrong", "the threshold game forgives a ⊥ that was wrong",
+    "P26", "research/games.py::ThresholdTranscript.wrong", "the threshold game forgives a ⊥ that was wrong",
     "(turn.value >= alpha and not turn.above) or ", "",
     PMW + "the_threshold_game_counts_both_ways_to_be_wrong",
 )  # fmt: skip

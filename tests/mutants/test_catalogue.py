@@ -14,14 +14,14 @@ TESTS = Path(__file__).resolve().parent.parent
 SOURCE = TESTS.parent / "src" / "hedgerow"
 MECHANISMS = [
     "textbook",
-    "engines/practical",
+    "engine/practical",
     "model",
     "erm/solvers",
     "generalise",
     "privacy",
     "data",
     "drafting",
-    "ledgers",
+    "ledger",
     "planning",
 ]
 

@@ -16,9 +16,9 @@ import hedgerow as hr
 from hedgerow import errors
 from hedgerow.audit import exact
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import prefit
-from hedgerow.engines.practical.prefit import Prefit
-from hedgerow.ledgers import opened
+from hedgerow.engine.practical.measure import prefit
+from hedgerow.engine.practical.measure.prefit import Prefit
+from hedgerow.ledger import opened
 from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.conversion import gaussian_delta, gaussian_mu, largest_rho

@@ -19,7 +19,7 @@ import hedgerow as hr
 from hedgerow import erm, losses
 from hedgerow.convex import sets
 from hedgerow.data import Histogram
-from hedgerow.engines.practical import guard
+from hedgerow.engine.practical import guard
 from hedgerow.privacy.amplification import subsampled_gaussian
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Exponential, Laplace

@@ -11,7 +11,7 @@ from recorder import Recorder
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.practical.engine import prefitted
+from hedgerow.engine.practical.engine import prefitted
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.release_file.container import unpacked
 from hedgerow.session import Session

@@ -14,7 +14,7 @@ import pytest
 from sequential import Promise, all_told
 
 import hedgerow as hr
-from hedgerow.bench import unsafe_answer
+from hedgerow.unsafe import unsafe_answer
 
 BETA = 0.05
 

@@ -13,18 +13,18 @@ import pytest
 
 import hedgerow as hr
 from hedgerow.data import Histogram
-from hedgerow.engines.over_time import Node, due, estimated, tail
-from hedgerow.engines.practical.merging import Merging
-from hedgerow.engines.together import Part, Together, greatest_mean
+from hedgerow.engine.multi_block import Part, Together, greatest_mean
+from hedgerow.engine.over_time import Node, due, estimated, tail
+from hedgerow.engine.practical.fit.value_groups import Merging
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.model.mixture import Mixture
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.counts import bound
-from hedgerow.questions.text import question
+from hedgerow.query.bound import Estimate
+from hedgerow.query.counts import bound
+from hedgerow.query.parse import question
 
 U = hr.Universe(age=hr.Integers(0, 7), sex=hr.Categories(["F", "M"]), smoker=hr.Flag())
 NAMES = ("january", "february", "march")

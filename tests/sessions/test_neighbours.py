@@ -33,8 +33,8 @@ import hedgerow as hr
 from hedgerow import opening
 from hedgerow.data import Histogram
 from hedgerow.data.source import DataSource
-from hedgerow.engines.practical import purchases
-from hedgerow.engines.practical.engine import Practical
+from hedgerow.engine.practical.engine import Practical
+from hedgerow.engine.practical.measure import purchases
 from hedgerow.privacy.noise import Noise
 from hedgerow.session import Session
 

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 
 import hedgerow as hr
-from hedgerow.bench import unsafe_answer
 from hedgerow.data import Histogram
-from hedgerow.questions.bound import Estimate
-from hedgerow.questions.composed import Answers
-from hedgerow.questions.linear import Linear
+from hedgerow.query.bound import Estimate
+from hedgerow.query.composed import Answers
+from hedgerow.query.linear import Linear
+from hedgerow.unsafe import unsafe_answer
 
 UNIVERSE = hr.Universe(
     age=hr.Range(17, 90, bins=8),

@@ -12,10 +12,10 @@ import pandas as pd
 
 import hedgerow as hr
 from hedgerow.answer import Answer
-from hedgerow.bench import unsafe_respondent
 from hedgerow.data import Table
-from hedgerow.questions.counts import Query, bound
+from hedgerow.query.counts import Query, bound
 from hedgerow.sql import run
+from hedgerow.unsafe import unsafe_respondent
 
 ROWS = 400
 UNIVERSE = hr.Universe(

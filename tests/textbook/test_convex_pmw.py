@@ -27,11 +27,12 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Repeated
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.attributes import Flag
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.textbook import convex_offline, convex_pmw, games, oracles
+from hedgerow.query.linear import Linear
+from hedgerow.research import games
+from hedgerow.textbook import convex_offline, convex_pmw, oracles
 from hedgerow.textbook import multiplicative_weights as experts
+from hedgerow.universe.attributes import Flag
+from hedgerow.universe.universe import Universe
 
 BETA = 0.1
 BITS = Universe.from_sizes({f"x{i}": 2 for i in range(10)})  # 2^10 cells

@@ -9,8 +9,8 @@ import pytest
 
 from hedgerow import losses
 from hedgerow.convex.sets import Box, L2Ball, Unconstrained
+from hedgerow.data.row_store import in_memory
 from hedgerow.data.row_values import STEPS
-from hedgerow.data.rows import in_memory
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import DistinctRows, Exponential, Laplace

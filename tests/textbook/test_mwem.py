@@ -9,9 +9,9 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear
 from hedgerow.textbook import bounds, mwem
+from hedgerow.universe.universe import Universe
 
 UNIVERSE = Universe.from_sizes({"a": 4, "b": 3, "c": 2})
 N = 10**7

@@ -11,10 +11,11 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.textbook import bounds, games, pmw
+from hedgerow.query.linear import Linear
+from hedgerow.research import games
+from hedgerow.textbook import bounds, pmw
 from hedgerow.textbook import multiplicative_weights as experts
+from hedgerow.universe.universe import Universe
 
 UNIVERSE = Universe.from_sizes({"a": 4, "b": 3, "c": 2})
 N = 10**6

@@ -12,11 +12,11 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.counts import count
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import intervals, parities
+from hedgerow.query.counts import count
+from hedgerow.query.linear import Linear
+from hedgerow.query.workloads import intervals, parities
 from hedgerow.textbook import bounds, small_db
+from hedgerow.universe.universe import Universe
 
 LINE = Universe.from_sizes({"x": 4})
 BITS = Universe.from_sizes({"a": 2, "b": 2})

@@ -15,14 +15,14 @@ import pytest
 from sequential import is_kept
 
 from hedgerow import audit
+from hedgerow.data.row_store import in_memory
 from hedgerow.data.row_values import STEPS, statistic_values
-from hedgerow.data.rows import in_memory
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import COIN, DistinctRows, Laplace, PoissonSample, RepeatedRows, Subsampled
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Seeded
-from hedgerow.questions.row_statistic import statistic
+from hedgerow.query.row_statistic import statistic
 from hedgerow.textbook import subsampled
 
 BETA = 0.1

@@ -8,14 +8,14 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hedgerow._shelf import Shelf
+from hedgerow._spill import Shelf
 from hedgerow._types import Array
 from hedgerow.convex.minimize import BoundMinimize
-from hedgerow.engines.engine import Answers
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import BoundMarginal
-from hedgerow.questions.linear import Linear
+from hedgerow.engine.interface import Answers
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import BoundMarginal
+from hedgerow.query.linear import Linear
 
 
 class AnswerLog(Protocol):

@@ -7,16 +7,16 @@ from typing import Any
 
 from hedgerow.answer import Answer
 from hedgerow.answering.scaling import scaled_answer
-from hedgerow.engines.engine import Answers
-from hedgerow.engines.wire import question_of
+from hedgerow.engine.interface import Answers
+from hedgerow.engine.wire import question_of
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import OverTime, Query
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.words import asked_again
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.counts import OverTime, Query
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.query.wording import asked_again
+from hedgerow.universe.universe import Universe
 
 
 def answers_on_record(

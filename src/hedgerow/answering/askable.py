@@ -19,20 +19,20 @@ from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.answering.answer_history import AnswerHistory
 from hedgerow.answering.scaling import Scale, require_scale, scaled_answer
 from hedgerow.answering.synthetic import require_record_options, synthetic_records
-from hedgerow.engines.engine import Answers
-from hedgerow.engines.practical.certificate import Certificate
-from hedgerow.engines.public import PublicAnswers
+from hedgerow.engine.interface import Answers
+from hedgerow.engine.practical.certificate.certified_bounds import Certificate
+from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput
 from hedgerow.generalise.statement import Generalisation, stated
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import Query, Resolution
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import Linear
 from hedgerow.report import Charge, Report
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd

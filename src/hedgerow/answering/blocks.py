@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hedgerow.answering.answer_cache import AnswerCache
 from hedgerow.data.source import DataSource
-from hedgerow.engines.engine import Engine
+from hedgerow.engine.interface import Engine
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Ledger
 
 if TYPE_CHECKING:
-    from hedgerow.engines.sampling import Sampling
+    from hedgerow.engine.sampling import Sampling
 
 # default name of the block that a session is opened on
 FIRST = "1"

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from hedgerow.answer import Answer
 from hedgerow.answering.blocks import Block
-from hedgerow.engines.over_time import Column, Node, Series, estimated
+from hedgerow.engine.over_time import Column, Node, Series, estimated
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.bound import Source
-from hedgerow.questions.counts import OverTime, Resolution
+from hedgerow.query.bound import Source
+from hedgerow.query.counts import OverTime, Resolution
 
 
 def series_of(

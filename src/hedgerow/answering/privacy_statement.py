@@ -17,7 +17,7 @@ from typing import Any
 from hedgerow import _html
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 TO_BE_ADDED = None
 """The value of a field that only the owner knows."""

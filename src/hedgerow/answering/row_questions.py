@@ -10,11 +10,11 @@ from hedgerow.answering.scaling import Scale
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.accounts import Accounts
 from hedgerow.privacy.ledger import Ledger
-from hedgerow.questions.counts import Query
-from hedgerow.questions.row_statistic import RowStatistic
+from hedgerow.query.counts import Query
+from hedgerow.query.row_statistic import RowStatistic
 
 if TYPE_CHECKING:
-    from hedgerow.engines.sampling import Sampling
+    from hedgerow.engine.sampling import Sampling
     from hedgerow.textbook.scq import Counted
 
 

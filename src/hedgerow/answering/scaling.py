@@ -8,12 +8,12 @@ import numpy as np
 
 from hedgerow._checks import number
 from hedgerow.answer import Answer
-from hedgerow.engines.engine import Answers
+from hedgerow.engine.interface import Answers
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.composed import Composed
-from hedgerow.questions.counts import Query
-from hedgerow.questions.linear import Linear
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import Query
+from hedgerow.query.linear import Linear
 
 Scale = Literal["fraction", "rows"]
 

@@ -22,11 +22,11 @@ from hedgerow._types import Array
 from hedgerow.answer import Answer
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.questions.attributes import MISSING
-from hedgerow.questions.counts import Query, count, marginal
-from hedgerow.questions.quotients import mean
-from hedgerow.questions.statistics import quantile, variance
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import Query, count, marginal
+from hedgerow.query.ratios import mean
+from hedgerow.query.statistics import quantile, variance
+from hedgerow.universe.attributes import MISSING
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hedgerow._memory import RECORD, require
-from hedgerow.engines.practical.certificate import Certificate
+from hedgerow.engine.practical.certificate.certified_bounds import Certificate
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 

@@ -7,8 +7,8 @@ import sys
 import warnings
 from pathlib import Path
 
-from hedgerow.audit.report import main
 from hedgerow.errors import PublicWarning
+from hedgerow.research.audit_cases.report import main
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore", PublicWarning)  # the budgets are chosen so that an audit has power

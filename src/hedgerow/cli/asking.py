@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from hedgerow.answer import Answer
-    from hedgerow.questions import text
-    from hedgerow.questions.attributes import Attribute
-    from hedgerow.questions.counts import Query
-    from hedgerow.questions.universe import Universe
+    from hedgerow.query import parse
+    from hedgerow.query.counts import Query
     from hedgerow.session import Session
     from hedgerow.sql.result import Result
+    from hedgerow.universe.attributes import Attribute
+    from hedgerow.universe.universe import Universe
 
 Who = Annotated[str, typer.Option(help="Analyst on whose behalf to ask, for caps and for the record of spending.")]
 Over = Annotated[
@@ -34,7 +34,7 @@ Over = Annotated[
 From = Annotated[Path | None, typer.Option("--from", help="File to read them from; - for stdin.")]
 
 
-def _also() -> text.Names:
+def _also() -> parse.Names:
     """Return the names that a question may use besides ``questions``: the package's convex losses and sets."""
     return {
         "minimize": hr.minimize,
@@ -76,7 +76,7 @@ def ask(
             record = {**account(opened), "prices": costs}
             show(record, as_json, lambda screen: _prices(screen, asked, record))
             return
-        from hedgerow.questions.counts import OverTime
+        from hedgerow.query.counts import OverTime
         from hedgerow.report import record_of
 
         if within is None and not any(isinstance(query, OverTime) for query in asked):
@@ -100,9 +100,9 @@ def _question(given: str) -> Query:
     if given.lstrip().startswith("{"):
         asked: Query = hr.wire.loads(given, hr.Query)
         return asked
-    from hedgerow.questions import text
+    from hedgerow.query import parse
 
-    return text.question(given, _also())
+    return parse.question(given, _also())
 
 
 def _lines(source: Path | None, file: File | PublishedFile) -> list[str]:
@@ -280,13 +280,13 @@ def fit(
     if model is not None and model not in MODELS:
         raise InvalidInput(f"--model must be one of {', '.join(MODELS)}. Found {model!r}. Choose one.")
     file = file_at(place)
-    from hedgerow.questions import text
+    from hedgerow.query import parse
 
     chosen = model or _suited(file.universe, target)
     about: dict[str, Any] = {
         "target": target,
         "features": features,
-        "where": None if where is None else text.question(where),
+        "where": None if where is None else parse.question(where),
     }
     if chosen == "quantile":
         about["quantile"] = quantile

@@ -35,7 +35,7 @@ def audit(
 
     The exit status is 1 if a claim fails.
     """
-    from hedgerow.audit.report import Findings, Outcome, audited, write
+    from hedgerow.research.audit_cases.report import Findings, Outcome, audited, write
 
     if not 0 < share <= 1:
         raise InvalidInput(f"--share must be above 0 and at most 1. Found {share:g}. Give a part of the runs.")
@@ -65,7 +65,7 @@ def audit(
 
 def _errata(incomplete: str) -> list[str]:
     """Complete the name of an erratum."""
-    from hedgerow.errata import ERRATA
+    from hedgerow.research.errata import ERRATA
 
     return _starting(incomplete, [erratum.name for erratum in ERRATA])
 
@@ -77,7 +77,7 @@ def errata(
     as_json: AsJson = False,
 ) -> None:
     """Show the errors of the papers: each demonstration fails on the printed formula and passes on ours."""
-    from hedgerow.errata.report import report
+    from hedgerow.research.errata.report import report
 
     raise typer.Exit(report(name, page if write else None, as_json=as_json))
 
@@ -125,13 +125,13 @@ def demo(
 def _run(which: str, folder: Path, epsilon: float, many: int, screen: Any) -> Path:
     """Run one demo and return the path of its picture."""
     if which == "holdout":
-        from hedgerow.demo import holdout
+        from hedgerow.research.stories import false_discovery
 
-        return holdout.run(folder, epsilon=epsilon, features=many, console=screen)
+        return false_discovery.run(folder, epsilon=epsilon, features=many, console=screen)
     if which == "convex":
-        from hedgerow.demo import convex
+        from hedgerow.research.stories import many_models
 
-        return convex.run(folder, epsilon=epsilon, how_many=many, console=screen)
+        return many_models.run(folder, epsilon=epsilon, how_many=many, console=screen)
     from hedgerow.demo import run
 
     return run(folder, epsilon=epsilon, how_many=many, console=screen)

@@ -12,20 +12,20 @@ from hedgerow.cli.published_file import PublishedFile
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hedgerow.ledgers import Reading
+    from hedgerow.ledger import Reading
     from hedgerow.release_file.release import Release
     from hedgerow.session import Session
 
 
 def is_open(file: File) -> bool:
     """Return True if the ledger exists. The table is not read."""
-    return hr.ledgers.exists(file.ledger)
+    return hr.ledger.exists(file.ledger)
 
 
 def reading(file: File) -> Reading:
     """Open the ledger for reading, without its table."""
     require_open(file)
-    return hr.ledgers.read(file.ledger)
+    return hr.ledger.read(file.ledger)
 
 
 def require_open(file: File) -> None:

@@ -37,7 +37,7 @@ from hedgerow.errors import InvalidInput
 if TYPE_CHECKING:
     from hedgerow.data.csv_file import Csv
     from hedgerow.privacy.budget import Budget
-    from hedgerow.questions.universe import Universe
+    from hedgerow.universe.universe import Universe
 
 DEFAULT = Path("hedgerow.toml")
 # keys of the file and of its tables
@@ -314,7 +314,7 @@ def more(a: float, b: float) -> float:
 
 def workload_in(given: Any) -> Any:
     """Read a workload such as ``marginals(2)``, or a list of questions, from text."""
-    from hedgerow.questions.text import question, read
+    from hedgerow.query.parse import question, read
 
     if isinstance(given, list):
         return [question(str(each)) for each in given]

@@ -11,8 +11,8 @@ from hedgerow.cli.file import File, is_same_file
 from hedgerow.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from hedgerow.questions.universe import Universe
     from hedgerow.release_file.release import Release
+    from hedgerow.universe.universe import Universe
 
 SUFFIX = ".hedgerow"
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from hedgerow.data.csv_file import Csv
     from hedgerow.data.schema import Column
     from hedgerow.privacy.budget import Budget
-    from hedgerow.questions.attributes import Attribute
+    from hedgerow.universe.attributes import Attribute
 
 Draft = dict[str, "Attribute | None"]
 # declarations that are suggested, as comments, for a column whose schema does not describe its values
@@ -111,7 +111,7 @@ def init(
         known, unknown, earlier = {name: found[name] for name in found.names}, [], cost
     elif earlier != (0.0, 0.0):
         head += _cost(earlier)
-    from hedgerow.questions.files import to_mapping
+    from hedgerow.universe.files import to_mapping
 
     if out.exists():
         replaced(out, head + _universe(known, types))
@@ -262,7 +262,7 @@ def _cost(spent: tuple[float, float]) -> str:
 
 def _universe(known: Draft, types: Mapping[str, Column]) -> str:
     """Return the columns of the file: declared ones, and the others as comments."""
-    from hedgerow.questions.files import to_mapping, to_toml
+    from hedgerow.universe.files import to_mapping, to_toml
 
     parts = [to_toml(to_mapping(hr.Universe({n: a})), "universe") for n, a in known.items() if a is not None]
     undeclared = []

@@ -25,11 +25,11 @@ from hedgerow.convex.features import Features, standardised
 from hedgerow.convex.losses.loss import LinearLoss
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.questions.attributes import Flag, Integers, Range
-from hedgerow.questions.counts import Query
-from hedgerow.questions.counts import bound as bound_to
-from hedgerow.questions.linear import LARGEST_TABLE, Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import Query
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import LARGEST_TABLE, Linear
+from hedgerow.universe.attributes import Flag, Integers, Range
+from hedgerow.universe.universe import Universe
 
 
 class Objective(Protocol):

@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute, Flag, Integers, Range
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.attributes import Attribute, Flag, Integers, Range
+from hedgerow.universe.universe import Universe
 
 
 def standardisation(attribute: Attribute) -> tuple[float, float]:

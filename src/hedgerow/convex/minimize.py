@@ -27,9 +27,9 @@ from hedgerow.convex.sets import SETS, Unconstrained
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.convex.solver.public_minimum import Minimum, minimised
 from hedgerow.errors import InvalidInput, TooLarge
-from hedgerow.questions.bound import Estimate, Labels
-from hedgerow.questions.counts import QUESTIONS, Query, Resolution
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import Estimate, Labels
+from hedgerow.query.counts import QUESTIONS, Query, Resolution
+from hedgerow.universe.universe import Universe
 
 LOSSES = {getattr(families, name) for name in families.__all__} - {Loss} | {Custom}
 # The gap that is accepted for the minimum on the hypothesis, per unit of mass. COARSE is for losses with kinks on more

@@ -1,4 +1,4 @@
-"""JSON forms of losses, constraint sets and minimization questions. See ``questions/wire``.
+"""JSON forms of losses, constraint sets and minimization questions. See ``query/wire``.
 
 A loss or a set is written as the fields of its class, under the name of its class. A user-defined loss (``Custom``) is
 made of functions, which have no JSON form: reading functions back would run whatever code a record contains.
@@ -12,8 +12,8 @@ from hedgerow.convex.losses.custom import Custom
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.minimize import LOSSES, Minimize, minimize
 from hedgerow.convex.sets import SETS, ConvexSet
-from hedgerow.questions.wire import inner, register, register_dataclass, register_refusal, thing
-from hedgerow.questions.wire_values import Json
+from hedgerow.query.wire import inner, register, register_dataclass, register_refusal, thing
+from hedgerow.query.wire_values import Json
 
 for constraint in SETS:
     register_dataclass(constraint)

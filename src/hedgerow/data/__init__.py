@@ -1,7 +1,7 @@
 """The only code that sees rows: it reads a table, codes its rows into cells and counts them.
 
 - ``source``: the interface through which mechanisms see a table. ``histogram``, ``table`` and ``spark_table`` implement
-  it, and ``holding`` chooses between the last two.
+  it, and ``backend`` chooses between the last two.
 - ``readers``: bring the rows of any source in ``batches``. ``csv_file``, ``parquet_files``, ``postgres_table`` and
   ``spark_frame`` read one kind of source each.
 - ``coding``: the rule that gives each value its cell. ``schema`` knows what a column's type says publicly.
@@ -9,8 +9,8 @@
 - ``counting`` and ``exact_counts``: count many tables in one scan, and turn a question into a whole number of grid
   steps.
 - ``rows`` and ``row_values``: raw rows in random order, and the values that a function gives them.
-- ``tally`` and ``inspection``: the values of columns, for drafting a universe and for the owner's eyes.
-- ``withheld``: hides engine errors, which may quote rows.
+- ``value_counts`` and ``owner_inspection``: the values of columns, for drafting a universe and for the owner's eyes.
+- ``redaction``: hides engine errors, which may quote rows.
 """
 
 from hedgerow.data.histogram import Histogram

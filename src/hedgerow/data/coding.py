@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hedgerow._compiled import compiled
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import (
+from hedgerow.universe.attributes import (
     BLANKS,
     FALSE_WORDS,
     TRUE_WORDS,
@@ -41,8 +41,8 @@ from hedgerow.questions.attributes import (
     Integers,
     Range,
 )
-from hedgerow.questions.dates import FIRST_DAY, LAST_DAY, Dates, day_of
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.dates import FIRST_DAY, LAST_DAY, Dates, day_of
+from hedgerow.universe.universe import Universe
 
 Cells = NDArray[np.int64]
 Number = int | float

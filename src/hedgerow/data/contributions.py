@@ -18,7 +18,7 @@ from typing import Any
 from hedgerow._checks import whole
 from hedgerow.data.coding import texts_of
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import BLANKS
+from hedgerow.universe.attributes import BLANKS
 
 
 @dataclass(frozen=True)

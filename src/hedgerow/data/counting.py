@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from hedgerow._compiled import compiled
 from hedgerow._types import Counts, Names
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 BLOCK = 2048  # rows in a block
 FEW_PLACES = 1 << 22  # up to this many rows × tables, count table by table without compiled code

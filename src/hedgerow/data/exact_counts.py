@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from hedgerow.data.source import MOST_ROWS
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.linear import Linear, answer_all
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear, answer_all
+from hedgerow.universe.universe import Universe
 
 FINEST_STEP = 2.0**-20  # the finest public step, in rows
 EXACT_BITS = 50  # of the 53 bits of float64, so that values of up to 8·scale rows are not cut off

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.source import MOST_ROWS, DataSource
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 
 class Histogram(DataSource):

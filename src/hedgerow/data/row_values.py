@@ -22,10 +22,10 @@ import numpy as np
 
 from hedgerow._checks import number
 from hedgerow._types import Integers
-from hedgerow.data.rows import Rows
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.universe import Universe
+from hedgerow.data.row_store import Rows
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.universe.universe import Universe
 
 STEPS = 2**20  # the number of steps in a value of 1
 MOST_SAMPLED = 2**30  # the largest number of sampled rows, so that sums of their steps stay below 2^53

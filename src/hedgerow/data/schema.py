@@ -16,8 +16,8 @@ from typing import Any, Literal
 
 from hedgerow.data.coding import Coder, date_in, meaning
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
-from hedgerow.questions.dates import Dates
+from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.dates import Dates
 
 Kind = Literal["whole", "number", "truth", "date", "time", "text"]
 

@@ -17,8 +17,8 @@ import numpy as np
 from hedgerow import _memory
 from hedgerow._types import Counts, Integers, Names
 from hedgerow.errors import TooLarge
-from hedgerow.questions.attributes import WholeLabels
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.attributes import WholeLabels
+from hedgerow.universe.universe import Universe
 
 LARGEST_MARGINAL = 50_000_000  # the most cells of one table of counts
 COUNTED_CELLS = 50_000_000  # the most cells of all tables that are counted at once

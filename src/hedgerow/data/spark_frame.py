@@ -15,7 +15,7 @@ from typing import Any
 
 from hedgerow.data import schema
 from hedgerow.data.batches import Source
-from hedgerow.data.withheld import folder_of
+from hedgerow.data.redaction import folder_of
 from hedgerow.errors import InvalidInput
 
 KINDS: dict[str, schema.Kind] = {

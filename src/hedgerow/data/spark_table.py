@@ -18,12 +18,12 @@ from hedgerow._types import Counts, Integers, Names
 from hedgerow.data.coding import Coder
 from hedgerow.data.contributions import Unit, kept_query, persons
 from hedgerow.data.readers import Typed
+from hedgerow.data.redaction import without_messages
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
 from hedgerow.data.spark_frame import new_folder, quiet, selected
 from hedgerow.data.table import composed, merged_records, opened_before_rows
-from hedgerow.data.withheld import without_messages
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 AT_ONCE = 1 << 16  # the number of distinct records that come back together
 TYPES = {"int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint"}  # Spark's integers are all signed

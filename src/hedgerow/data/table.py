@@ -25,12 +25,12 @@ from hedgerow.data.counting import ManyTables
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.histogram import Histogram
 from hedgerow.data.readers import ROWS, of_duckdb, opened
+from hedgerow.data.redaction import folder_of as folder_of
+from hedgerow.data.redaction import without_messages as without_messages
 from hedgerow.data.schema import require_match
 from hedgerow.data.source import DataSource
-from hedgerow.data.withheld import folder_of as folder_of
-from hedgerow.data.withheld import without_messages as without_messages
 from hedgerow.errors import DataUnavailable, HedgerowError
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 MEMORY = "1GiB"  # the engine's memory: a table with more cells is partly on disk
 FOLDED_AT_ONCE = 1 << 17  # a universe of at most this many cells keeps counts from the start, and no engine is started

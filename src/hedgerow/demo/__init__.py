@@ -15,7 +15,6 @@ import numpy as np
 
 from hedgerow._types import Array
 from hedgerow.answer import Answer
-from hedgerow.bench import unsafe_answer
 from hedgerow.data import Table
 from hedgerow.demo.line_chart import Line, line_chart
 from hedgerow.opening import open as open_session
@@ -23,10 +22,11 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.attributes import Categories, Flag, Range
-from hedgerow.questions.counts import Count, Query, count
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import Count, Query, count
 from hedgerow.session import Session
+from hedgerow.universe.attributes import Categories, Flag, Range
+from hedgerow.universe.universe import Universe
+from hedgerow.unsafe import unsafe_answer
 
 QUESTIONS = 5000  # default number of questions
 RED, GREEN = "#d62728", "#2ca02c"  # colors of the lines

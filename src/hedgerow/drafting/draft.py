@@ -14,7 +14,7 @@ from hedgerow.data.batches import Source
 from hedgerow.data.csv_file import Csv
 from hedgerow.data.readers import Typed
 from hedgerow.data.table import opened_before_rows, without_messages
-from hedgerow.data.tally import Counted, Tally, tallied
+from hedgerow.data.value_counts import Counted, Tally, tallied
 from hedgerow.drafting.kinds import held
 from hedgerow.drafting.numbers import bounds, candidates, ends, quantile_cut, quantile_sensitivity
 from hedgerow.drafting.public import MOST_INTEGERS, from_codebook, from_column
@@ -24,9 +24,9 @@ from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.ledger import Accountant, Ledger
 from hedgerow.privacy.noise import Noise, Seeded
-from hedgerow.questions.attributes import OTHER, Attribute, Categories, Flag, Integers, Range
-from hedgerow.questions.dates import Dates, date_of, day_of
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.attributes import OTHER, Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.dates import Dates, date_of, day_of
+from hedgerow.universe.universe import Universe
 
 FOR_KINDS = 0.1  # share of a column's part that finds its kind; the rest finds its values
 FOR_BOUNDS = 0.35  # share of the rest that finds the powers of two of numbers; as much finds closer ends

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hedgerow.data.tally import Tally
+from hedgerow.data.value_counts import Tally
 from hedgerow.drafting.numbers import level
 from hedgerow.privacy.events import Gaussian, Laplace
 from hedgerow.privacy.ledger import Ledger

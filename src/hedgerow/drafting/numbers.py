@@ -16,7 +16,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from hedgerow.data.tally import Counted
+from hedgerow.data.value_counts import Counted
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 from hedgerow.privacy.ledger import Ledger

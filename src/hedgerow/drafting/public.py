@@ -7,8 +7,8 @@ from typing import Any
 
 from hedgerow.data.schema import Column
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute, Categories, Flag, Integers, Range
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.universe import Universe
 
 MOST_INTEGERS = 64  # up to this many whole numbers get one cell each; more are put into bins
 

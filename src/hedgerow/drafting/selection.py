@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from hedgerow.data.tally import Tally
+from hedgerow.data.value_counts import Tally
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.allowance import Amount
 from hedgerow.privacy.events import ThresholdedCounts

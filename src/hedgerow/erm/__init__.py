@@ -18,7 +18,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from hedgerow.erm.auto import auto
-from hedgerow.erm.hard_instance import hard_instance
 from hedgerow.erm.solver import Result
 from hedgerow.erm.solvers.frank_wolfe import frank_wolfe
 from hedgerow.erm.solvers.frank_wolfe_general import frank_wolfe_general
@@ -28,6 +27,7 @@ from hedgerow.erm.solvers.noisy_sgd import noisy_sgd
 from hedgerow.erm.solvers.objective_perturbation import objective_perturbation
 from hedgerow.erm.solvers.output_perturbation import output_perturbation, regularised_output_perturbation
 from hedgerow.erm.solvers.whitened_descent import whitened_descent
+from hedgerow.research.hard_instance import hard_instance
 
 if TYPE_CHECKING:
     from hedgerow.erm.estimators import (

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from hedgerow._threads import one_thread
 from hedgerow._types import Array, Matrix
+from hedgerow.data.redaction import without_messages
 from hedgerow.data.spark_frame import new_folder, quiet, selected
-from hedgerow.data.withheld import without_messages
 from hedgerow.erm import values
 from hedgerow.erm.exact_sums import Digits, exact_sum, row_products
 from hedgerow.erm.problem import Problem

@@ -27,10 +27,10 @@ from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.model.junction_tree import FEW_CELLS, JunctionTree, too_large
 from hedgerow.model.small_tables import SmallTables, fits
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
-    from hedgerow.questions.linear import Linear
+    from hedgerow.query.linear import Linear
 
 MEMORY = 2**31  # default memory limit in bytes
 SMALL = 1 << 12  # a universe of at most this many cells is one clique: a tree would gain nothing

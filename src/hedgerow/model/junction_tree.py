@@ -34,7 +34,7 @@ from hedgerow.model.triangulation import bits
 
 if TYPE_CHECKING:
     from hedgerow.model.memory_layout import Fold
-    from hedgerow.questions.universe import Universe
+    from hedgerow.universe.universe import Universe
 
 BYTES_PER_CELL = 16  # memory per cell of a clique: its beliefs and one temporary of the same shape
 FEW_CLIQUES, FEW_CELLS = 8, 1 << 14  # a tree of at most this size is calibrated without compiled code

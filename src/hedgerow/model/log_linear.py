@@ -28,8 +28,8 @@ from hedgerow.model.flat_sums import FlatSums
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import JunctionTree
 from hedgerow.model.small_tables import SmallTables, fits
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe, subsets
+from hedgerow.query.linear import Linear
+from hedgerow.universe.universe import Universe, subsets
 
 MEMORY = 20  # number of pairs that L-BFGS keeps
 

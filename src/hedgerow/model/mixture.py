@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedgerow._types import Array, Names
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
-from hedgerow.questions.linear import Linear
+from hedgerow.query.linear import Linear
 
 
 class Mixture(Hypothesis):

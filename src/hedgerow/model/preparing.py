@@ -13,8 +13,8 @@ from hedgerow.model.flat_sums import FEW_TABLES, FlatSums
 from hedgerow.model.junction_tree import FEW_CLIQUES, JunctionTree
 from hedgerow.model.tree_sizes import cells_with
 from hedgerow.model.triangulation import FEW
-from hedgerow.questions.attributes import Integers
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.attributes import Integers
+from hedgerow.universe.universe import Universe
 
 
 @contextlib.contextmanager

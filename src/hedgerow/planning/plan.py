@@ -16,9 +16,9 @@ from hedgerow.generalise.statement import stated
 from hedgerow.planning import simulation
 from hedgerow.planning.theorems import mechanisms
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.counts import Query
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import Workload
+from hedgerow.query.counts import Query
+from hedgerow.query.workloads import Workload
+from hedgerow.universe.universe import Universe
 
 
 @dataclass(frozen=True)

@@ -16,15 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from hedgerow.bench import unsafe_answer
 from hedgerow.data import DataSource, Histogram, Table
 from hedgerow.errors import InvalidInput, NotPrivateWarning, PublicWarning
 from hedgerow.opening import open as open_session
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import Seeded
-from hedgerow.questions.counts import Query, marginal
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.workloads import Workload
+from hedgerow.query.counts import Query, marginal
+from hedgerow.query.workloads import Workload
+from hedgerow.universe.universe import Universe
+from hedgerow.unsafe import unsafe_answer
 
 # In a universe of at most this many cells, rows are drawn as counts, so that their number costs nothing.
 DENSE = 1 << 16

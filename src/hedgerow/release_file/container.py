@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 from hedgerow._memory import written
 from hedgerow.errors import HedgerowError, InvalidRelease
-from hedgerow.questions.wire_values import DTYPES, Json, kind_of, read_array, write_array
+from hedgerow.query.wire_values import DTYPES, Json, kind_of, read_array, write_array
 from hedgerow.release_file.signing import PrivateKey, PublicKey, public_key, sign, verify
 
 FORMAT, VERSION = "hedgerow-release", 1

@@ -10,23 +10,21 @@ import numpy as np
 
 from hedgerow._memory import MODEL, require, require_values
 from hedgerow._types import Array, Names
-from hedgerow.engines.practical.measurement import Measurement
-from hedgerow.engines.practical.public import PracticalAnswers, read_practical, write_practical
-from hedgerow.engines.public import PublicAnswers
-from hedgerow.engines.release import Offline
-from hedgerow.engines.theory import TheoryAnswers
-from hedgerow.engines.wire import Answered, bound_question, question_of
+from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.engine.practical.public import PracticalAnswers, read_practical, write_practical
+from hedgerow.engine.public import PublicAnswers
+from hedgerow.engine.release import Offline
+from hedgerow.engine.theory import TheoryAnswers
+from hedgerow.engine.wire import Answered, bound_question, question_of
 from hedgerow.errors import InvalidInput
 from hedgerow.model.hypothesis import Hypothesis
 from hedgerow.model.junction_tree import junction_cells
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.attributes import Integers
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import BoundMarginal
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire import inner, thing
-from hedgerow.questions.wire_values import (
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.counts import BoundMarginal
+from hedgerow.query.linear import Linear
+from hedgerow.query.wire import inner, thing
+from hedgerow.query.wire_values import (
     Json,
     fields,
     read_array,
@@ -44,6 +42,8 @@ from hedgerow.questions.wire_values import (
 )
 from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
 from hedgerow.report import Charge
+from hedgerow.universe.attributes import Integers
+from hedgerow.universe.universe import Universe
 
 MOST_NUMBERS = 1_000_000  # most released numbers that are not counts
 MOST_BITS = 1_000  # a step of a certificate is at least 2^-1000 rows and at most 2^1000

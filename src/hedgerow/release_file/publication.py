@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedgerow.engines.public import PublicAnswers
+from hedgerow.engine.public import PublicAnswers
 from hedgerow.privacy.budget import Budget
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire_values import Json
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.wire_values import Json
 from hedgerow.report import Charge
+from hedgerow.universe.universe import Universe
 
 
 @dataclass(frozen=True)

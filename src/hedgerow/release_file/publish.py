@@ -11,14 +11,14 @@ from hedgerow.answering.answers_on_record import costs_of_questions
 from hedgerow.answering.blocks import Block
 from hedgerow.errors import InvalidInput
 from hedgerow.privacy.ledger import Entry
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.universe import Universe
-from hedgerow.questions.wire_values import Json
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.wire_values import Json
 from hedgerow.release_file.container import packed, save
 from hedgerow.release_file.document import write_document
 from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
 from hedgerow.release_file.signing import PrivateKey
 from hedgerow.report import Charge
+from hedgerow.universe.universe import Universe
 
 Choice = Literal["all", "bought", "none"]
 CHOICES: tuple[Choice, ...] = ("all", "bought", "none")

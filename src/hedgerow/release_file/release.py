@@ -23,20 +23,20 @@ from hedgerow.answering.askable import Askable, bind_questions
 from hedgerow.answering.blocks import block_range
 from hedgerow.answering.scaling import Scale, bar_of_answer, require_scale, scaled_answer
 from hedgerow.answering.synthetic import require_record_options, synthetic_records
-from hedgerow.engines.public import PublicAnswers
-from hedgerow.engines.together import BlockAnswers
+from hedgerow.engine.multi_block import BlockAnswers
+from hedgerow.engine.public import PublicAnswers
 from hedgerow.errors import InvalidInput, InvalidRelease
 from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.noise import public_generator
-from hedgerow.questions.bound import Bound, Estimate
-from hedgerow.questions.counts import OverTime, Query, Resolution
-from hedgerow.questions.row_statistic import RowStatistic
-from hedgerow.questions.universe import Universe
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.counts import OverTime, Query, Resolution
+from hedgerow.query.row_statistic import RowStatistic
 from hedgerow.release_file.container import one_error, unpacked
 from hedgerow.release_file.document import read_document
 from hedgerow.release_file.publication import Publication, PublishedBlock, RecordedAnswer
 from hedgerow.release_file.signing import PublicKey
 from hedgerow.report import Charge
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from sqlglot import expressions as exp
 
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.attributes import Attribute, Categories, Flag, isnt
-from hedgerow.questions.counts import Count, Query
-from hedgerow.questions.dates import Dates
+from hedgerow.query.counts import Count, Query
 from hedgerow.sql.scope import Scope
 from hedgerow.sql.syntax import bare, constant, is_constant, parts, place, refuse
+from hedgerow.universe.attributes import Attribute, Categories, Flag, isnt
+from hedgerow.universe.dates import Dates
 
 EVERYONE = Count(())
 

@@ -21,9 +21,9 @@ from hedgerow.errors import (
     LedgerBroken,
     LedgerUnavailable,
 )
-from hedgerow.questions.universe import Universe
 from hedgerow.sql.result import Result
 from hedgerow.sql.syntax import placeholders
+from hedgerow.universe.universe import Universe
 
 apilevel = "2.0"
 threadsafety = 2  # threads may share a connection, because a session lets them take turns

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from hedgerow._extras import extra
-from hedgerow.questions.attributes import Flag, Integers, Range
 from hedgerow.sql import cursor
 from hedgerow.sql.scope import TABLE
+from hedgerow.universe.attributes import Flag, Integers, Range
 
 extra("sqlalchemy")
 

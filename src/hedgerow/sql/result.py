@@ -16,10 +16,10 @@ import numpy as np
 
 from hedgerow import _memory
 from hedgerow.errors import TooLarge
-from hedgerow.questions.counts import Count, Query, bound_condition
-from hedgerow.questions.statistics import require_kept
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import Count, Query, bound_condition
+from hedgerow.query.statistics import require_kept
 from hedgerow.sql.statement import Aggregate, Applied, Expression, Group, Grouped, Number, Order, Statement, read
+from hedgerow.universe.universe import Universe
 
 if TYPE_CHECKING:
     import pandas as pd

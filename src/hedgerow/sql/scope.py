@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from sqlglot import expressions as exp
 
-from hedgerow.questions.universe import Universe
 from hedgerow.sql.syntax import bare, parts, refuse
+from hedgerow.universe.universe import Universe
 
 TABLE = "data"  # name of the only table
 

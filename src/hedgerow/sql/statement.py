@@ -13,13 +13,13 @@ from typing import Any
 
 from sqlglot import expressions as exp
 
-from hedgerow.questions.counts import Query, count
-from hedgerow.questions.quotients import mean
-from hedgerow.questions.statistics import correlation, interpolated_quantile, quantile, total, variance
-from hedgerow.questions.universe import Universe
+from hedgerow.query.counts import Query, count
+from hedgerow.query.ratios import mean
+from hedgerow.query.statistics import correlation, interpolated_quantile, quantile, total, variance
 from hedgerow.sql.conditions import ALWAYS, Condition, condition, missing
 from hedgerow.sql.scope import TABLE, Scope
 from hedgerow.sql.syntax import DIALECT, bare, constant, is_constant, parsed, parts, refuse
+from hedgerow.universe.universe import Universe
 
 KINDS = {exp.Rollup: 1, exp.Cube: 2, exp.GroupingSets: 3}  # order of the lists in GROUP BY; single columns come first
 

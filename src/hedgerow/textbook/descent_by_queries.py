@@ -30,8 +30,8 @@ from hedgerow._threads import one_thread
 from hedgerow._types import Array, Integers
 from hedgerow.convex.losses.families import Loss
 from hedgerow.convex.sets.convex_set import ConvexSet
+from hedgerow.data.row_store import Rows
 from hedgerow.data.row_values import STEPS, Valued
-from hedgerow.data.rows import Rows
 from hedgerow.errors import BudgetExceeded, InvalidInput
 from hedgerow.privacy.events import DistinctRows, Exponential, Laplace, Subsampled
 from hedgerow.privacy.ledger import Ledger

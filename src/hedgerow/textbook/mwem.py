@@ -32,11 +32,11 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import Exponential, Gaussian, Laplace
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear, answer_all
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear, answer_all
 from hedgerow.textbook import multiplicative_weights as experts
 from hedgerow.textbook.bounds import smallest_alpha
 from hedgerow.textbook.multiplicative_weights import Step
+from hedgerow.universe.universe import Universe
 
 MarginalOf = Callable[[tuple[str, ...]], NDArray[Any]]
 LARGEST_MATRIX = 5_000_000  # a matrix of all queries over all cells is built if it has at most this many numbers

@@ -29,7 +29,7 @@ from hedgerow.privacy.budget import Budget
 from hedgerow.privacy.events import AboveThreshold, Gaussian, Laplace
 from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear, require_table
+from hedgerow.query.linear import Linear, require_table
 from hedgerow.textbook import multiplicative_weights as experts
 from hedgerow.textbook import sparse_vector
 from hedgerow.textbook.bounds import smallest_alpha

@@ -31,9 +31,9 @@ from hedgerow.privacy.allowance import Allowance
 from hedgerow.privacy.events import Exponential
 from hedgerow.privacy.ledger import Ledger
 from hedgerow.privacy.noise import Noise
-from hedgerow.questions.linear import Linear
-from hedgerow.questions.universe import Universe
+from hedgerow.query.linear import Linear
 from hedgerow.textbook import bounds
+from hedgerow.universe.universe import Universe
 
 MOST_DATABASES = 2_000_000  # at most this many databases are enumerated
 CHUNK = 20_000  # databases scored at a time

@@ -28,7 +28,7 @@ from hedgerow._types import Array
 from hedgerow.convex.bound_loss import Risk
 from hedgerow.convex.sets.convex_set import ConvexSet
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 Records = Mapping[str, NDArray[Any]]
 CHECKED_CELLS = 20_000  # the check looks at no more cells than this: an evenly spaced selection of a larger universe

@@ -34,7 +34,7 @@ from hedgerow._types import Array
 from hedgerow.convex.bound_loss import GlmRisk
 from hedgerow.convex.losses.loss import Interval, Labels, LinearLoss, ends_of
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.universe import Universe
+from hedgerow.universe.universe import Universe
 
 __all__ = [
     "Absolute",

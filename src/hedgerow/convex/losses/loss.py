@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from hedgerow._checks import number
 from hedgerow._types import Array
 from hedgerow.errors import InvalidInput
-from hedgerow.questions.counts import Query
+from hedgerow.query.counts import Query
 
 Labels = Literal["real", "binary", "count", "class"]
 Interval = float | tuple[float, float]

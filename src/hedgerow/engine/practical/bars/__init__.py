@@ -1,0 +1,1 @@
+"""Error bars that released measurements imply, about values and about groups of values."""

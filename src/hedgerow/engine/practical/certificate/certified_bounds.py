@@ -1,0 +1,407 @@
+"""Certificates: the largest error of any small question, itself released, for a few per cent of the budget.
+
+Proof: docs/proofs/certificate.md. Symbols: H are the hypothesis' tables when the certificate was made, N the data's
+counts, ñ the rows.
+
+    T    = max over sets t of up to three attributes in a public family, over products q on t, of
+           |⟨q, N_t⟩ − ⟨q, G_t⟩| − a_t(q); and over the sums q that are 0 where the mean of an ordered attribute within
+           one value of another is what H has, with the same negative a_t(q) for all of these
+    A(k) = max over sets t of k attributes, over all weights q on t, of |⟨q, N_t⟩ − ⟨q, G_t⟩|
+
+G_t is ñ·H_t rounded to whole steps of a public power of two. a_t(q) is the error expected of q by public quantities
+(``expected_errors``), so that one number gives each question a bar of its own size. One row moves every term by at
+most 1, and so their maximum: T and each A are drawn once with noise of sensitivity 1. Every question of the class,
+including one that an analyst invents later, then errs by at most its expected error plus that number and the noise's
+quantile. After a refit the bar is still about H; the new answers may move inside it.
+
+*Typical error*: the mean of the same |⟨q, N_t⟩ − ⟨q, G_t⟩| over all boxes on the sets that no measurement covers, or
+on all sets if each is covered. A set has the more weight the fewer of its boxes a row is in; the result is then
+rescaled as if all sets had equal weight. A row is in few of these boxes, so it moves the mean by far less than 1. The
+typical error is an average over questions and bounds none of them. It is drawn first, and the error expected of a
+question is proportional to it.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+
+from hedgerow._types import Array, Names
+from hedgerow.engine.practical.certificate.expected_errors import MOST_SUM, Allowed, allowed, usual
+from hedgerow.engine.practical.certificate.largest_errors import PLACES, Steps, work
+from hedgerow.engine.practical.measurement import Rows, varying
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.query.linear import Linear, answer_all
+from hedgerow.query.wire_values import Json
+from hedgerow.universe.universe import Universe
+
+LARGEST = 3  # most attributes of a certified set
+MOST_WORK = 3e8  # most additions for all sets of one size: less than a second
+MOST_CELLS, MOST_LISTED = 3_000_000, 60_000  # most cells of all sets of one size, and most sets that are listed
+NEARLY = 1e-9  # weights this near to a line count as that line; the bar includes the rest
+MOST_SETS = {1: 5_000, 2: 5_000, 3: 3_000}  # most sets of each size: enough for all pairs of 100 attributes
+Class = Literal["products", "any", "means"]
+
+
+class Known(Protocol):
+    """The knowledge that a certificate is about (``knowledge.Knowledge``)."""
+
+    @property
+    def universe(self) -> Universe:
+        """The universe of the questions."""
+        ...
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """The hypothesis to be certified."""
+        ...
+
+    @property
+    def rows(self) -> Rows:
+        """The public knowledge of n."""
+        ...
+
+    def believed(self, names: Names) -> Array:
+        """Return the hypothesis' table on ``names``."""
+        ...
+
+    def measures(self, names: Names) -> bool:
+        """Return True if a measurement covers these attributes."""
+        ...
+
+    def deviations(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return the standard deviations of what was measured of these queries, in rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A bound on the errors of all questions of one class on sets of ``size`` attributes.
+
+    The questions err by at most ``bar``, as a fraction of the rows, on ``sets`` of the ``of`` sets of that size.
+    ``beta`` is the probability that the bound fails; those of products and means hold or fail together.
+
+    ``kind``: "products" are an interval of each ordered attribute times a set of values of each other one, or a
+        number that rises or falls along one of them; most of them have narrower bars. "any" are any weights. "means"
+        are sums Σ (x − c) of a number within one value of another attribute, relative to its range, with c near its
+        mean.
+    """
+
+    kind: Class
+    size: int
+    bar: float
+    sets: int
+    of: int
+    beta: float
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Bounds for every question of a kind, asked or not, about the hypothesis at the session's opening.
+
+    ``typical``: the mean error of a box of up to three attributes that no measurement covers, or of all boxes if each
+        is covered. It is not a bound, and None if there were too many boxes.
+    ``beta_of_rows``: the probability that the interval for the number of rows fails, where that number is private.
+    """
+
+    limits: tuple[Limit, ...]
+    typical: float | None
+    beta_of_rows: float = 0.0
+
+    @property
+    def beta(self) -> float:
+        """The probability that any of the bounds fails."""
+        at_once = max((limit.beta for limit in self.limits if limit.kind != "any"), default=0.0)
+        return at_once + math.fsum(limit.beta for limit in self.limits if limit.kind == "any") + self.beta_of_rows
+
+    def __str__(self) -> str:
+        products = [limit for limit in self.limits if limit.kind == "products"]
+        bars = "; ".join(
+            f"{limit.bar:.2g} on {limit.size} attribute{'s' if limit.size > 1 else ''}"
+            + ("" if limit.sets == limit.of else f" ({limit.sets:,} of {limit.of:,} sets)")
+            for limit in products
+        )
+        anything = max((limit.bar for limit in self.limits if limit.kind == "any"), default=math.inf)
+        usual = "" if self.typical is None else f" The typical error is {self.typical:.1g}: an average, not a bound."
+        return (
+            f"With probability {1 - self.beta:.4g}, the session's answers to all counts of ranges and sets of values, "
+            f"asked or not, are within {bars} of the true values, most of them far closer; answers to questions with "
+            f"any other weights are within {anything:.2g}.{usual}"
+        )
+
+
+class Certified:
+    """The released numbers of a certificate in use: how far a true count may be from the certified answer."""
+
+    def __init__(self, known: Known, family: dict[int, list[Names]]) -> None:
+        self.hypothesis, self.rows, self.universe = known.hypothesis, known.rows, known.universe
+        self.family = {names for sets in family.values() for names in sets}
+        self.rounding: dict[Names, float] = {}  # rounding error of the table in whole steps, in rows
+        self.bits = 0  # a step is 2^-bits rows
+        self.typical: float | None = None  # typical error in rows
+        self.margin = math.inf  # rows by which an error may exceed its allowance
+        self.anything: dict[int, float] = {}  # bound in rows for any weights, by the number of attributes
+        self.means = math.inf  # bound in rows for the sums that means are made of
+        self._allowed: dict[Names, list[Allowed]] = {}
+        self.certificate: Certificate | None = None
+
+    @classmethod
+    def restored(cls, known: Known, record: Json) -> Certified:
+        """Rebuild the certificate that ``state`` described; ``known`` is the knowledge it was made from."""
+        made = cls(known, small_sets(known))
+        made.margin, made.bits = record["margin"], record["bits"]
+        made.anything = {size: rows for size, rows in record["anything"]}
+        made.rounding = dict(zip(sorted(made.family), record["rounding"], strict=True))
+        made.typical, means = record["typical"], record.get("means")  # older snapshots have no "means"
+        made.means = math.inf if means is None else means
+        stated = tuple(Limit(*fields) for fields in record["stated"])
+        usual = None if made.typical is None else made.typical / known.rows.estimate
+        made.certificate = Certificate(stated, usual, record["beta_of_rows"])
+        return made
+
+    def state(self) -> Json:
+        """Return all that was released and what follows from it, public and as JSON."""
+        assert self.certificate is not None
+        return {
+            "margin": self.margin,
+            "bits": self.bits,
+            "anything": [[size, rows] for size, rows in self.anything.items()],
+            "rounding": [self.rounding[names] for names in sorted(self.family)],
+            "typical": self.typical,
+            "means": self.means if math.isfinite(self.means) else None,
+            "stated": [list(astuple(limit)) for limit in self.certificate.limits],
+            "beta_of_rows": self.certificate.beta_of_rows,
+        }
+
+    def believed(self, names: Names) -> Array:
+        """Return the table that was certified."""
+        return self.hypothesis.marginal(names)
+
+    def allowed(self, names: Names, *, keep: bool = True) -> list[Allowed]:
+        """Return the allowances of questions on these attributes: public, fixed once the typical error is drawn."""
+        found = self._allowed.get(names) or allowed(self.believed(names), self.typical or 0.0, self.bits)
+        if keep:
+            self._allowed[names] = found
+        return found
+
+    def stepped(self, names: Names) -> Steps:
+        """Return ñ times the certified table in whole steps, and record the rounding error in rows."""
+        bits = self.bits
+        expected = np.ldexp(self.rows.estimate * self.believed(names), bits)
+        steps = np.clip(np.rint(expected), 0, MOST_SUM // expected.size)
+        off = steps - expected
+        self.rounding[names] = math.ldexp(float(max(off[off > 0].sum(), -off[off < 0].sum())), -bits)
+        return steps.astype(np.int64)
+
+    def reach(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return how many rows the true count of each query on ``names`` may be from ñ times its certified answer."""
+        if names not in self.family:
+            return np.full(len(queries), math.inf)
+        pieces = self._products(names, queries)
+        reach: Array = np.full(len(queries), math.inf)
+        for each in self.allowed(names):
+            steps = each.table
+            on_cells = 0.0 if steps is None else self._rows_of(answer_all(queries, lambda _, steps=steps: steps))  # type: ignore[misc]
+            reach = np.minimum(reach, self._of_product(each) * pieces + on_cells)
+        if len(names) == 2 and math.isfinite(self.means):
+            reach = np.minimum(reach, [self._of_mean(names, query) for query in queries])
+        anything = self.anything[len(names)]
+        if (reach > anything).any():
+            public = self.rows.low == self.rows.high  # with n public, a constant added to all weights changes nothing
+            reach = np.minimum(reach, anything * np.array([_spread(q, public) for q in queries]))
+        reach += self.rounding[names]
+        return reach
+
+    def places(self, names: Names, axis: int) -> Steps:
+        """Return the means of an attribute within each value of another, in PLACES of its range. Public.
+
+        They are those of the table that was certified.
+        """
+        lines = np.moveaxis(np.maximum(self.believed(names), 0.0), axis, -1)
+        along, totals = lines @ np.linspace(0.0, 1.0, lines.shape[-1]), lines.sum(axis=-1)
+        means = np.divide(along, totals, out=np.full(totals.shape, 0.5), where=totals > 0)
+        places: Steps = np.clip(np.rint(means * PLACES), 0, PLACES).astype(np.int64)
+        return places
+
+    def _of_mean(self, names: Names, query: Linear) -> float:
+        """Return how many rows a line within one value of an attribute may be off; infinite for any other query.
+
+        The line is γ + β(u − c) within that value, and γ at the others. The bound is |β|(M + |c − c₀|·that value's
+        own error), with c₀ the place that was certified, plus γ times the error of n. A value's own error is that of
+        its count by this table: its certified error, plus the distance between the two tables.
+        """
+        if query.vectors:
+            return math.inf
+        for axis, other in ((0, names[1]), (1, names[0])):
+            if not self.universe[names[axis]].ordered:
+                continue
+            lines = np.moveaxis(query.table, axis, -1)
+            bent = np.flatnonzero(np.ptp(lines, axis=-1) > 0)
+            if bent.size != 1:
+                continue
+            k, rest = int(bent[0]), np.delete(lines, bent[0], axis=0)
+            slope, gamma = float(lines[k, -1] - lines[k, 0]), float(rest[0, 0])
+            if slope == 0:
+                continue
+            c = (gamma - float(lines[k, 0])) / slope
+            line = gamma + slope * (np.linspace(0.0, 1.0, lines.shape[-1]) - c)
+            off = max(float(np.abs(lines[k] - line).max()), float(np.abs(rest - gamma).max()))
+            if off > NEARLY:
+                continue
+            away = abs(c - int(self.places(names, axis)[k]) / PLACES)
+            value = {other: np.arange(self.universe[other].size) == k}
+            of_value = 0.0
+            if away:
+                of_value = float(self.reach((other,), [Linear.product(self.universe, value)])[0])
+                of_value += self._apart(names, axis, k)
+            return (
+                abs(slope) * (self.means + away * of_value)
+                + abs(gamma) * self.rows.off
+                + off * (self.rows.high + self.rows.estimate)
+            )
+        return math.inf
+
+    def _apart(self, names: Names, axis: int, k: int) -> float:
+        """Return the distance in rows between the counts of a value by this table and by the value's own table.
+
+        Corrected tables need not agree.
+        """
+        by_pair, by_itself = self.believed(names).sum(axis=axis), self.believed((names[1 - axis],))
+        return self.rows.estimate * abs(float(by_pair[k] - by_itself[k]))
+
+    def cells(self, names: Names) -> Array:
+        """Return how many rows each cell of a table may be off."""
+        reach: Array = np.full(self.universe.sizes(names), math.inf)
+        if names not in self.family:
+            return reach
+        for each in self.allowed(names):
+            on_cells = 0.0 if each.table is None else self._rows_of(each.table)
+            reach = np.minimum(reach, self._of_product(each) + on_cells)
+        reach = np.minimum(reach, self.anything[len(names)])
+        reach += self.rounding[names]
+        return reach
+
+    def flat(self, names: Names) -> float:
+        """Return how many rows any product on these attributes may be off, whichever cells it is about."""
+        lines = allowed(self.believed(names), self.typical or 0.0, self.bits, flat=True)
+        return min(map(self._of_product, lines)) + self.rounding[names]
+
+    def _of_product(self, each: Allowed) -> float:
+        """Return a product's bound apart from the allowance of its cells; sums of products have it once for each."""
+        return max(0.0, math.ldexp(each.offset, -self.bits) + self.margin)
+
+    def _rows_of(self, steps: Steps | Array) -> Array:
+        """Convert steps to rows."""
+        rows: Array = np.ldexp(np.asarray(steps, dtype=float), -self.bits)
+        return rows
+
+    def usual(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return the expected mean error of such queries in rows; NaN if unknown. A guess, not a bound."""
+        roots = self._roots(names)
+        return self._usual(
+            names, np.full(len(queries), math.nan) if roots is None else answer_all(queries, lambda _: roots)
+        )
+
+    def usual_cells(self, names: Names) -> Array:
+        """Return the expected mean error of each cell of a table in rows; NaN if unknown."""
+        roots = self._roots(names)
+        return self._usual(names, np.full(self.universe.sizes(names), math.nan) if roots is None else roots)
+
+    def _roots(self, names: Names) -> Array | None:
+        """Return the square roots of the certified table; None if the set has no typical error."""
+        if self.typical is None or names not in self.family:
+            return None
+        roots: Array = np.sqrt(np.maximum(self.believed(names), 0.0))
+        return roots
+
+    def _usual(self, names: Names, parts: Array) -> Array:
+        """Return the expected errors in rows of questions with these sums of square roots."""
+        if self.typical is None or names not in self.family:
+            return parts
+        rows: Array = self.typical * usual(self.believed(names), ordered_axes(self.universe, names), parts)
+        return rows
+
+    def distance(self, names: Names) -> float:
+        """Return how many rows the true counts may be from those certified in ℓ1."""
+        if names not in self.family:
+            return math.inf
+        return 2 * (self.anything[len(names)] + self.rounding[names])
+
+    def _products(self, names: Names, queries: Sequence[Linear]) -> Array:
+        """Return the total weight of products that each query is the sum of.
+
+        A vector v ≥ 0 along an ordered attribute is the sum of the intervals of its level sets, with total weight Σ
+        (v_i − v_{i−1})⁺. Along another attribute it is the sum of the level sets themselves, with total weight max v.
+        A table that is no product is a sum of its lines.
+        """
+        if not all(query.vectors for query in queries):
+            return np.array([self._of_one(names, query) for query in queries])
+        pieces = np.ones(len(queries))
+        for axis, name in enumerate(names):
+            vectors = np.stack([q.vectors[axis] for q in queries if q.vectors]).astype(float)
+            pieces *= _rises(vectors) if self.universe[name].ordered else vectors.max(axis=1)
+        return pieces
+
+    def _of_one(self, names: Names, query: Linear) -> float:
+        """Return the total weight of products of one query."""
+        if query.vectors:
+            return float(self._products(names, [query])[0])
+        axes = [axis for axis, name in enumerate(names) if self.universe[name].ordered]
+        lines = [float(_rises(np.moveaxis(query.table, axis, -1)).sum()) for axis in axes]
+        return min(lines, default=math.inf)
+
+
+def _spread(query: Linear, public: bool) -> float:
+    """Return the largest weight, less the smallest if n is public; 1 for a count of some but not all cells."""
+    if query.vectors and query.is_count:
+        return 1.0
+    return float(query.table.max() - (query.table.min() if public else 0.0))
+
+
+def _rises(vectors: Array) -> Array:
+    """Return Σ_i (v_i − v_{i−1})⁺ along the last axis, with v_{−1} = 0."""
+    rises: Array = vectors[..., 0] + np.maximum(np.diff(vectors, axis=-1), 0.0).sum(axis=-1)
+    return rises
+
+
+# The family of certified sets, which is public.
+
+
+def small_sets(known: Known) -> dict[int, list[Names]]:
+    """Return the sets of each size that are certified: all, or as many as can be scanned.
+
+    If there are very many sets, only those inside the model's cliques are considered.
+    """
+    universe, found = known.universe, {}
+    names = varying(universe, universe.names)
+    for size in range(1, min(LARGEST, len(names)) + 1):
+        if math.comb(len(names), size) <= MOST_LISTED:
+            every = set(itertools.combinations(names, size))
+        else:
+            inside = (itertools.combinations(varying(universe, clique), size) for clique in known.hypothesis.cliques)
+            every = set(itertools.islice(itertools.chain.from_iterable(inside), MOST_LISTED))
+        taken: list[Names] = []
+        additions, cells = 0.0, 0
+        for work_of_it, t in sorted((_work(universe, t), t) for t in every):
+            additions, cells = additions + work_of_it, cells + universe.cells(t)
+            if additions > MOST_WORK or cells > MOST_CELLS or len(taken) == MOST_SETS[size]:
+                break
+            taken.append(t)
+        if taken:
+            found[size] = taken
+    return found
+
+
+def _work(universe: Universe, names: Names) -> float:
+    """Return the number of additions that a set needs."""
+    return work(universe.sizes(names), ordered_axes(universe, names))
+
+
+def ordered_axes(universe: Universe, names: Names) -> list[bool]:
+    """Return for each attribute whether it is ordered."""
+    return [universe[name].ordered for name in names]

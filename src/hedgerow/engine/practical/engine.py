@@ -1,0 +1,483 @@
+"""The practical profile: the privacy proof of the theory profile, with every other choice made for accuracy.
+
+Before the first question a share of the budget buys noisy marginals chosen for a public workload (``prefit``). The
+hypothesis is the log-linear model that fits all released measurements. A question is answered from it for free, with
+an error bar from public quantities (``free_answers``). As the stream goes on, the rest of the budget buys
+
+    within=   a direct measurement, exactly when the free bar is wider than the analyst asked for (``purchases``), and
+    a guard   (sparse vector) for questions that the measurements do not bound: "wrong" buys a measurement and a refit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from hedgerow._types import Names
+from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.data import exact_counts as exact
+from hedgerow.data.source import DataSource
+from hedgerow.engine.interface import bar_for_ratio
+from hedgerow.engine.practical.certificate.certificate_purchase import certified, is_drowned
+from hedgerow.engine.practical.certificate.certified_bounds import LARGEST, Certified
+from hedgerow.engine.practical.convex.convex_answers import Convex
+from hedgerow.engine.practical.convex.loss_certificate import CertifiedLosses, certified_losses
+from hedgerow.engine.practical.fit.value_groups import measured as merging_of
+from hedgerow.engine.practical.free_answers import Knowledge, Learned, Prior, Snapshot
+from hedgerow.engine.practical.guard import Guard, Watch, planned_guard
+from hedgerow.engine.practical.measure.prefit import MODEL_CELLS, Prefit
+from hedgerow.engine.practical.measure.purchases import Purchases, Wanted
+from hedgerow.engine.practical.measure.workload_sets import Asked, EverySmallSet, Listed
+from hedgerow.engine.practical.measurement import Measurement, varying
+from hedgerow.engine.practical.public import PracticalAnswers, estimate, table_estimate
+from hedgerow.engine.practical.stream_batch import Ahead, is_countable, rounded_rows
+from hedgerow.engine.public import PrivateEngine
+from hedgerow.errors import BudgetExceeded
+from hedgerow.privacy.allowance import Allowance
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
+from hedgerow.privacy.noise import Noise
+from hedgerow.query.bound import Bound, Estimate
+from hedgerow.query.counts import BoundMarginal, Query
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.linear import Linear
+from hedgerow.query.wire_values import Json
+from hedgerow.query.workloads import Workload
+from hedgerow.textbook.sparse_vector import FINEST
+from hedgerow.universe.universe import Universe
+
+# Share of β for the bars of measurements when there is a certificate: bars depend on β through a logarithm, the
+# certificate through a quantile.
+OF_BARS = 0.35
+LEAST_RESERVE, MOST_RESERVE = 0.01, 0.05  # limits of the default reserve, as shares of the budget
+RESERVE_OF_UNKNOWN = 0.02  # default reserve where n is private, so that what it buys is unknown
+# The default reserve pays for this many counts, each with a bar of this share of the rows, which fails with this
+# probability.
+RESERVED_COUNTS, RESERVED_WITHIN, RESERVED_DOUBT = 10, 0.01, 1e-4
+CERTIFICATE = {"rho": 0.052, "epsilon": 0.03}  # share of the opening's budget for the certificate: errors grow by 3 %
+LOSSES = {"rho": 0.1, "epsilon": 0.1}  # share of it that certifies the convex questions which the workload declares
+
+
+class Practical(PrivateEngine):
+    """Answer from a fitted hypothesis; measure and refit when an analyst asks for it or the guard fires."""
+
+    public: PracticalAnswers
+
+    def __init__(
+        self,
+        data: DataSource,
+        ledger: Ledger,
+        noise: Noise,
+        *,
+        knowledge: Knowledge,
+        guard: Guard | None,
+        vouched: Collection[Custom] = (),
+        losses: CertifiedLosses | None = None,
+        state: Json = None,
+        opened: Json = None,
+        opening: Snapshot | None = None,
+        next_prior: Prior | None = None,
+    ) -> None:
+        """Build the engine from what the opening released, or restore it from a snapshot.
+
+        ``state`` is a stored snapshot of the engine. ``opened`` is the part of such a snapshot that describes the
+        opening, and ``opening`` what was learned by then. ``next_prior`` is the result of the opening, from which a block that is appended next begins.
+        """
+        self.ledger, self.guard, self._data = ledger, guard, data
+        self.knowledge, self._opened, self.next_prior = knowledge, opened, next_prior
+        self._purchases = Purchases(data, ledger, noise, self.knowledge)
+        self._watch = None if guard is None else Watch(guard, ledger, noise)
+        if state is not None and self._watch is not None:
+            self._watch.resume((), tops=state["tops"])
+        self._ahead = Ahead(data, self.knowledge)
+        certified = CertifiedLosses() if losses is None else losses
+        n_is_public = ledger.budget.neighbours == "replace"
+        self.public = PracticalAnswers(knowledge, certified, opening, n_is_public=n_is_public)
+        self._convex = Convex(data, noise, self.public, self._purchases, self._watch, tuple(vouched))
+
+    @property
+    def measurements(self) -> tuple[Measurement, ...]:
+        """All released measurements. Public."""
+        return self.public.measurements
+
+    @one_at_a_time
+    def free(self, queries: Sequence[Linear]) -> list[Estimate] | None:
+        """Answer all queries from the hypothesis; None while a guard is on, because it must be asked in order."""
+        if self._watch is not None and self._watch.is_on:
+            return None
+        return self.public.free(queries)
+
+    @one_at_a_time
+    def expect(self, queries: Sequence[Linear]) -> None:
+        """Announce the queries that are asked next, so that their answers are computed in one batch."""
+        promise = 1.0 if self._watch is None else self._watch.guard.promise
+        self._ahead = Ahead(self._data, self.knowledge, queries, promise)
+
+    @one_at_a_time
+    def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
+        return self.public.believed(query)
+
+    @one_at_a_time
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query: for free if its bar is narrow enough, else by a purchase or after asking the guard."""
+        found = self._ahead.free(query) if within is None else None
+        value, error = self.knowledge.free(query, within) if found is None else (found.value, found.error)
+        if within is not None and error > within * (1 + 1e-9):
+            return self._bought([self._wanted(query, within)])[0]
+        watch, usual = self._watch, float(self.knowledge.typical([query])[0]) if found is None else found.usual
+        if within is not None:  # met for free. The guard says nothing about a value that was moved to meet ``within``
+            return estimate(value, error, usual)
+        if watch is not None and error > watch.guard.promise and is_countable(query) and watch.is_on:
+            if watch.is_above(self._gap(query) if found is None else self._ahead.gap(query)):
+                try:
+                    return self._bought([self._wanted(query, watch.guard.promise / 3)])[0]
+                except BudgetExceeded:  # the hypothesis is known to be wrong here, but nothing better can be bought
+                    return estimate(value, error, usual)
+            error = min(error, self._promised(watch.guard, query))
+        return estimate(value, error, usual)
+
+    @one_at_a_time
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Answer both queries so that their ratio has a bar of ``within``: met, or refused before any payment.
+
+        The rows of the numerator must be among the rows of the denominator.
+        """
+        if within is not None and (wanted := self._wanted_of_ratio(numerator, denominator, within)):
+            bought = dict(zip((one.query.key for one in wanted), self._bought(wanted), strict=True))
+        else:
+            bought = {}
+        top, bottom = (bought.get(q.key) or self.linear(q, None) for q in (numerator, denominator))
+        return top, bottom
+
+    @one_at_a_time
+    def price(self, bound: Bound[Any], within: float) -> float:
+        """Return the cost of asking ``bound`` with ``within``, in the budget's currency. Public; nothing is charged."""
+        quote = self.quoting()
+        bound.ask(quote, within)
+        return quote.price
+
+    def quoting(self) -> Quote:
+        """Return a quote on this engine."""
+        return Quote(self)
+
+    @one_at_a_time
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a whole table with a bar for each cell.
+
+        ``within`` limits the widest bar. A purchase buys the whole table, not its cells.
+        """
+        values, errors = self.knowledge.table(table.attributes, within)
+        usual = self.knowledge.typical_cells(table.attributes)
+        if within is None or errors.max() <= within * (1 + 1e-9):
+            return table_estimate(values, errors, "hypothesis", usual)
+        names = varying(self._data.universe, table.attributes)
+        known, spread = self.knowledge.table(table.attributes, None)[0], _spread(float(usual.mean()))
+        self._purchases.buy(Wanted(self._purchases.cell(names), within, spread, table=True))
+        values, errors = self.knowledge.table_with(table.attributes, known, spread, within)
+        return table_estimate(values, errors, "measured", usual)
+
+    def _wanted(self, query: Linear, within: float) -> Wanted:
+        """Describe the purchase of ``query`` with a bar of ``within``."""
+        return Wanted(query, within, _spread(float(self.knowledge.typical([query])[0])))
+
+    def _bought(self, wanted: Sequence[Wanted]) -> list[Estimate]:
+        """Buy measurements, and answer by combining each with the earlier estimate, weighted by precision."""
+        known = [self.knowledge.free(one.query, None)[0] for one in wanted]
+        self._purchases.buy(*wanted)
+        found = []
+        for one, before in zip(wanted, known, strict=True):
+            value, error = self.knowledge.free_with(one.query, before, one.spread, one.within)
+            usual = float(self.knowledge.typical([one.query])[0])
+            found.append(Estimate(value, error, "measured", typical=None if math.isnan(usual) else usual))
+        return found
+
+    def _wanted_of_ratio(self, numerator: Linear, denominator: Linear, within: float) -> list[Wanted]:
+        """List the purchases that give the ratio a bar of ``within`` (``bar_for_ratio``)."""
+        (t, above), (b, below) = (self.knowledge.free(query, None) for query in (numerator, denominator))
+        each = bar_for_ratio((t, above), (b, below), within)
+        if each is None:
+            return []
+        queries = {q.key: q for q, bar in ((numerator, above), (denominator, below)) if bar > each and q.attributes}
+        return [self._wanted(query, each) for query in queries.values()]
+
+    @one_at_a_time
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return θ and a bound on its excess risk; ``within`` buys a better one (``convex``)."""
+        return self._convex.answer(question, within)
+
+    @one_at_a_time
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """Learn from entries of the stream: purchased measurements and ended rounds of the guard."""
+        self._purchases.resume(entries)
+        if self._watch is not None:
+            self._watch.resume(entries)
+
+    @one_at_a_time
+    def state(self) -> Json:
+        """Return a snapshot of everything the engine knows, public and as JSON."""
+        return {
+            "learned": self.knowledge.learned.state(),
+            "shares": [*self.knowledge.bars.shares, self.knowledge.bars.numbers],
+            "tops": 0 if self._watch is None else self._watch.tops,
+            "opened": self._opened,
+        }
+
+    def _gap(self, query: Linear) -> float:
+        """Return the distance in rows of the count from the hypothesis' answer, as ``ahead.gaps`` does. Private."""
+        query, known = exact.on_grid(self._data.universe, query), self.knowledge
+        step = exact.step_of(query, known.grid)
+        believed = exact.nearest(known.rows.estimate * known.answer(query), step)
+        return abs(exact.counted(query, self._data.marginal(query.attributes), step) - believed)
+
+    def _promised(self, guard: Guard, query: Linear) -> float:
+        """Return the bar of a fraction after the guard said ⊥.
+
+        |N − ñv| ≤ 3w rows (the threshold is 2w), plus what rounding hid from the comparison, plus the error of ñ
+        where n is private.
+        """
+        known = self.knowledge
+        most = 1.5 * guard.config.threshold + 5 * FINEST + rounded_rows(query, known.grid, known.rows.high)
+        return (most + (0.0 if self.ledger.budget.neighbours == "replace" else known.rows.off)) / known.rows.estimate
+
+
+class Quote:
+    """Predict the price of questions: answer as if every purchase had succeeded, and add up the costs."""
+
+    def __init__(self, engine: Practical) -> None:
+        self._engine, self.price = engine, 0.0
+
+    def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
+        return self._engine.believed(query)
+
+    @property
+    def least_rows(self) -> float:
+        """The smallest number of rows that the data may have."""
+        return self._engine.least_rows
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer from the hypothesis; if a purchase would be needed, add its cost and state ``within`` as the bar."""
+        value, error = self._engine.knowledge.free(query, within)
+        if within is not None and error > within * (1 + 1e-9):
+            self.price += self._engine._purchases.price([self._engine._wanted(query, within)])
+            error = within
+        return estimate(value, error)
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Answer both queries; add the cost of the purchases that the ratio's bar would need."""
+        wanted = [] if within is None else self._engine._wanted_of_ratio(numerator, denominator, within)
+        if wanted:
+            self.price += self._engine._purchases.price(wanted)
+        bars = {one.query.key: one.within for one in wanted}
+        found = []
+        for query in (numerator, denominator):
+            value, error = self._engine.knowledge.free(query, None)
+            found.append(estimate(value, bars.get(query.key, error)))
+        return found[0], found[1]
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a table; if a purchase would be needed, add its cost."""
+        known, universe = self._engine.knowledge, self._engine.hypothesis.universe
+        values, errors = known.table(table.attributes, within)
+        if within is not None and errors.max() > within * (1 + 1e-9):
+            spread = _spread(float(known.typical_cells(table.attributes).mean()))
+            cell = self._engine._purchases.cell(varying(universe, table.attributes))
+            self.price += self._engine._purchases.price([Wanted(cell, within, spread, table=True)])
+            errors = np.minimum(errors, within)
+        return Estimate(values, errors, "hypothesis")
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Answer a convex question; add the cost of the purchase that ``within`` would need."""
+        estimate, cost = self._engine._convex.quoted(question, within)
+        self.price += cost
+        return estimate
+
+
+def _spread(typical: float) -> float:
+    """Return the standard deviation of an error with this mean size; infinite if the mean size is unknown (NaN)."""
+    return math.inf if math.isnan(typical) else math.sqrt(math.pi / 2) * typical
+
+
+def prefitted(
+    data: DataSource,
+    ledger: Ledger,
+    noise: Noise,
+    *,
+    workload: Workload | Iterable[Query] | None,
+    queries: int,
+    beta: float,
+    guard: float | None,
+    reserve: float | None,
+    everything: bool = False,
+    certify: bool = True,
+    vouched: Collection[Custom] = (),
+    model_cells: int = MODEL_CELLS,
+    prior: Prior | None = None,
+) -> Practical:
+    """Open the practical engine: spend all but the reserve and the guard's share on a hypothesis for the workload.
+
+    ``prior`` is the result of an earlier block's opening, from which this opening begins.
+    """
+    budget = ledger.budget
+    rows = float(data.rows) if budget.neighbours == "replace" else None
+    wanted, declared = attribute_sets(data.universe, workload), declared_losses(data.universe, workload)
+    planned = None if rows is None else planned_guard(budget, rows, queries, beta / 2, guard)
+    if reserve is None:
+        reserve = usual_reserve(budget, rows)
+    if planned is not None and reserve + 2 * planned.share >= 1:  # the owner's reserve leaves nothing for a guard
+        planned = None
+    kept = (guard or 0.0) if planned is None else planned.share
+    share = 1 - reserve - 2 * kept  # twice: as much again pays for the measurements that the guard triggers
+    allowance = Allowance(ledger, share * budget.total)
+    whole = allowance.left
+    certifying = allowance.carve(CERTIFICATE[budget.currency] * whole if certify else 0.0)
+    of_losses = allowance.carve(LOSSES[budget.currency] * whole if certify and declared else 0.0)
+    with ledger.exclusively():
+        state = ledger.remembered()
+        if state is None:
+            # The certificate's noise is part of the planned share, unless the certificate would not be bought: a
+            # planned share buys nothing else.
+            beside = certifying.left
+            if budget.pure or (beside > 0 and rows is not None and is_drowned(certifying, rows, (1 - OF_BARS) * beta)):
+                beside = 0.0
+            fitting = prefit(data, noise, wanted, allowance, rows, model_cells, prior, beside)
+            learned = fitting.run(everything=everything)
+            estimate = learned.rows
+            next_prior: Prior | None = learned.as_prior()
+            opening: Snapshot | None = None
+        else:
+            learned = Learned.restored(data.universe, rows, state["learned"], prior)
+            estimate = float(state["opened"]["rows"])
+            before = state["opened"].get("learned")  # older snapshots, from before blocks existed, lack it
+            begun = None if before is None else Learned.restored(data.universe, rows, before, prior)
+            next_prior = None if begun is None else begun.as_prior()
+            opening = None if begun is None else begun.snapshot()
+        if rows is None and guard:  # n is private: a guard is bought only on request, and planned for the estimate of n
+            planned = planned_guard(budget, estimate, queries, beta / 2, guard)
+        doubt = beta if planned is None else beta / 2
+        if of_losses.left > 0:  # half of β for measurements and certificate, half for the declared losses
+            doubt /= 2
+        if state is None:
+            if ledger.opened_by_other_version:  # its certificate is of the hypothesis that it fitted
+                certifying = certifying.carve(0.0)
+            known = certified_knowledge(data, noise, learned, certifying, doubt, fitting.planned)
+            losses = (
+                certified_losses(data, noise, known, declared, of_losses, doubt, vouched)
+                if of_losses.left > 0 and not ledger.opened_by_other_version
+                else CertifiedLosses()
+            )
+        else:
+            known = restored_knowledge(data, learned, doubt, rows, state, prior)
+            losses = CertifiedLosses.restored(declared, state["opened"]["losses"])
+    if state is None:
+        opening = learned.snapshot()
+    if state is not None:
+        opened = state["opened"]
+    elif not ledger.keeps_state:
+        opened = None
+    else:
+        opened = {"rows": estimate, "certified": None, "losses": losses.state(declared), "learned": learned.state()}
+        if known.certified is not None:
+            opened |= {"certified": known.certified.state()}
+    return Practical(
+        data, ledger, noise, knowledge=known, guard=planned, vouched=vouched, losses=losses, state=state, opened=opened,
+        opening=opening, next_prior=next_prior,
+    )  # fmt: skip
+
+
+def usual_reserve(budget: Budget, rows: float | None) -> float:
+    """Return the default reserve: the share of the budget for a few accurate counts. Public.
+
+    With few rows this is ``MOST_RESERVE``. A count with a bar of w rows that fails with probability β costs x/w² of ρ
+    with Gaussian noise (σ²·2x = w²), where x = ln(2/β), and x/w of ε with Laplace noise.
+    """
+    if rows is None:
+        return RESERVE_OF_UNKNOWN
+    x, within = math.log(2 / RESERVED_DOUBT), RESERVED_WITHIN * rows
+    each = x / within if budget.pure else x / within**2
+    return min(max(RESERVED_COUNTS * each / budget.total, LEAST_RESERVE), MOST_RESERVE)
+
+
+def prefit(
+    data: DataSource,
+    noise: Noise,
+    workload: Asked,
+    allowance: Allowance,
+    rows: float | None,
+    model_cells: int,
+    prior: Prior | None = None,
+    beside: float = 0.0,
+) -> Prefit:
+    """Measure the wide attributes, merge their rare values, and return the prefit on the resulting groups."""
+    merging, measurements = merging_of(data, noise, allowance)
+    learned = Learned.nothing(data.universe, rows, merging, prior)
+    for measurement in measurements:
+        learned.add_values(measurement)
+    return Prefit(merging.view(data), noise, workload.on(merging.inner), allowance, rows, learned, model_cells, beside)
+
+
+def certified_knowledge(
+    data: DataSource, noise: Noise, learned: Learned, allowance: Allowance, beta: float, planned: float
+) -> Knowledge:
+    """Return what was learned with bars and a certificate, which share β.
+
+    Without a certificate the bars have all of β.
+    """
+    public = data.rows if allowance.budget.neighbours == "replace" else None
+    if allowance.left > 0:
+        known = Knowledge(learned, OF_BARS * beta, public)
+        known.certified = certified(data, noise, known, allowance, (1 - OF_BARS) * beta, OF_BARS * beta, planned)
+        if known.certified is not None:
+            return known
+    return Knowledge(learned, beta, public)
+
+
+def restored_knowledge(
+    data: DataSource, learned: Learned, beta: float, rows: float | None, state: Json, prior: Prior | None = None
+) -> Knowledge:
+    """Restore the knowledge from a snapshot (``Practical.state``).
+
+    The certificate is about the knowledge at the opening, so that is restored too.
+    """
+    public, record = None if rows is None else data.rows, state["opened"]["certified"]
+    if record is None:
+        return Knowledge(learned, beta, public, state["shares"])
+    known = Knowledge(learned, OF_BARS * beta, public, state["shares"])
+    before = Knowledge(Learned.restored(data.universe, rows, state["opened"]["learned"], prior), OF_BARS * beta, public)
+    known.certified = Certified.restored(before, record)
+    return known
+
+
+def declared_losses(universe: Universe, workload: Workload | Iterable[Query] | None) -> list[BoundMinimize]:
+    """List the convex questions of a workload, in its order."""
+    if workload is None or isinstance(workload, Workload):
+        return []
+    return [bound for query in workload if isinstance(bound := bound_to(query, universe), BoundMinimize)]
+
+
+def attribute_sets(universe: Universe, workload: Workload | Iterable[Query] | None) -> Asked:
+    """Return the attribute sets that a workload asks about, with their weights.
+
+    The default is all sets of up to three attributes, weighted so that questions about one, two and three attributes
+    are equally frequent.
+    """
+    if workload is None:
+        return EverySmallSet(universe)
+    chosen = workload.on(universe) if isinstance(workload, Workload) else list(workload)
+    sets: dict[Names, float] = {}
+    for query in chosen:
+        bound = bound_to(query, universe)
+        tables, each = [names for names in bound.tables if names], 1.0
+        # A loss on many attributes: its risk depends mostly on their small subsets.
+        if isinstance(bound, BoundMinimize) and len(bound.attributes) > LARGEST:
+            tables = list(itertools.combinations(bound.attributes, LARGEST))
+            each /= len(tables)
+        for names in tables:
+            sets[names] = sets.get(names, 0.0) + each
+    return Listed(universe, sets)

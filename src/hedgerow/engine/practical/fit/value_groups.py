@@ -1,0 +1,308 @@
+"""Merge rare values inside the model, where larger tables cannot tell them apart; answers stay about values.
+
+    g(x)      the group of a value of a wide attribute; every value of another attribute is a group of its own
+    r(x)      the value's share of its group, from the attribute's own noisy counts
+    p(x) = P(g(x))·Π_a r_a(x_a)      P: the model, which knows only groups
+
+The counts of a wide attribute are measured first. A value with a count of at least ``WORTH`` times the noise of a
+later table is a group of its own; rarer values, in their order, share groups of about that count. A table of groups
+has the same sensitivity as a table of values, because a row is in exactly one group, and it has far fewer cells: less
+noise in total, and a smaller model. What is lost is how the values *inside* a group differ in their relation to other
+attributes; a group holds too few rows to tell that from noise.
+
+The shares within a group are the noisy counts, shrunk towards their mean by as much as noise would spread them (James
+& Stein 1961).
+
+Groups and shares are functions of released counts and public sizes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Names
+from hedgerow.data.source import DataSource
+from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.errors import BudgetExceeded
+from hedgerow.privacy.allowance import Allowance, Amount
+from hedgerow.privacy.events import Gaussian
+from hedgerow.privacy.noise import Noise
+from hedgerow.query.linear import Linear
+from hedgerow.query.wire_values import Json, read_array, write_array
+from hedgerow.universe.attributes import Integers
+from hedgerow.universe.universe import Universe
+
+WIDE = 24  # an attribute with more values than this is wide
+SHARE = 0.05  # share of the prefit's budget for the counts of the wide attributes
+WORTH = 10.0  # a group should hold this many standard deviations of a later table's noise
+ROUNDS = 3  # a later table's noise is that of this many tables per attribute, as the prefit begins with
+LEAST_GROUPS = 16  # a group need not hold more than 1/16 of the rows, however large the noise
+ITSELF = 2.0  # but it holds at least this many standard deviations of the noise of its own counts
+MOST_INDICATORS = 1 << 23  # largest groups × values matrix; beyond it, group sums are made without a matrix
+LEAST = 1e-9  # share of its group that a value with no counts gets
+
+Groups = NDArray[np.int64]
+
+
+class Merging:
+    """The groups of values that the model treats as one value each. Public."""
+
+    def __init__(self, universe: Universe, groups: Mapping[str, Groups], shares: Mapping[str, Array]) -> None:
+        self.universe, self.groups, self._shares = universe, dict(groups), dict(shares)
+        # Bars divide β by this fact about the universe, and not by whether anything was merged, which noise decided.
+        self.is_possible = bool(wide(universe))
+        inner = {name: universe[name] for name in universe.names}
+        self.inner = Universe(inner | {name: Integers(0, int(g.max())) for name, g in self.groups.items()})
+        few = [name for name, g in self.groups.items() if (int(g.max()) + 1) * g.size <= MOST_INDICATORS]
+        self._indicators = {name: np.eye(int(self.groups[name].max()) + 1)[:, self.groups[name]] for name in few}
+
+    @classmethod
+    def none(cls, universe: Universe) -> Merging:
+        """Return the merging that merges nothing."""
+        return cls(universe, {}, {})
+
+    @classmethod
+    def restored(cls, universe: Universe, record: Json) -> Merging:
+        """Rebuild a merging from its stored ``state``."""
+        groups = {name: read_array(each[0], "int64") for name, each in record.items()}
+        return cls(universe, groups, {name: read_array(each[1], "float64") for name, each in record.items()})
+
+    def state(self) -> Json:
+        """Return groups and shares as JSON."""
+        return {name: [write_array(g), write_array(self._shares[name])] for name, g in self.groups.items()}
+
+    def touches(self, names: Names) -> bool:
+        """Return True if one of these attributes has merged values."""
+        return any(name in self.groups for name in names)
+
+    def view(self, data: DataSource) -> DataSource:
+        """Return the data with groups in place of values. Private."""
+        return data.merged(self.inner, self.groups) if self.groups else data
+
+    def summed(self, names: Names, table: Array) -> Array:
+        """Sum a table of values to a table of groups."""
+        for axis, name in enumerate(names):
+            if name in self.groups:
+                table = self._sums(name, table, axis)
+        return np.ascontiguousarray(table)
+
+    def _sums(self, name: str, table: Array, axis: int, shares: Array | None = None) -> Array:
+        """Sum over each group along an axis; with ``shares``, values are multiplied by their shares first."""
+        if name in self._indicators:
+            weights = self._indicators[name] if shares is None else self._indicators[name] * shares
+            return np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
+        if shares is not None:
+            table = table * shares.reshape([-1 if i == axis else 1 for i in range(table.ndim)])
+        order, starts = self._order(name)
+        return np.asarray(np.add.reduceat(np.take(table, order, axis=axis), starts, axis=axis))
+
+    def spread(self, names: Names, table: Array) -> Array:
+        """Spread a table of groups over values, by their shares."""
+        for axis, name in enumerate(names):
+            if name in self.groups:
+                wide = [-1 if i == axis else 1 for i in range(table.ndim)]
+                table = np.take(table, self.groups[name], axis=axis) * self._shares[name].reshape(wide)
+        return table
+
+    def regrouped(self, other: Merging, name: str, table: Array, axis: int, *, summed: bool) -> Array:
+        """Convert one axis of a table from the groups of another merging to these groups.
+
+        With ``summed`` a new group gets the sum of its values' parts, otherwise their mean weighted by shares.
+        """
+        if name not in self.groups and name not in other.groups:
+            return table
+        values = np.arange(self.universe[name].size)
+        theirs = other.groups.get(name, values)
+        shares = other._shares[name] if name in other.groups else np.ones(values.size)
+        ours = self.groups.get(name, values)
+        if (int(ours.max()) + 1) * table.shape[axis] > MOST_INDICATORS:
+            wide = np.take(table, theirs, axis=axis)
+            along = [-1 if i == axis else 1 for i in range(table.ndim)]
+            if name not in self.groups:
+                return wide * shares.reshape(along) if summed else wide
+            found = self._sums(name, wide, axis, shares)
+            return found if summed else found / self._sums(name, shares, 0).reshape(along)
+        weights = np.zeros((int(ours.max()) + 1, table.shape[axis]))
+        np.add.at(weights, (ours, theirs), shares)
+        if not summed:
+            weights /= weights.sum(axis=1, keepdims=True)
+        return np.moveaxis(np.tensordot(weights, table, axes=(1, axis)), 0, axis)
+
+    def expected(self, query: Linear) -> Linear:
+        """Return the question about groups with the same expected answer.
+
+        Each group gets the mean of its values, weighted by their shares.
+        """
+        if not self.touches(query.attributes):
+            return query
+        if query.vectors:
+            vectors = [self._mean(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+            return Linear(query.attributes, tuple(v.size for v in vectors), tuple(vectors), None, False)
+        table = query.table
+        for axis, name in enumerate(query.attributes):
+            if name in self.groups:
+                table = self._sums(name, table, axis, self._shares[name])
+        return Linear(query.attributes, table.shape, None, np.ascontiguousarray(np.clip(table, 0.0, 1.0)), False)
+
+    def _mean(self, name: str, vector: NDArray[np.generic]) -> Array:
+        """Return the mean of ``vector`` over each group, weighted by shares."""
+        values = vector.astype(float)
+        return values if name not in self.groups else np.clip(self._sums(name, self._shares[name] * values, 0), 0, 1)
+
+    def around(self, query: Linear) -> tuple[Linear, Linear]:
+        """Return the largest question about groups below this one and the smallest above it.
+
+        Both are the question itself if it divides no group.
+        """
+        if not self.touches(query.attributes):
+            return query, query
+        if query.vectors and query.is_count:
+            ends = [self._ends(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+            below, above = (
+                Linear.product(self.inner, {n: end[i] for n, end in zip(query.attributes, ends, strict=True)})
+                for i in (0, 1)
+            )
+            return below, above
+        low = high = query.table
+        for axis, name in enumerate(query.attributes):
+            if name in self.groups:
+                low, high = self._extremes(name, low, axis)[0], self._extremes(name, high, axis)[1]
+        return Linear.canonical(query.attributes, low), Linear.canonical(query.attributes, high)
+
+    def part(self, query: Linear, above: Linear) -> float:
+        """Return which part of the enclosing question's groups is asked for, averaged over these groups."""
+        if not self.touches(query.attributes) or not (query.vectors and above.vectors):
+            return 1.0
+        means = [self._mean(n, v) for n, v in zip(query.attributes, query.vectors, strict=True)]
+        return float(np.prod([mean.sum() / max(1, np.count_nonzero(mean)) for mean in means]))
+
+    def _ends(self, name: str, mask: NDArray[np.generic]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return the groups that lie wholly inside a set of values, and the groups that touch it."""
+        low, high = (mask, mask) if name not in self.groups else self._extremes(name, mask.astype(float), 0)
+        return low.astype(bool), high.astype(bool)
+
+    def _extremes(self, name: str, table: Array, axis: int) -> tuple[Array, Array]:
+        """Return the smallest and the largest value of each group along an axis."""
+        order, starts = self._order(name)
+        ordered = np.take(table, order, axis=axis)
+        return np.minimum.reduceat(ordered, starts, axis=axis), np.maximum.reduceat(ordered, starts, axis=axis)
+
+    def _order(self, name: str) -> tuple[Groups, Groups]:
+        """Return the values sorted by group, and the position where each group begins."""
+        groups = self.groups[name]
+        order = np.argsort(groups, kind="stable")
+        return order, np.searchsorted(groups[order], np.arange(groups.max() + 1))
+
+    def drawn(self, codes: NDArray[np.int32], uniforms: Array) -> NDArray[np.int32]:
+        """Turn sampled records of groups into records of values: each value is drawn by its share.
+
+        ``uniforms`` has one column for each merged attribute and one row for each record.
+        """
+        codes = codes.copy(order="F")
+        for k, (name, groups) in enumerate(self.groups.items()):
+            column = self.universe.index(name)
+            order = np.argsort(groups, kind="stable")
+            cumulative = np.cumsum(self._shares[name][order])  # the shares of each group add up to 1
+            first = np.searchsorted(groups[order], np.arange(groups.max() + 2))
+            group = codes[:, column]
+            low = np.where(first[group] > 0, cumulative[first[group] - 1], 0.0)
+            high = cumulative[first[group + 1] - 1]
+            place = np.searchsorted(cumulative, low + uniforms[:, k] * (high - low), side="right")
+            codes[:, column] = order[np.clip(place, first[group], first[group + 1] - 1)]
+        return codes
+
+    def of_groups(self, measurement: Measurement) -> Measurement:
+        """Convert a measurement of values to one of groups, with the noise variance of a group of mean size."""
+        names, event = measurement.attributes, measurement.event
+        if not self.touches(names):
+            return measurement
+        if measurement.query is not None:
+            return replace(measurement, query=self.expected(measurement.query))
+        louder = math.sqrt(self.universe.cells(names) / self.inner.cells(names))
+        wider = (
+            replace(event, sigma=event.sigma * louder)
+            if isinstance(event, Gaussian)
+            else replace(event, scale=event.scale * louder)
+        )
+        return Measurement(names, self.summed(names, measurement.values), wider)
+
+
+def measured(data: DataSource, noise: Noise, allowance: Allowance) -> tuple[Merging, list[Measurement]]:
+    """Measure the wide attributes with a share of the allowance, and merge their rare values.
+
+    Nothing is measured if no attribute is wide. A whole table of counts has the sensitivity ``budget.marginal_l2()``
+    (``_l1`` where δ = 0), and is charged before it is drawn.
+    """
+    universe, budget = data.universe, allowance.budget
+    names = wide(universe)
+    if not names:
+        return Merging.none(universe), []
+    later = Amount(budget, allowance.left / (ROUNDS * len(universe.names))).marginal()
+    demand = np.array([universe[name].size for name in names], dtype=float) ** (2 / 3)
+    found = []
+    whole = SHARE * allowance.left
+    for name, part in zip(names, whole * demand / demand.sum(), strict=True):
+        carved = allowance.carve(float(part))
+        event = carved.marginal()
+        try:
+            receipt = carved.charge(event, why="prefit: values", about={"attributes": (name,)})
+        except BudgetExceeded:  # only after a crash, when lost draws are paid for twice: go on with what is known
+            break
+        values = noise.add(data.marginal((name,)), receipt)
+        found.append(Measurement((name,), np.asarray(values, dtype=float), event))
+    worth = WORTH * math.sqrt(Measurement((), np.zeros(()), later).variance)
+    groups, shares = {}, {}
+    for measurement in found:
+        (name,), counts, own = measurement.attributes, measurement.values, math.sqrt(measurement.variance)
+        least = max(min(worth, float(counts.sum()) / LEAST_GROUPS), ITSELF * own)
+        each = grouped(counts, least)
+        if each.max() + 1 < counts.size:
+            groups[name], shares[name] = each, shared(counts, each, measurement.variance)
+    return Merging(universe, groups, shares), found
+
+
+def wide(universe: Universe) -> list[str]:
+    """List the attributes that have more than ``WIDE`` values."""
+    return [name for name in universe.names if universe[name].size > WIDE]
+
+
+def grouped(counts: Array, least: float) -> Groups:
+    """Assign a group to every value, given the smallest count that a group should have.
+
+    A value with a count of at least ``least`` is alone; rarer values are collected, in their order, until they reach
+    ``least`` together.
+    """
+    groups = np.full(counts.size, -1)
+    group, held, begun = 0, 0.0, False
+    rare = np.flatnonzero(counts < least)
+    for i in rare:
+        groups[i], begun = group, True
+        held += max(float(counts[i]), 0.0)
+        if held >= least:
+            group, held, begun = group + 1, 0.0, False
+    if begun and group > 0 and held < least / 2:  # too few rows are left for another group
+        groups[groups == group] = group - 1
+    elif begun:
+        group += 1
+    alone = np.flatnonzero(groups < 0)
+    groups[alone] = group + np.arange(alone.size)
+    return groups
+
+
+def shared(counts: Array, groups: Groups, variance: float) -> Array:
+    """Return each value's share of its group.
+
+    The counts are shrunk to the group's mean, by the part of their spread that is noise.
+    """
+    size = np.bincount(groups).astype(float)
+    mean = np.bincount(groups, counts) / size
+    spread = np.bincount(groups, (counts - mean[groups]) ** 2)
+    kept = np.maximum(0.0, 1 - np.maximum(size - 1, 0) * variance / np.maximum(spread, 1e-300))
+    drawn = np.maximum(mean[groups] + kept[groups] * (counts - mean[groups]), 0.0)
+    drawn += LEAST * np.maximum(np.bincount(groups, drawn), 1.0)[groups]
+    return np.asarray(drawn / np.bincount(groups, drawn)[groups])

@@ -1,0 +1,191 @@
+"""Candidates for the next measurement: the sets of a workload, the size of the model with each, and their scores.
+
+All pairs are held as one matrix, from one calibration and one scan; larger sets are tables of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow._types import Array, Counts, Names
+from hedgerow.engine.practical.fit.corrections import Corrections
+from hedgerow.engine.practical.measure.workload_sets import MOST_LISTED, Asked
+from hedgerow.model.log_linear import LogLinear
+from hedgerow.model.pair_tables import PairTables
+from hedgerow.model.tree_sizes import cells_with, edge_cells
+from hedgerow.universe.universe import Universe
+
+MOST_VALUES = 4_096  # most values of all attributes together for a matrix of all pairs: 128 MB
+MOST_OFFERED = 25_000_000  # most cells of all tables compared in one round, each held as belief and as counts
+FLOATS = 53  # number of bits that float64 holds exactly
+
+Counting = Callable[[Sequence[Names]], list[Counts]]
+
+
+class Candidates:
+    """The sets that may be chosen in one prefit. Public, except for the counts that are cached here."""
+
+    def __init__(self, universe: Universe, asked: Asked) -> None:
+        self._universe, self._asked = universe, asked
+        self._matrix = PairTables(dict(zip(universe.names, universe.shape, strict=True)))
+        self._together = self._matrix.values <= MOST_VALUES
+        self.pairs = asked.pairs()
+        self._ends = np.array([[universe.index(n) for n in pair] for pair in self.pairs], np.int64).reshape(-1, 2)
+        self._cells = np.prod(np.array(universe.shape, np.int64)[self._ends], axis=1)
+        self._counts: NDArray[np.int64] | None = None  # the data's counts on all pairs: private
+
+    def offered(self, model: LogLinear, limit: float, corrections: Corrections | None = None) -> Offered:
+        """Return the sets with which the model stays within ``limit`` cells; if there is none, the smallest set.
+
+        With ``corrections``, pairs whose own table is within the limit are offered too: they need not enter the
+        model.
+        """
+        links: dict[str, set[str]] = {}
+        for clique in model.tree.cliques:
+            for name in clique:
+                links.setdefault(name, set()).update(clique)
+        larger = self._asked.larger(links)
+        edges = edge_cells(model.tree)
+        sizes = model.tree.cells + np.concatenate(
+            [edges[self._ends[:, 0], self._ends[:, 1]], [self._added(names, edges, model) for names in larger]]
+        )
+        sets = [*self.pairs, *larger]
+        if len(sets) <= MOST_LISTED:  # few enough to replace the upper bounds by exact sizes
+            unsure = np.flatnonzero(sizes > limit)
+            sizes[unsure] = cells_with(model.tree, model.tops, [sets[i] for i in unsure])
+        if corrections is not None:
+            outside = np.flatnonzero((self._cells <= limit) & (sizes[: len(self.pairs)] > limit))
+            sizes[outside] = np.minimum(model.tree.cells, limit)
+        kept = np.flatnonzero(sizes <= limit)
+        if not kept.size:
+            kept = np.array([np.argmin([self._universe.cells(s) for s in sets])])
+        kept = self._in_memory(sets, kept)
+        pairs = kept[kept < len(self.pairs)]
+        return Offered(self, model, [sets[i] for i in kept], sizes[kept], self._ends[pairs], corrections)
+
+    def _in_memory(self, sets: Sequence[Names], kept: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Keep the sets whose tables fit in memory together, smallest first. The matrix of pairs has its own limit."""
+        cells = [self._universe.cells(sets[i]) for i in kept]
+        alone = [each if i >= len(self.pairs) or not self._together else 0 for i, each in zip(kept, cells, strict=True)]
+        if sum(alone) <= MOST_OFFERED:
+            return kept
+        order = np.argsort(alone, kind="stable")
+        return np.sort(kept[order[np.cumsum(np.array(alone)[order]) <= MOST_OFFERED]])
+
+    def members(self, sets: Sequence[Names]) -> NDArray[np.bool_]:
+        """Return a boolean matrix of which attributes (columns) each set (row) contains."""
+        found = np.zeros((len(sets), len(self._universe.names)), bool, order="F")
+        rows = np.repeat(np.arange(len(sets)), [len(names) for names in sets])
+        found[rows, [self._universe.index(name) for names in sets for name in names]] = True
+        return found
+
+    def _added(self, names: Names, edges: Array, model: LogLinear) -> float:
+        """Return an upper bound on the cells that a set of three or more attributes would add to the model's tree."""
+        places = [self._universe.index(n) for n in names]
+        missing = [edges[a, b] for i, a in enumerate(places) for b in places[:i] if edges[a, b] > 0]
+        if len(missing) <= 1:  # at most one edge is missing: with that edge the set is a clique
+            return float(sum(missing))
+        sizes = sorted(self._universe.sizes(names))  # worst case: all but one attribute enter every clique
+        return float((math.prod(sizes[:-1]) - 1) * model.tree.cells + math.prod(sizes))
+
+    def believed(self, model: LogLinear) -> Array | None:
+        """Return the model's tables of all pairs as one matrix; None if the matrix would be too large."""
+        return self._matrix.believed(model.tree, model.beliefs()) if self._together else None
+
+    def counted(self, counting: Counting) -> NDArray[np.int64]:
+        """Return the data's counts on all pairs as one matrix, counted once. Private."""
+        if self._counts is None:
+            self._counts = np.zeros((self._matrix.values, self._matrix.values), np.int64)
+            for pair, counts in zip(self.pairs, counting(self.pairs), strict=True):
+                self.block(self._counts, pair)[:] = counts
+        return self._counts
+
+    def block(self, matrix: NDArray[np.int64] | Array, pair: Names) -> NDArray[np.int64] | Array:
+        """Return the table of one pair, as a view into the matrix."""
+        return self._matrix.block(matrix, pair)
+
+    def sums(self, matrix: NDArray[np.int64] | Array, ends: NDArray[np.int64]) -> NDArray[np.int64] | Array:
+        """Return the sums over the blocks of the pairs whose attributes are ``ends``."""
+        return np.asarray(self._matrix.sums(matrix)[ends[:, 0], ends[:, 1]])
+
+
+class Offered:
+    """The candidates of one round."""
+
+    def __init__(
+        self,
+        home: Candidates,
+        model: LogLinear,
+        sets: list[Names],
+        sizes: Array,
+        ends: NDArray[np.int64],
+        corrections: Corrections | None = None,
+    ) -> None:
+        """Compute the model's belief on every candidate.
+
+        ``sizes``: number of cells of the model's tree with each set.
+        ``ends``: the attributes of those sets that are pairs, which come first.
+        """
+        self.sets, self.sizes = sets, sizes
+        self._home, self._ends = home, ends
+        self._matrix = home.believed(model)
+        alone = sets if self._matrix is None else sets[len(ends) :]
+        self._tables = dict(zip(alone, model.marginals(alone), strict=True))
+        for s in sets if corrections is not None and corrections.outside else ():
+            table = None if corrections is None else corrections.table(s)
+            if table is not None and s in self._tables:
+                self._tables[s] = table
+            elif table is not None and self._matrix is not None:
+                home.block(self._matrix, s)[:] = table
+
+    def believed(self, names: Names) -> Array:
+        """Return the belief on one candidate, as it was at the start of the round."""
+        found = self._tables.get(names)
+        if found is None:
+            assert self._matrix is not None
+            found = np.asarray(self._home.block(self._matrix, names))
+        return found
+
+    def discounts(self, noise: float, shrinks: float, rows: float, residual: Mapping[Names, float]) -> Array:
+        """Return Σ min(noise, shrinks·n·h) for each set; ``residual`` gives the noise of sets that have their own."""
+        alone = [
+            float(np.minimum(residual.get(s, noise), shrinks * rows * self._tables[s]).sum())
+            for s in self.sets
+            if s in self._tables
+        ]
+        if self._matrix is None:
+            return np.array(alone)
+        together = self._home.sums(np.minimum(noise, shrinks * rows * self._matrix), self._ends)
+        return np.concatenate([together, alone])
+
+    def distances(self, counting: Counting, rows: float, noise: int = 0) -> list[int]:
+        """Return Σ (|count − round(n·h)| − noise)⁺ for each set, in whole rows. Private.
+
+        One row moves a distance by at most 2 (replaced) or 1 (added or removed).
+        """
+        alone = [names for names in self.sets if names in self._tables]
+        found = [
+            distance(counts, rows * self._tables[names], noise)
+            for names, counts in zip(alone, counting(alone), strict=True)
+        ]
+        if self._matrix is None:
+            return found
+        counts = self._home.counted(counting)
+        off = np.abs(counts - whole(rows * self._matrix, counts.size))
+        off = np.maximum(off - noise, 0)
+        return [*self._home.sums(off, self._ends).tolist(), *found]
+
+
+def distance(counts: NDArray[np.int64], expected: Array, noise: int = 0) -> int:
+    """Return Σ (|count − round(expected)| − noise)⁺ in whole rows; with noise 0 this is ‖counts − round(expected)‖₁."""
+    return int(np.maximum(np.abs(counts - whole(expected, counts.size)) - noise, 0).sum())
+
+
+def whole(expected: Array, cells: int) -> NDArray[np.int64]:
+    """Round a public table to whole rows, clipped so that a sum of differences over ``cells`` cells fits an int64."""
+    most = min(2**FLOATS, 2**62 // cells)
+    return np.clip(np.round(expected), 0, most).astype(np.int64)

@@ -1,0 +1,88 @@
+"""Answer questions from a few randomly drawn rows: statistics of raw values, and randomized yes/no answers.
+
+This engine works beside the profile's engine and charges the same ledger. Nothing it releases goes into the
+hypothesis. It requires replace-one neighbours, because the number of rows n enters every privacy loss and so must be
+public. Proofs: docs/proofs/subsampled.md, docs/proofs/scq.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, final
+
+from hedgerow.data.row_store import Rows
+from hedgerow.data.row_values import Valued, linear_values, statistic_values
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy.ledger import Ledger
+from hedgerow.privacy.noise import Noise
+from hedgerow.query.bound import Estimate
+from hedgerow.query.composed import BoundCount
+from hedgerow.query.counts import bound
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.textbook import scq, subsampled
+from hedgerow.universe.universe import Universe
+
+
+@final
+class Sampling:
+    """Answer row statistics, each within the error that was asked for, and randomized yes/no questions about random
+    rows.
+
+    Up to ``queries`` statistics hold their bars together with probability 1 − ``beta``.
+    """
+
+    def __init__(
+        self, rows: Rows, universe: Universe, ledger: Ledger, noise: Noise, *, queries: int, beta: float
+    ) -> None:
+        self.ledger, self._rows, self._universe, self._noise = ledger, rows, universe, noise
+        self._queries, self._beta = queries, beta
+        self._known: dict[RowStatistic, Estimate] = {}  # in memory only: a Python function has no stored form
+
+    def ask(self, question: RowStatistic, within: float | None) -> Estimate:
+        """Return the average of the function over the rows; repeat a known answer for free if it is accurate enough."""
+        wanted = question.within if within is None else within
+        if wanted is None:
+            raise InvalidInput("within must be given for a statistic. Found none. Pass, for example, within=0.05.")
+        known = self._known.get(question)
+        if known is not None and known.error is not None and known.error <= wanted * (1 + 1e-9):
+            return Estimate(known.value, known.error, "repeat")
+        plan = subsampled.plan(self._rows.rows, alpha=wanted, beta=self._beta, queries=self._queries)
+        valued = statistic_values(self._rows, question)
+        found = subsampled.answer(plan, valued, self._rows.rows, self.ledger, self._noise)
+        estimate = Estimate(min(1.0, max(0.0, found.value)), found.error, "measured")
+        self._known[question] = estimate
+        return estimate
+
+    def flip(self, predicate: Any, lies: float) -> bool:
+        """Return the predicate's value on one random row, inverted with probability ``lies``."""
+        n = self._rows.rows
+        answers = scq.flips(scq.scq(n, lies), self._valued(predicate), n, self.ledger, self._noise)
+        return bool(answers[0])
+
+    def counting(self, predicate: Any, lies: float, at_once: int | None) -> Iterator[scq.Counted]:
+        """Draw randomized yes/no answers and yield an interval for the count that narrows as they come in."""
+        n = self._rows.rows
+        valued = self._valued(predicate)
+        return scq.counting(
+            scq.scq(n, lies), valued, n, self.ledger, self._noise, beta=self._beta / self._queries, at_once=at_once
+        )
+
+    def _valued(self, predicate: Any) -> Valued:
+        """Return a function from row numbers to the predicate's values; refuse a question that is not yes or no for a
+        row.
+        """
+        if type(predicate) is RowStatistic:
+            return statistic_values(self._rows, predicate)
+        asked = bound(predicate, self._universe)
+        if isinstance(asked, BoundCount):
+            raise InvalidInput(
+                f"A predicate must cover whole bins. Found {predicate!r}, which cuts a bin. "
+                "Use hr.statistic with a function of the values, or ask about whole bins."
+            )
+        if not isinstance(asked, Linear) or not asked.is_count:
+            raise InvalidInput(
+                f"A predicate must be true or false for each record. Found {predicate!r}. "
+                "Pass, for example, hr.count(smoker=True)."
+            )
+        return linear_values(self._rows, self._universe, asked)

@@ -1,0 +1,326 @@
+"""The theory profile: textbook private multiplicative weights with the guarantee of the theorem.
+
+Every answer is within 3α of the data, all answers together with probability 1 − β (see ``textbook/pmw``). Where n is
+private, N/ñ stands for N/n: ñ is an estimate that is off by at most h rows, except with its own part of β. An answer
+is then within 3α + h/ñ, and in rows within ñ times that. Convex questions are answered from the same hypothesis,
+within an α of their own (``textbook/convex_pmw``). At small n these bounds are too wide to be useful; the practical
+profile makes every other choice for accuracy.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from hedgerow._types import Array
+from hedgerow.convex.losses.custom import Custom
+from hedgerow.convex.minimize import BoundMinimize
+from hedgerow.data.source import DataSource
+from hedgerow.engine.public import PrivateEngine, PublicAnswers, SellsNothing, require_sold
+from hedgerow.errors import InvalidInput
+from hedgerow.model.hypothesis import Hypothesis
+from hedgerow.privacy.allowance import Amount
+from hedgerow.privacy.events import Gaussian, Laplace
+from hedgerow.privacy.ledger import Entry, Ledger, one_at_a_time
+from hedgerow.privacy.noise import Noise
+from hedgerow.query.bound import Estimate, Source
+from hedgerow.query.counts import BoundMarginal
+from hedgerow.query.linear import Linear, marginal_cells
+from hedgerow.textbook.convex_pmw import OnlineConvexPMW, configure
+from hedgerow.textbook.oracles import NoisyGradientDescent
+from hedgerow.textbook.pmw import OnlinePMW
+from hedgerow.textbook.pmw import configure as configure_linear
+
+ROOM = 1.25  # factor on the smallest α of the convex theorem: at that α itself, the oracle needs ten times the steps
+
+
+class TheoryAnswers(PublicAnswers):
+    """The public part of the theory profile: the hypothesis' answers, without bars.
+
+    The theorem's bar holds for an answer that the mechanism gave, because only the mechanism compares it with the data.
+    """
+
+    def __init__(self, hypothesis: Hypothesis, rows: float, doubt: float) -> None:
+        """``doubt`` is the part of the estimate ``rows`` by which it may be off; it is 0 where n is public."""
+        self._hypothesis, self._rows, self.doubt = hypothesis, rows, doubt
+
+    @property
+    def hypothesis(self) -> Hypothesis:
+        """The public model that counts and convex questions share."""
+        return self._hypothesis
+
+    @property
+    def rows(self) -> float:
+        """The number of rows n, or its estimate ñ where n is private."""
+        return self._rows
+
+    @property
+    def least_rows(self) -> float:
+        """The smallest number of rows that the data may have, ñ − h."""
+        return self.rows * (1 - self.doubt)
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Return the hypothesis' answer, without a bar."""
+        return self._unbounded(self.believed(query), within)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Return the hypothesis' table, without bars."""
+        return self._unbounded(self.hypothesis.marginal(table.attributes).copy(), within)
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return the θ that minimizes the loss on the hypothesis, without a bound on its excess risk."""
+        return self._unbounded(question.fitted(self.hypothesis)[0].theta, within)
+
+    def _unbounded(self, value: float | Array, within: float | None) -> Estimate:
+        """Return an estimate without a bar, or refuse if one was asked for."""
+        found = Estimate(value, None, "hypothesis")
+        if within is not None:
+            require_sold(found, within)
+        return found
+
+    def total_error_in_rows(self, value: Any, error: float | Array) -> float | Array:
+        """Return the bar of a total from |ñv − nt| ≤ |ñ − n||v| + n|v − t|.
+
+        Where all values are far from 0, the first term is by far the larger. ``error_in_rows`` does not need it:
+        |ñv − N| ≤ 3αñ, and h more where a measured v was clipped to 1.
+        """
+        h = self.doubt * self.rows
+        reach: float | Array = h * value + (self.rows + h) * error
+        return reach
+
+
+class Theory(PrivateEngine, SellsNothing):
+    """Online private multiplicative weights as an engine."""
+
+    def __init__(
+        self,
+        pmw: OnlinePMW,
+        convex: OnlineConvexPMW | None = None,
+        off: float = 0.0,
+        vouched: Collection[Custom] = (),
+    ) -> None:
+        """Share one hypothesis between counts and convex questions.
+
+        ``convex`` must share the hypothesis of ``pmw``; without it convex questions are refused. ``off`` is h, the
+        number of rows by which the scale of both mechanisms may be off; it is 0 where n is public. ``vouched`` lists
+        the user-defined losses whose constants the owner trusts.
+        """
+        self._pmw, self._convex, self.ledger, self._vouched = pmw, convex, pmw.ledger, vouched
+        self._doubt = off / pmw.config.scale
+        self.public = TheoryAnswers(pmw.hypothesis, pmw.config.scale, self._doubt)
+
+    @property
+    def error(self) -> float:
+        """The bar of every answer: as a fraction, and times ñ as a number of rows."""
+        return self._pmw.config.error + self._doubt
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query by online PMW."""
+        self.require_reach(within)
+        answer = self._pmw.ask(query)
+        return Estimate(answer.value, self.error, answer.source)
+
+    def quoting(self) -> Quote:
+        """Return the engine's quote: the same bars around the hypothesis' answers."""
+        return Quote(self)
+
+    def free(self, queries: Sequence[Linear]) -> None:
+        """Return None: questions are asked one by one, because each answer may change the hypothesis for the next."""
+
+    @one_at_a_time  # no other question comes between the cells
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a table cell by cell: each cell is a count of its own."""
+        self.require_reach(within)
+        universe = self.hypothesis.universe
+        answers = [self._pmw.ask(cell) for cell in marginal_cells(universe, table.attributes)]
+        values = np.array([answer.value for answer in answers]).reshape(universe.sizes(table.attributes))
+        source: Source = "measured" if any(a.source == "measured" for a in answers) else "hypothesis"
+        return Estimate(values, self.error, source)
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return a θ whose risk is within the convex theorem's α of the best, from the same hypothesis and budget."""
+        self.require_convex(question)
+        assert self._convex is not None
+        alpha = self.alpha(within)
+        answer = self._convex.ask(question.risk, question.over)
+        source: Source = "hypothesis" if answer.source == "hypothesis" else "measured"
+        return Estimate(answer.theta, alpha if alpha < math.inf else None, source)
+
+    def require_convex(self, question: BoundMinimize) -> None:
+        """Refuse a convex question if no losses were declared, or if the owner did not vouch for its loss."""
+        if self._convex is None:
+            raise InvalidInput(
+                "The losses of convex questions must be declared in the theory profile, because their constants "
+                "calibrate it. Found none. "
+                'Open the session with workload=[hr.minimize(…), …], or with profile="practical".'
+            )
+        if not question.is_vouched(self._vouched):
+            raise InvalidInput(
+                f"A user-defined loss must be vouched for by the owner in the theory profile. Found {question.risk!r}. "
+                "Have the owner open the session with vouched=[loss], or use one of hedgerow.losses."
+            )
+
+    def alpha(self, within: float | None) -> float:
+        """Return the excess risk that convex answers are promised, and refuse a smaller ``within``.
+
+        The mechanism's α is relative to ñ rows; the promise is wider, because there may be fewer rows.
+        """
+        assert self._convex is not None
+        alpha = self._convex.config.alpha / (1 - self._doubt) if self._doubt < 1 else math.inf
+        self.require_reach(within, alpha, "alpha")
+        return alpha
+
+    @one_at_a_time
+    def resume(self, entries: Sequence[Entry]) -> None:
+        """Relearn the entries of both kinds of question in the order in which they taught the shared hypothesis."""
+        for entry in entries:
+            self._pmw.relearn(entry)
+            if self._convex is not None:
+                self._convex.relearn(entry)
+        self._pmw.resume(entries)
+        if self._convex is not None:
+            self._convex.resume(entries)
+
+    def state(self) -> None:
+        """Return None: the theorem bounds the number of updates, so relearning is cheap."""
+
+    def require_reach(self, within: float | None, reach: float | None = None, called: str = "the bar") -> None:
+        """Refuse a ``within`` below the bar that the profile promises."""
+        reach = self.error if reach is None else reach
+        if within is not None and within < reach:
+            raise InvalidInput(
+                f"within must be at least {called} = {reach:.4g} in the theory profile. Found {within:g}. "
+                'Open the session with profile="practical", or with a smaller alpha.'
+            )
+
+
+class Quote:
+    """The engine's bars around the hypothesis' answers: nothing private is consulted, and nothing is learned."""
+
+    def __init__(self, engine: Theory) -> None:
+        self._engine = engine
+
+    def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
+        return self._engine.believed(query)
+
+    @property
+    def least_rows(self) -> float:
+        """The smallest number of rows that the data may have."""
+        return self._engine.least_rows
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Predict the answer to a linear query."""
+        self._engine.require_reach(within)
+        return Estimate(self._engine.believed(query), self._engine.error, "hypothesis")
+
+    def ratio(self, numerator: Linear, denominator: Linear, within: float | None) -> tuple[Estimate, Estimate]:
+        """Predict the answers to numerator and denominator."""
+        return self.linear(numerator, None), self.linear(denominator, None)
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Predict the answer to a table."""
+        self._engine.require_reach(within)
+        return Estimate(self._engine.hypothesis.marginal(table.attributes), self._engine.error, "hypothesis")
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Predict the answer to a convex question."""
+        self._engine.require_convex(question)
+        return Estimate(question.fitted(self._engine.hypothesis)[0].theta, self._engine.alpha(within), "hypothesis")
+
+
+def calibrated(
+    data: DataSource,
+    ledger: Ledger,
+    noise: Noise,
+    *,
+    convex: Sequence[BoundMinimize],
+    queries: int,
+    beta: float,
+    alpha: float | None,
+    vouched: Collection[Custom],
+) -> Theory:
+    """Build the theory engine for ``queries`` linear questions and for convex questions like those in ``convex``.
+
+    The constants of a later loss must not exceed the largest constants among the questions in ``convex``.
+    """
+    budget, share, scale, off = ledger.budget, 1.0, float(data.rows), 0.0
+    if budget.neighbours == "add-remove":  # n is private: a hundredth of the budget, and a tenth of β, estimate it
+        share, event = 0.99, Amount.share_of(budget, 0.01).count()
+        scale = max(1.0, float(noise.add(data.rows, ledger.charge(event, why="theory: number of rows"))))
+        off, beta = _reach(event, 0.1 * beta), 0.9 * beta
+    split = 2 if convex else 1  # budget and β: half for each kind of question
+    config = configure_linear(
+        budget, cells=data.universe.size, scale=scale, queries=queries, beta=beta / split, alpha=alpha,
+        share=share / split,
+    )  # fmt: skip
+    pmw = OnlinePMW(config, data, ledger, noise)
+    if not convex:
+        return Theory(pmw, off=off)
+    beside = convex_pmw(
+        convex, data, ledger, noise,
+        hypothesis=pmw.hypothesis, rows=scale, queries=queries, beta=beta / split, share=share / split,
+    )  # fmt: skip
+    return Theory(pmw, beside, off, vouched)
+
+
+def _reach(event: Laplace | Gaussian, beta: float) -> float:
+    """Return t with P[|Z| ≥ t] ≤ β for the event's noise Z.
+
+    The tail bounds are 2e^{−t/b} for Laplace noise and 2e^{−t²/2σ²} for Gaussian noise.
+    """
+    if isinstance(event, Laplace):
+        return event.scale * math.log(2 / beta)
+    return event.sigma * math.sqrt(2 * math.log(2 / beta))
+
+
+_configured = lru_cache(maxsize=64, typed=True)(configure)  # a slow search that depends on public numbers alone
+
+
+def convex_pmw(
+    questions: Sequence[BoundMinimize],
+    data: DataSource,
+    ledger: Ledger,
+    noise: Noise,
+    *,
+    hypothesis: Hypothesis,
+    rows: float,
+    queries: int,
+    beta: float,
+    share: float,
+) -> OnlineConvexPMW:
+    """Build the convex mechanism on a share of the budget and on a hypothesis that it shares with counts.
+
+    It answers losses with constants up to the largest among ``questions``. An update of either kind lowers KL(D ‖ D̂)
+    ≤ ln|X| by at least the amount that its own theorem states, so both theorems' bounds on the number of updates
+    hold.
+    """
+    scales = [question.scale for question in questions]
+    if None in scales:
+        raise InvalidInput(
+            "Convex questions of the theory profile must be over bounded sets. Found an unbounded set. "
+            "Use, for example, over=L2Ball(radius)."
+        )
+    oracle = NoisyGradientDescent(
+        lipschitz=max(q.risk.lipschitz(q.over) for q in questions),
+        diameter=max(q.over.diameter_l2(q.risk.dimension) for q in questions),
+        dimension=max(q.risk.dimension for q in questions),
+    )
+    S = max(scale for scale in scales if scale is not None)
+    calibrated = partial(
+        _configured,
+        ledger.budget,
+        cells=data.universe.size,
+        rows=rows,
+        queries=queries,
+        beta=beta,
+        scale_S=S,
+        oracle=oracle,
+        share=share,
+    )
+    config = calibrated(alpha=min(S, ROOM * calibrated().alpha))
+    return OnlineConvexPMW(config, data, ledger, noise, hypothesis)

@@ -1,0 +1,333 @@
+"""JSON forms of events, budgets, estimates, released measurements and ledger entries (see ``query/wire``).
+
+Importing this module registers the forms of everything in the layers below it as well.
+"""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import numpy as np
+
+import hedgerow.convex.wire  # noqa: F401  # registers the forms of convex questions
+from hedgerow._types import Array
+from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.engine.practical.contrasts import FEWEST
+from hedgerow.engine.practical.measurement import Measurement
+from hedgerow.errors import InvalidInput
+from hedgerow.privacy import events
+from hedgerow.privacy.budget import Budget
+from hedgerow.privacy.events import Event, Gaussian, Laplace
+from hedgerow.privacy.ledger import Entry
+from hedgerow.query.bound import Bound, Estimate, Source
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import BoundMarginal, Query, Resolution
+from hedgerow.query.counts import bound as bound_to
+from hedgerow.query.counts import marginal as make_marginal
+from hedgerow.query.linear import Linear
+from hedgerow.query.row_statistic import RowStatistic
+from hedgerow.query.statistics import BoundTop
+from hedgerow.query.wire import inner, register, register_dataclass, register_refusal, thing
+from hedgerow.query.wire_values import (
+    Json,
+    kind_of,
+    read_array,
+    read_flag,
+    read_list,
+    read_names,
+    read_number,
+    read_pairs,
+    read_text,
+    read_value,
+    read_whole,
+    refuse,
+    write_array,
+    write_flag,
+    write_names,
+    write_number,
+    write_text,
+    write_value,
+    write_whole,
+)
+from hedgerow.universe.universe import Universe
+
+EVENTS = (Laplace, Gaussian)  # the only noise that a measurement may carry
+DTYPES = ("float64", "int64")  # the only types of a measurement's values
+
+
+for event in events.KINDS.values():
+    register_dataclass(event)
+register_refusal(
+    RowStatistic,
+    "A question must be an expression, such as hr.count, to be stored or sent. "
+    "Found a statistic, whose function has no JSON form. Ask a session in the process that defines the function.",
+)
+
+
+def _write_measurement(measurement: Measurement) -> dict[str, Json]:
+    """Return the JSON fields of a measurement; fields that older records lack are written only where they differ."""
+    measurement = _checked(measurement)
+    return {
+        "attributes": write_names("A name", measurement.attributes),
+        "values": write_array(measurement.values),
+        "event": inner(measurement.event),
+        "query": None if measurement.query is None else inner(measurement.query),
+        "residual": write_flag("residual", measurement.residual),
+        "rounding": write_number("rounding", measurement.rounding),
+        **({"of_groups": True} if measurement.of_groups else {}),
+        **({"ranged": write_names("A name", measurement.ranged)} if measurement.ranged else {}),
+    }
+
+
+def _read_measurement(
+    attributes: Json,
+    values: Json,
+    event: Json,
+    query: Json,
+    residual: Json,
+    rounding: Json,
+    of_groups: Json = False,
+    ranged: Json = None,
+) -> Measurement:
+    """Build a measurement from its JSON fields."""
+    return _checked(
+        Measurement(
+            read_names("attributes", attributes),
+            read_array(values, *DTYPES),
+            thing("event", event, EVENTS),
+            None if query is None else thing("query", query, Linear),
+            read_flag("residual", residual),
+            read_number("rounding", rounding),
+            read_flag("of_groups", of_groups),
+            () if ranged is None else read_names("ranged", ranged),
+        )
+    )
+
+
+def _checked(measurement: Measurement) -> Measurement:
+    """Check all of a measurement that can be checked without the universe.
+
+    A reader who has the universe must also check the attributes and the shape against it.
+    """
+    names, values = measurement.attributes, measurement.values
+    axes = len(names) if measurement.query is None else 0
+    if len(set(names)) != len(names) or values.ndim != axes or 0 in values.shape or str(values.dtype) not in DTYPES:
+        found = f"{values.dtype} on {values.ndim} axes"
+        refuse("The values of a measurement", f"numbers on {axes} axes, one per attribute", found)
+    if type(measurement.event) not in EVENTS:
+        refuse("The event of a measurement", "Laplace or Gaussian", type(measurement.event).__name__)
+    may_be = [n for n, m in zip(names, values.shape, strict=axes > 0) if measurement.residual and m >= FEWEST]
+    if measurement.ranged != tuple(n for n in may_be if n in measurement.ranged):
+        refuse("ranged", f"attributes of a residual, each with at least {FEWEST} values, in order", measurement.ranged)
+    if not 0 <= measurement.rounding < 1:
+        refuse("rounding", "at least 0 and below 1", measurement.rounding)
+    return measurement
+
+
+register("measurement", Measurement, _write_measurement, _read_measurement)
+
+
+def _write_estimate(estimate: Estimate) -> dict[str, Json]:
+    """Return the JSON fields of an estimate, which has exactly one JSON text.
+
+    Fields that older records lack are left out where they have their default.
+    """
+    coarse, usual = estimate.resolution, estimate.typical
+    return {
+        "value": write_value(estimate.value),
+        "error": write_value(estimate.error),
+        "source": write_text("source", estimate.source),
+        **({"resolution": write_value(coarse)} if isinstance(coarse, np.ndarray) or coarse != 0 else {}),
+        **({} if usual is None else {"typical": write_value(usual)}),
+        **({} if estimate.coefficients is None else {"coefficients": write_value(estimate.coefficients)}),
+    }
+
+
+def _read_estimate(
+    value: Json, error: Json, source: Json, resolution: Json = 0.0, typical: Json = None, coefficients: Json = None
+) -> Estimate:
+    """Build an estimate from its JSON fields."""
+    found, said = read_value(value), read_text("source", source)
+    bar, coarse, usual, each = (
+        _read_widths(name, record)
+        for name, record in (
+            ("error", error),
+            ("resolution", resolution),
+            ("typical", typical),
+            ("coefficients", coefficients),
+        )
+    )
+    if said not in get_args(Source):
+        refuse("source", f"one of {', '.join(get_args(Source))}", said)
+    if coarse is None:
+        refuse("resolution", "a number, or one for each cell", coarse)
+    if not (each is None or (isinstance(each, np.ndarray) and each.shape == np.shape(found))):
+        refuse("coefficients", "one number for each entry of the value", each)
+    return Estimate(found, bar, said, coarse, usual, coefficients=each)  # type: ignore[arg-type]
+
+
+def _read_widths(name: str, record: Json) -> float | Array | None:
+    """Read a number, an array with one number for each cell, or None."""
+    found = read_value(record)
+    if found is None or isinstance(found, float) or (isinstance(found, np.ndarray) and found.dtype == float):
+        return found
+    if isinstance(found, int) and not isinstance(found, bool):
+        return float(found)
+    refuse(name, "a number, one for each cell, or null", found)
+
+
+register("estimate", Estimate, _write_estimate, _read_estimate)
+
+
+# Entries. The facts of an entry (``about``) are public values and linear queries. A question without a JSON form is
+# left out, because an entry only names its question.
+
+
+def _write_entry(entry: Entry) -> dict[str, Json]:
+    """Return the JSON fields of a ledger entry."""
+    return {
+        "number": write_whole("number", entry.number),
+        "events": [inner(event) for event in entry.events],
+        "cost": write_number("cost", entry.cost),
+        "why": write_text("why", entry.why),
+        "about": [[write_text("A name", name), _write_about(value)] for name, value in sorted(entry.about.items())],
+        "asked": _write_asked(entry.asked),
+        "kept": write_flag("kept", entry.kept),
+        "released": [write_value(value) for value in entry.released],
+        "private": write_flag("private", entry.private),
+    }
+
+
+def _write_about(value: object) -> Json:
+    return inner(value) if isinstance(value, Linear) else write_value(value)
+
+
+def _write_asked(question: object) -> Json:
+    """Return the JSON form of the question, or None if it has none."""
+    try:
+        return None if question is None else inner(question)
+    except InvalidInput:
+        return None
+
+
+def _read_entry(
+    number: Json,
+    events: Json,
+    cost: Json,
+    why: Json,
+    about: Json,
+    asked: Json,
+    kept: Json,
+    released: Json,
+    private: Json,
+) -> Entry:
+    """Build a ledger entry from its JSON fields."""
+    facts = {}
+    for name, value in read_pairs("about", about):
+        is_query = kind_of(value) == kind_of(inner(_EVERYONE))
+        facts[name] = thing("query", value, Linear) if is_query else read_value(value)
+    place, paid = read_whole("number", number), read_number("cost", cost)
+    if place < 0 or not paid >= 0:
+        refuse("number and cost", "at least 0", [place, paid])
+    if not read_list("events", events):
+        refuse("events", "a list of at least one charged event", events)
+    return Entry(
+        number=place,
+        events=tuple(thing("event", event, Event) for event in read_list("events", events)),
+        cost=paid,
+        why=read_text("why", why),
+        about=facts,
+        asked=None if asked is None else thing("asked", asked, Query),
+        kept=read_flag("kept", kept),
+        released=tuple(read_value(value) for value in read_list("released", released)),
+        private=read_flag("private", private),
+    )
+
+
+# The query that counts every row: its JSON form shows the kind that marks a query.
+_EVERYONE = Linear((), (), (), np.array(1.0), True)
+register("entry", Entry, _write_entry, _read_entry)
+register(
+    "budget",
+    Budget,
+    lambda budget: {
+        "epsilon": write_number("epsilon", budget.epsilon),
+        "delta": write_number("delta", budget.delta),
+        "neighbours": write_text("neighbours", budget.neighbours),
+        **({} if budget.rows_per_unit == 1 else {"rows_per_unit": write_whole("rows_per_unit", budget.rows_per_unit)}),
+    },
+    lambda epsilon, delta, neighbours, rows_per_unit=1: Budget(
+        read_number("epsilon", epsilon),
+        read_number("delta", delta),
+        read_text("neighbours", neighbours),  # type: ignore[arg-type]
+        read_whole("rows_per_unit", rows_per_unit),
+    ),
+)
+
+
+# Besides entries, a ledger holds its account and the answers that were given.
+
+
+class Answered:
+    """A question, as bound to its universe, with the answer that was given."""
+
+    def __init__(self, question: Linear | Query, estimate: Estimate, resolution: Resolution = "values") -> None:
+        self.question, self.estimate, self.resolution = question, estimate, resolution
+
+
+def _write_answered(note: Answered) -> dict[str, Json]:
+    """Return the JSON fields of an answered question; the default resolution is left out."""
+    written: dict[str, Json] = {"question": inner(note.question), "estimate": inner(note.estimate)}
+    return written if note.resolution == "values" else {**written, "resolution": note.resolution}
+
+
+def _read_answered(question: Json, estimate: Json, resolution: Json = "values") -> Answered:
+    """Build an answered question from its JSON fields."""
+    if resolution not in ("values", "bins"):
+        refuse("resolution", "'values' or 'bins'", resolution)
+    return Answered(thing("question", question, (Linear, Query)), thing("estimate", estimate, Estimate), resolution)
+
+
+register("answered", Answered, _write_answered, _read_answered)
+
+
+class Account:
+    """The terms a ledger is opened with: its budget, and the δ set aside for events that have a δ of their own."""
+
+    def __init__(self, budget: Budget, slack: float) -> None:
+        self.budget, self.slack = budget, slack
+
+
+register(
+    "account",
+    Account,
+    lambda account: {"budget": inner(account.budget), "slack": write_number("slack", account.slack)},
+    lambda budget, slack: Account(thing("budget", budget, Budget), read_number("slack", slack)),
+)
+
+
+def question_of(bound: Bound[Any]) -> tuple[Linear | Query, Resolution] | None:
+    """Return a question with a JSON form that binds to ``bound`` again, and its resolution; None if there is none."""
+    match bound:
+        case Linear():
+            return bound, "values"
+        case BoundMarginal():
+            return make_marginal(*bound.attributes), "values"
+        case BoundMinimize(risk=risk, over=over) if risk.is_glm:
+            return Minimize(risk.loss, over), "values"  # type: ignore[attr-defined]
+        case BoundTop():  # its labels are part of the answer; it follows from its table, which is stored
+            return None
+        case Composed(asked_as=asked) if asked is not None:
+            return asked
+    return None
+
+
+def bound_question(question: Linear | Query, universe: Universe, resolution: Resolution) -> Bound[Any]:
+    """Bind a stored question to the universe; refuse a linear query whose shape does not fit."""
+    if isinstance(question, Query):
+        return bound_to(question, universe, resolution)
+    if universe.sizes(question.attributes) != question.shape:
+        raise InvalidInput(
+            "A linear query must be bound to the session's universe. Found another shape. Bind it to that universe."
+        )
+    return question

@@ -1,0 +1,293 @@
+"""Answers composed of several linear ones. The error bars of the parts, and the bins, determine the bar of the whole.
+
+The bars of the parts hold together with probability 1 − β, and so do the intervals that follow from them, whatever the
+analyst composes. docs/proofs/error_bars.md proves each case. The value of a composed answer is interpolated inside the
+bins. Its interval is not: it covers all tables of values that the coded table allows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from hedgerow._types import Array, Names
+from hedgerow.errors import BudgetExceeded, InvalidInput
+from hedgerow.query.bound import Estimate, Labels, Source
+from hedgerow.query.linear import AnswersLinear, Linear, require_table, spread
+from hedgerow.universe.universe import Universe
+
+Ends = tuple[Any, Any]
+"""Least and greatest possible value of a quantity: numbers, or arrays of numbers."""
+
+
+class Knows(Protocol):
+    """Knowledge about linear queries."""
+
+    def interval(self, query: Linear) -> tuple[float, float]:
+        """Return an interval that contains the answer."""
+
+    def value(self, query: Linear) -> float:
+        """Return the best single answer."""
+
+    def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer. Nothing is asked."""
+
+    @property
+    def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
+
+
+class Answers:
+    """Knowledge from a respondent's answers and their error bars. Each query is asked once."""
+
+    def __init__(self, respondent: AnswersLinear) -> None:
+        self.respondent = respondent
+        self._said: dict[Hashable, Estimate] = {}
+
+    def estimate(self, query: Linear) -> Estimate:
+        """Return the answer to a query, asked on first use."""
+        said = self._said.get(query.key)
+        if said is None:
+            said = self._said[query.key] = self.respondent.linear(query, None)
+        return said
+
+    def interval(self, query: Linear) -> tuple[float, float]:
+        """Return the answer plus and minus its bar, within [0, 1]."""
+        if not query.attributes:
+            return float(query.table), float(query.table)
+        said = self.estimate(query)
+        if said.error is None:
+            return 0.0, 1.0
+        return max(0.0, float(said.value - said.error)), min(1.0, float(said.value + said.error))
+
+    def value(self, query: Linear) -> float:
+        """Return the value of the answer."""
+        return float(self.estimate(query).value) if query.attributes else float(query.table)
+
+    def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer, without asking."""
+        return float(self.respondent.believed(query)) if query.attributes else float(query.table)
+
+    @property
+    def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
+        return self.respondent.least_rows
+
+    def buy(self, query: Linear, within: float) -> tuple[float, float]:
+        """Ask for a bar of ``within``, and pay for it if necessary. Return the interval."""
+        self._said[query.key] = self.respondent.linear(query, within)
+        return self.interval(query)
+
+    @property
+    def source(self) -> Source:
+        """ "measured" if any answer was measured, else "hypothesis"."""
+        return "measured" if any(said.source == "measured" for said in self._said.values()) else "hypothesis"
+
+    def typical(self, query: Linear) -> float | None:
+        """Return the typical error of an answer, or None if it is unknown."""
+        found = self.estimate(query).typical if query.attributes else 0.0
+        return None if found is None else float(found)
+
+
+class Beliefs:
+    """Knowledge from the hypothesis taken as exact. The width that remains is due to the bins."""
+
+    def __init__(self, respondent: AnswersLinear) -> None:
+        self._respondent = respondent
+
+    def interval(self, query: Linear) -> tuple[float, float]:
+        """Return the hypothesis' answer as both ends."""
+        believed = self.believed(query)
+        return believed, believed
+
+    def value(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
+        return self.believed(query)
+
+    def believed(self, query: Linear) -> float:
+        """Return the hypothesis' answer."""
+        return float(self._respondent.believed(query)) if query.attributes else float(query.table)
+
+    @property
+    def least_rows(self) -> float:
+        """Lower bound on the number of rows."""
+        return self._respondent.least_rows
+
+
+class Composed:
+    """A question whose answer follows from the answers to linear queries."""
+
+    is_fraction: bool = False
+    in_rows: ClassVar[bool] = False
+    """True if the answer is a sum over all rows, which is always given in rows."""
+    labels: Labels = ()
+    asked_as: tuple[Any, Any] | None = None
+    """Question that it was bound from, with its resolution: the form that a ledger can store."""
+
+    @property
+    def key(self) -> Hashable:
+        """Hashable key, equal for two questions exactly if they ask the same."""
+        raise NotImplementedError
+
+    @property
+    def tables(self) -> Sequence[Names]:
+        """Attribute sets whose marginals determine the answer."""
+        return [query.attributes for query in self.linears]
+
+    @property
+    def linears(self) -> Sequence[Linear]:
+        """Linear queries that the answer needs in any case. They can be asked together in a batch."""
+        raise NotImplementedError
+
+    def kept_cells(self, universe: Universe) -> int:
+        """Return the number of cells in the tables of its parts, which stay cached for repeats."""
+        return sum(map(universe.cells, self.tables))
+
+    @property
+    def is_coarse(self) -> bool:
+        """True if bins are cut, so that the coded table does not determine the answer. A public fact."""
+        raise NotImplementedError
+
+    @property
+    def limits(self) -> Ends:
+        """Least and greatest value in any table."""
+        raise NotImplementedError
+
+    def ends(self, known: Knows) -> Ends:
+        """Return the least and the greatest value that the knowledge allows."""
+        raise NotImplementedError
+
+    def best(self, known: Knows) -> Any:
+        """Return the best single answer, interpolated inside bins."""
+        raise NotImplementedError
+
+    def typical(self, known: Answers) -> float | None:
+        """Return the typical error if it follows from that of a part, else None."""
+        return None
+
+    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+        """Pay for ends at most twice ``within`` apart. Refuse before paying if they cannot be bought.
+
+        ``free`` are the ends that are known already.
+        """
+        raise BudgetExceeded(
+            f"within must be at least {np.max(_half(free)):.4g} here, which the bars of the parts allow. Found "
+            f"{within:g}. Buy the counts that the answer is made of, or ask without within."
+        )
+
+    def ask(self, respondent: AnswersLinear, within: float | None) -> Estimate:
+        """Answer the question from the answers to its parts, and pay for a bar of ``within`` if necessary."""
+        known = Answers(respondent)
+        low, high = _ordered(*self.ends(known))
+        coarse = _half(self.ends(Beliefs(respondent))) if self.is_coarse else 0.0
+        if within is not None and np.max(_half((low, high))) > within:
+            if np.max(coarse) >= within:
+                raise InvalidInput(
+                    f"within must be above {np.max(coarse):.4g}, which the universe's bins leave open. Found "
+                    f"{within:g}. "
+                    'Ask with resolution="bins" about the coded table, or about whole bins.'
+                )
+            bought = self.bought(known, within, (low, high))
+            low, high = _ordered(np.maximum(low, bought[0]), np.minimum(high, bought[1]))
+        value = np.clip(self.best(known), low, high)
+        if within is not None and np.all(high - low <= 2 * within * (1 + 1e-12)):
+            value = np.clip(value, high - within, low + within)
+        error = np.maximum(high - value, value - low)
+        coarse = np.where(np.isfinite(error), np.minimum(coarse, error), 0.0)
+        least, most = self.limits
+        if np.ndim(value) == 0:
+            known_at_all = bool(np.isfinite(error) and (high - low < most - least or most == least))
+            typical = self.typical(known) if not self.is_coarse else None
+            return Estimate(float(value), float(error) if known_at_all else None, known.source, float(coarse), typical)
+        return Estimate(value, error, known.source, coarse)
+
+
+def _half(ends: Ends) -> Any:
+    """Return half the distance between the ends."""
+    return (np.asarray(ends[1]) - np.asarray(ends[0])) / 2
+
+
+def _ordered(low: Any, high: Any) -> Ends:
+    """Return the ends, replaced by their middle where low exceeds high. That can happen if an error bar fails."""
+    middle = np.minimum(low, high) + np.abs(np.subtract(high, low)) / 2 if np.all(np.isfinite(high)) else high
+    crossed = np.greater(low, high)
+    return np.where(crossed, middle, low), np.where(crossed, middle, high)
+
+
+def total_between(universe: Universe, names: Names, table: Array, known: Knows) -> tuple[float, float]:
+    """Return an interval for ⟨table, D⟩, for any table of finite numbers.
+
+    It combines the bar of the whole table with the bars of its positive and its negative part. A table that is monotone
+    in one attribute and a box in the others is a mixture of boxes, and so are its two parts; the certificate for boxes
+    then covers each part, although it need not cover their difference.
+    """
+    least, most = float(table.min()), float(table.max())
+    if least == most:
+        return least, most
+    whole = known.interval(Linear.from_table(universe, names, np.clip((table - least) / (most - least), 0.0, 1.0)))
+    low, high = least + (most - least) * whole[0], least + (most - least) * whole[1]
+    if least < 0 < most:
+        above = known.interval(Linear.from_table(universe, names, np.clip(table / most, 0.0, 1.0)))
+        below = known.interval(Linear.from_table(universe, names, np.clip(table / least, 0.0, 1.0)))
+        low = max(low, most * above[0] + least * below[1])
+        high = min(high, most * above[1] + least * below[0])
+    return (low, high) if low <= high else ((low + high) / 2,) * 2
+
+
+@dataclass(frozen=True, eq=False)
+class BoundCount(Composed):
+    """A count that cuts bins: at least ``low``, at most ``high``. ``share`` interpolates."""
+
+    universe: Universe
+    low: Linear
+    high: Linear
+    share: Linear
+
+    is_fraction = True
+    is_coarse = True
+    limits = (0.0, 1.0)
+
+    @property
+    def key(self) -> Hashable:
+        """Key of the question."""
+        return ("cut", self.low.key, self.high.key, self.share.key)
+
+    @property
+    def linears(self) -> tuple[Linear, ...]:
+        """The lower and the upper count."""
+        return self.low, self.high
+
+    def kept_cells(self, universe: Universe) -> int:
+        """Return 0: the two counts were bound before, and are products or checked by themselves."""
+        return 0
+
+    def ends(self, known: Knows) -> Ends:
+        """Return the lower end of the lower count and the upper end of the upper count."""
+        return known.interval(self.low)[0], known.interval(self.high)[1]
+
+    def best(self, known: Knows) -> float:
+        """Return the interpolated count on the hypothesis."""
+        return known.believed(self.share)
+
+    @property
+    def gap(self) -> Linear:
+        """The records of the cut bins: high − low."""
+        names = self.universe.order((*self.low.attributes, *self.high.attributes))
+        require_table(names, self.universe.sizes(names))
+        cut = np.broadcast_to(spread(self.high, names) - spread(self.low, names), self.universe.sizes(names))
+        return Linear.from_table(self.universe, names, cut)
+
+    def bought(self, known: Answers, within: float, free: Ends) -> Ends:
+        """Buy the lower count. The truth exceeds it by at most the records of the cut bins."""
+        open_ = min(known.interval(self.gap)[1], known.interval(self.high)[1] - known.interval(self.low)[0])
+        room = within - open_ / 2
+        if room <= 0:
+            raise InvalidInput(
+                f"within must be above {open_ / 2:.4g}, half of what the cut bins may hold. Found {within:g}. "
+                'Ask with resolution="bins" about the coded table, or about whole bins.'
+            )
+        low = known.buy(self.low, room)
+        return low[0], low[1] + open_

@@ -1,8 +1,0 @@
-"""Questions that may be asked, as public values.
-
-``universe`` declares the possible records. ``counts``, ``quotients`` and ``statistics`` define the questions,
-``workloads`` named classes of them. A question that is bound to a universe is ``linear``, a table, ``composed`` of
-several linear ones, or convex (``convex/minimize``); ``bound`` holds what they have in common. ``wire`` is the JSON
-form of all of them, ``text`` the form in which people write them, and ``words`` turns a bound count back into a
-readable question.
-"""

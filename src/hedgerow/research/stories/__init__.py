@@ -1,0 +1,1 @@
+"""Stories that ``hedgerow demo`` tells besides the first one: many models, and a false discovery."""

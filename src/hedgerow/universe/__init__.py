@@ -1,0 +1,1 @@
+"""The public universe: attributes, their values and bins, and the file that declares them."""

@@ -1,0 +1,232 @@
+"""A universe in one readable file, TOML or JSON: one table per column, with the arguments of its constructor.
+
+    [age]
+    kind = "Range"
+    low = 17.0
+    high = 90.0
+    bins = 8
+
+    [sex]
+    kind = "Categories"
+    values = ["F", "M"]
+    other = true
+
+A column given as a plain number is integer-coded: ``age = 85`` stands for 0 … 84. Reading gives back exactly what was
+written.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import math
+import re
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hedgerow.errors import InvalidInput
+from hedgerow.query.wire import MOST_CELLS
+from hedgerow.query.wire_values import Json, read_label, write_label
+from hedgerow.universe.attributes import Attribute, Categories, Flag, Integers, Range
+from hedgerow.universe.dates import Dates
+from hedgerow.universe.universe import Universe
+
+KINDS: dict[str, type[Attribute]] = {kind.__name__: kind for kind in (Categories, Dates, Flag, Integers, Range)}
+NO_VALUE = {"kind": "none"}  # stands for null, which TOML lacks
+BARE = re.compile(r"[A-Za-z0-9_-]+")  # keys that TOML allows without quotes
+WAY_OUT = "docs/universe.md has an example of each kind."
+
+
+def to_mapping(universe: Universe) -> dict[str, dict[str, Json]]:
+    """Return the kind and the constructor arguments of every column, in JSON types."""
+    return {name: _declared(universe[name]) for name in universe.names}
+
+
+def _declared(attribute: Attribute) -> dict[str, Json]:
+    """Return the kind and the constructor arguments of one attribute."""
+    kind = type(attribute).__name__
+    if kind not in KINDS:
+        raise InvalidInput(
+            f"An attribute must be of one of the package's kinds. Found {kind}. Use the package's own kinds."
+        )
+    record: dict[str, Json] = {"kind": kind}
+    match attribute:
+        case Categories():
+            record["values"] = [write_label(label) for label in attribute.listed]
+            record["spaces"] = attribute.spaces
+            if attribute.case != "exact":
+                record["case"] = attribute.case
+        case Flag():
+            for name, words, usual in (("true", attribute.true, Flag.true), ("false", attribute.false, Flag.false)):
+                if words != usual:
+                    record[name] = [write_label(word) for word in words]
+        case Integers():
+            record |= {"low": write_label(attribute.low), "high": write_label(attribute.high)}
+        case Dates():
+            if attribute.by is None:
+                record["edges"] = [write_label(edge) for edge in attribute.edges]
+            else:
+                ends = {"low": write_label(attribute.edges[0]), "high": write_label(attribute.edges[-1])}
+                record |= {**ends, "by": attribute.by}
+        case Range():
+            record |= _range(attribute)
+    return record | {name: True for name in ("missing", "other") if getattr(attribute, name)}
+
+
+def _range(attribute: Range) -> dict[str, Json]:
+    """Return the arguments of a Range: ends and bins if these give exactly the same edges, else the edges."""
+    edges, values = attribute.edges, attribute.values
+    assert values is not None
+    low, high, bins = edges[0], edges[-1], len(edges) - 1
+    even = tuple(np.linspace(low, high, bins + 1).tolist()) == edges
+    record: dict[str, Json] = {"low": low, "high": high, "bins": bins} if even else {"edges": list(edges)}
+    record |= {"whole": True} if attribute.whole else {}
+    usual = Range(edges=edges, whole=attribute.whole).values
+    assert usual is not None
+    if values[:bins].tolist() != usual.tolist():
+        record["values"] = values[:bins].tolist()
+    return record
+
+
+def from_mapping(columns: Mapping[str, Any]) -> Universe:
+    """Make a universe from a mapping that ``to_mapping`` returned, or from sizes of integer-coded columns."""
+    if not isinstance(columns, Mapping) or not columns:
+        raise InvalidInput(f"A universe must be a table of columns. Found {type(columns).__name__}. {WAY_OUT}")
+    return Universe({_name(name): _attribute(name, given) for name, given in columns.items()})
+
+
+def _name(name: Any) -> str:
+    """Return a column name; refuse anything but text."""
+    if not isinstance(name, str):
+        raise InvalidInput(f"The name of a column must be a text. Found {name!r}. Quote it.")
+    return name
+
+
+def _attribute(name: str, given: Any) -> Attribute:
+    """Make an attribute from its table, its size, or an attribute itself."""
+    if isinstance(given, Attribute):
+        return given
+    if not isinstance(given, Mapping):
+        return Universe.from_sizes({name: given})[name]
+    options = dict(given)
+    kind = KINDS.get(str(options.pop("kind", None)))
+    if kind is None:
+        raise InvalidInput(
+            f"The kind of {name!r} must be one of {', '.join(KINDS)}. Found {given.get('kind')!r}. {WAY_OUT}"
+        )
+    try:
+        options = {option: _plain(value) for option, value in options.items()}
+        if kind is Integers and options.get("high", 0) - options.get("low", 0) >= MOST_CELLS:
+            raise InvalidInput(f"Integers must have at most {MOST_CELLS} cells. Found more. Use a Range.")
+        if kind is Range and not 0 < options.get("bins", 1) <= MOST_CELLS:
+            raise InvalidInput(f"bins must be between 1 and {MOST_CELLS}. Found {options['bins']!r}. Use fewer.")
+        for option in ("other", "missing"):
+            if not isinstance(options.get(option, False), bool):
+                raise InvalidInput(f"{option} must be true or false. Found {options[option]!r}. Write one of these.")
+        return kind(**options)
+    except InvalidInput as refused:
+        raise InvalidInput(f"Column {name!r}: {refused}") from None
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        raise InvalidInput(
+            f"Column {name!r} must have the arguments of {kind.__name__}. Found "
+            f"{', '.join(map(repr, options)) or 'nothing'}, where one is missing, unknown or of the wrong type. "
+            f"{WAY_OUT}"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Convert a label, or a list of labels, to Python values."""
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if value == NO_VALUE:
+        return None
+    if isinstance(value, datetime.date | datetime.time):  # TOML has dates and times of its own
+        return value
+    return read_label(value)
+
+
+def load(path: str | Path) -> Universe:
+    """Read the universe in a .toml or .json file."""
+    place = _place(path)
+    try:
+        text = place.read_text(encoding="utf-8")
+        found = tomllib.loads(text) if place.suffix.lower() == ".toml" else json.loads(text)
+    except OSError:
+        raise InvalidInput(f"The universe's file must exist. Found nothing at {str(path)!r}. Check the path.") from None
+    except (ValueError, RecursionError):
+        raise InvalidInput(
+            f"The universe's file must be TOML or JSON. Found other text in {str(path)!r}. Check it."
+        ) from None
+    return from_mapping(found)
+
+
+def save(universe: Universe, path: str | Path) -> None:
+    """Write a universe to a .toml or .json file."""
+    place, declared = _place(path), to_mapping(universe)
+    written = (
+        to_toml(declared) if place.suffix.lower() == ".toml" else json.dumps(declared, indent=2, allow_nan=False) + "\n"
+    )
+    try:
+        content = written.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidInput("Names and labels must be Unicode texts. Found half of a character. Rename it.") from None
+    place.write_bytes(content)
+
+
+def _place(path: str | Path) -> Path:
+    """Check the suffix of a path and return it."""
+    place = Path(path)
+    if place.suffix.lower() not in (".toml", ".json"):
+        raise InvalidInput(f"The universe's file must be .toml or .json. Found {place.name!r}. Rename it.")
+    return place
+
+
+# Writer for the part of TOML that a universe needs. Reading gives back exactly what was written.
+
+
+def to_toml(declared: Mapping[str, Mapping[str, Json]], under: str = "") -> str:
+    """Write one TOML table per column, nested ``under`` another table if one is named."""
+    tables, before = [], f"{under}." if under else ""
+    for name, options in declared.items():
+        lines = [
+            f"[{before}{_key(name)}]",
+            *(f"{_key(option)} = {_toml_value(value)}" for option, value in options.items()),
+        ]
+        tables.append("\n".join(lines) + "\n")
+    return "\n".join(tables)
+
+
+def _key(name: str) -> str:
+    return name if BARE.fullmatch(name) else _toml_text(name)
+
+
+def _toml_value(value: Json) -> str:
+    """Write one JSON value as TOML."""
+    match value:
+        case None:
+            return _toml_value(NO_VALUE)
+        case bool():
+            return "true" if value else "false"
+        case int():
+            return str(value)
+        case float():
+            assert math.isfinite(value)  # infinities are written as objects
+            text = repr(value)
+            return text if any(mark in text for mark in ".e") else text + ".0"
+        case str():
+            return _toml_text(value)
+        case list():
+            return "[" + ", ".join(map(_toml_value, value)) + "]"
+        case {"kind": "date", "text": str(text)}:
+            return text
+        case _:
+            return "{ " + ", ".join(f"{_key(name)} = {_toml_value(each)}" for name, each in value.items()) + " }"
+
+
+def _toml_text(text: str) -> str:
+    """Write a basic string. The escapes of JSON are valid in TOML, except that JSON leaves U+007F unescaped."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,221 @@
+"""The public universe: the attributes of a record and the values that each may take.
+
+A universe is declared from public knowledge before the data are seen. A record is coded as one cell per attribute
+(``attributes``).
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hedgerow import _html
+from hedgerow._types import Names
+from hedgerow.errors import InvalidInput
+from hedgerow.universe.attributes import Attribute, Integers, Range
+
+# functions behind methods of a universe, by the module that defines them; these modules import this one
+ABOVE = {
+    "from_mapping": "universe.files",
+    "load": "universe.files",
+    "save": "universe.files",
+    "draft": "drafting",
+    "from_schema": "drafting",
+}
+
+
+def _above(name: str) -> Callable[..., Any]:
+    """Import the function behind a method when it is first used: files need ``wire``, and a draft needs the table."""
+    return getattr(importlib.import_module(f"hedgerow.{ABOVE[name]}"), name)  # type: ignore[no-any-return]
+
+
+class Universe:
+    """All records that could exist: one declared attribute per column. Public and immutable.
+
+    Parameters
+    ----------
+    attributes : mapping of str to Attribute, optional
+        The attributes by column name, for names that are not identifiers.
+    **named : Attribute
+        The attributes by column name.
+
+    Example
+    -------
+    >>> import hedgerow as hr
+    >>> hr.Universe(age=hr.Range(17, 90, bins=8), sex=hr.Categories(["F", "M"]), smoker=hr.Flag()).size
+    32
+    """
+
+    def __init__(self, attributes: Mapping[str, Attribute] | None = None, /, **named: Attribute) -> None:
+        self._attributes: dict[str, Attribute] = {**(attributes or {}), **named}
+        if not self._attributes:
+            raise InvalidInput(
+                "A universe must have at least one attribute. Found none. Declare the columns, as in "
+                "Universe(sex=Flag())."
+            )
+        for name, attribute in self._attributes.items():
+            if not isinstance(attribute, Attribute):
+                raise InvalidInput(
+                    f"Attribute {name!r} must be a Range, Categories, Dates, Flag or Integers. Found "
+                    f"{type(attribute).__name__}. Declare it with one of these."
+                )
+        self.names: tuple[str, ...] = tuple(self._attributes)
+        self.shape: tuple[int, ...] = tuple(a.size for a in self._attributes.values())
+        self.size: int = math.prod(self.shape)
+        self._index = {name: i for i, name in enumerate(self.names)}
+        self._size = dict(zip(self.names, self.shape, strict=True))
+
+    @classmethod
+    def from_sizes(cls, sizes: Mapping[str, int]) -> Universe:
+        """Declare integer-coded columns: ``{"age": 85, "sex": 2}`` means the values 0 … 84 and 0 … 1."""
+        for name, size in sizes.items():
+            if not isinstance(size, int) or isinstance(size, bool) or size < 1:
+                raise InvalidInput(
+                    f"The size of {name!r} must be a whole number of at least 1. Found {size!r}. Correct the domain."
+                )
+        return cls({name: Integers(0, size - 1) for name, size in sizes.items()})
+
+    @classmethod
+    def from_json(cls, path: str | Path | Mapping[str, Any]) -> Universe:
+        """Read a domain file: a JSON object ``{"column": size}`` for integer-coded data. A mapping is accepted too.
+
+        Instead of a size, a column may have a table with its declaration, as ``save`` writes it.
+        """
+        if isinstance(path, Mapping):
+            return _above("from_mapping")(path)  # type: ignore[no-any-return]
+        try:
+            sizes = json.loads(Path(path).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InvalidInput(f"The domain file must exist. Found nothing at {str(path)!r}. Check the path.") from None
+        except ValueError:
+            raise InvalidInput(
+                f"The domain file must be JSON. Found other text in {str(path)!r}. Check the file."
+            ) from None
+        if not isinstance(sizes, dict):
+            raise InvalidInput(
+                f'The domain file must hold an object such as {{"age": 85}}. Found {type(sizes).__name__}. '
+                "Check the file."
+            )
+        return _above("from_mapping")(sizes)  # type: ignore[no-any-return]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Universe:
+        """Read a universe from a .toml or .json file, written by ``save`` or by hand (docs/universe.md)."""
+        return _above("load")(path)  # type: ignore[no-any-return]
+
+    def save(self, path: str | Path) -> None:
+        """Write the whole declaration to a readable file, .toml or .json."""
+        _above("save")(self, path)
+
+    @classmethod
+    def draft(cls, source: Any, **how: Any) -> Universe:
+        """Draft a universe for a table: from public facts for free, from the data for a stated price.
+
+        See ``hr.drafting.draft``.
+        """
+        return _above("draft")(source, **how)  # type: ignore[no-any-return]
+
+    @classmethod
+    def from_schema(cls, source: Any, **how: Any) -> Universe:
+        """Draft a universe from the schema of a database table, a frame, a Parquet file or Arrow data, for free.
+
+        See ``hr.drafting.from_schema``.
+        """
+        return _above("from_schema")(source, **how)  # type: ignore[no-any-return]
+
+    def __getitem__(self, name: str) -> Attribute:
+        try:
+            return self._attributes[name]
+        except (KeyError, TypeError):
+            raise self._unknown(name) from None
+
+    def index(self, name: str) -> int:
+        """Return the position of an attribute. Refuse an unknown name."""
+        try:
+            return self._index[name]
+        except (KeyError, TypeError):
+            raise self._unknown(name) from None
+
+    def order(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the names in the order of the universe, each once: the canonical form of a set of attributes."""
+        return tuple(self.names[i] for i in sorted({self.index(name) for name in names}))
+
+    def sizes(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Return the number of cells of each of these attributes."""
+        names = tuple(names)
+        try:
+            return tuple([self._size[name] for name in names])  # a list is faster, and this is called very often
+        except (KeyError, TypeError):
+            return tuple(self.shape[self.index(name)] for name in names)  # raises with the unknown name
+
+    def cells(self, names: Iterable[str]) -> int:
+        """Return the exact number of cells of the marginal on these attributes."""
+        return math.prod(self.sizes(names))
+
+    def decode(self, codes: NDArray[np.integer[Any]], *, numeric: bool = False) -> dict[str, list[Any] | NDArray[Any]]:
+        """Turn an array of cells (rows × attributes) into columns of labels.
+
+        With ``numeric``, bins of numbers become their representative values.
+        """
+        columns: dict[str, list[Any] | NDArray[Any]] = {}
+        for i, (name, attribute) in enumerate(self._attributes.items()):
+            if numeric and isinstance(attribute, Range) and attribute.values is not None:
+                columns[name] = attribute.values[codes[:, i]]
+            else:
+                columns[name] = [attribute.labels[cell] for cell in codes[:, i].tolist()]
+        return columns
+
+    def _unknown(self, name: Any) -> InvalidInput:
+        """Return the error about an undeclared attribute."""
+        return InvalidInput(
+            "An attribute must be one of "
+            f"{', '.join(map(repr, self.names[:12]))}{', …' if len(self.names) > 12 else ''}. Found {name!r}. Check "
+            "the spelling, or declare it in the universe."
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Universe) and self._declared() == other._declared()
+
+    def __hash__(self) -> int:
+        return hash((self.names, self.shape))
+
+    def _declared(self) -> list[tuple[str, type, Attribute, list[float] | None]]:
+        """Return the declaration in a form that can be compared."""
+        return [(name, type(a), a, _representatives(a)) for name, a in self._attributes.items()]
+
+    def _repr_html_(self) -> str:
+        return _html.table(("attribute", "kind", "cells", "values"), self._lines(), repr(self))
+
+    def __str__(self) -> str:
+        return "\n".join([repr(self), *(f"  {n}: {kind}, {size}: {values}" for n, kind, size, values in self._lines())])
+
+    def _lines(self) -> list[tuple[str, str, int, str]]:
+        """Return one line per attribute for display: name, kind, size and first values."""
+        return [
+            (name, type(a).__name__, a.size, ", ".join(map(str, a.labels[:6])) + (", …" if a.size > 6 else ""))
+            for name, a in self._attributes.items()
+        ]
+
+    def __repr__(self) -> str:
+        return f"Universe({', '.join(f'{n}: {s}' for n, s in zip(self.names, self.shape, strict=True))}; {self.size} cells)"
+
+
+def _representatives(attribute: Attribute) -> list[float] | None:
+    """Return the numbers that stand for the cells, unless the declaration already implies them."""
+    if isinstance(attribute, Integers) or attribute.values is None:
+        return None
+    found: list[float] = np.nan_to_num(attribute.values, nan=np.inf).tolist()
+    return found
+
+
+def subsets(names: Names, least: int = 0) -> list[Names]:
+    """Return all subsets of at least ``least`` attributes, smaller ones first."""
+    return [s for k in range(least, len(names) + 1) for s in itertools.combinations(names, k)]

@@ -1,0 +1,310 @@
+"""Non-private diagnostics for benchmarks and tests. Every function here reads the data and is named ``unsafe_…``.
+
+Never show their results to anyone who may not see the table itself.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hedgerow._types import Array
+from hedgerow.convex.minimize import BoundMinimize, Minimize
+from hedgerow.convex.solver.public_minimum import minimised
+from hedgerow.data import DataSource, Table
+from hedgerow.data.coding import Coder, cells_of, date_in, meaning
+from hedgerow.data.csv_file import Csv
+from hedgerow.data.owner_inspection import inspected
+from hedgerow.data.table import opened_before_rows
+from hedgerow.errors import InvalidInput
+from hedgerow.query.bound import Estimate
+from hedgerow.query.composed import Composed
+from hedgerow.query.counts import BoundMarginal, Combined, Count, Marginal, Not, Query, Resolution, Weighted
+from hedgerow.query.linear import Linear
+from hedgerow.query.ratios import Mean, Ratio, Share
+from hedgerow.query.statistics import (
+    Correlation,
+    Difference,
+    Grouped,
+    Histogram,
+    InterpolatedQuantile,
+    Quantile,
+    Top,
+    Total,
+    Variance,
+)
+from hedgerow.universe.attributes import Range, isnt
+from hedgerow.universe.dates import Dates, day_of
+from hedgerow.universe.universe import Universe
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from hedgerow.answer import Answer
+
+__all__ = ["unsafe_answer", "unsafe_error", "unsafe_excess_risk", "unsafe_inspect"]
+
+
+def unsafe_answer(
+    source: Any, query: Query, universe: Universe | None = None, *, resolution: Resolution = "values"
+) -> float | Array:
+    """Return the true value of a query on the table, without noise. Not private.
+
+    For a pandas frame the value is computed from the values themselves, by the declared rules: a number outside the
+    range counts as its nearest end, a fraction in a column of whole numbers as the whole number below. For a source
+    that is already coded, and with ``resolution="bins"``, the value is that of the coded table, in which a question
+    that cuts bins is interpolated.
+
+    Parameters
+    ----------
+    source
+        A frame, any other source of ``hr.open``, or a coded data source.
+    query : Query
+        The question.
+    universe : Universe, optional
+        Needed unless the source is coded or is a frame of whole numbers from 0.
+    resolution : {"values", "bins"}
+        As in ``Session.ask``.
+    """
+    is_frame = type(source).__module__.startswith("pandas")
+    if is_frame and resolution == "values" and not isinstance(query, Minimize):
+        return _Rows(source, _declared(source, universe)).answer(query)
+    data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
+    bound = query.on(data.universe, resolution)
+    value = bound.ask(_Truth(data), None).value
+    return value * data.rows if isinstance(bound, Composed) and bound.in_rows else value
+
+
+class _Rows:
+    """Answers computed from the values of the rows, each by its definition."""
+
+    def __init__(self, frame: Any, universe: Universe) -> None:
+        self._universe = universe
+        self._rows = len(frame)
+        self._cells = {name: cells_of(universe, name, frame) for name in universe.names}
+        self._numbers = {name: self._read(name, frame) for name in universe.names}
+
+    def _read(self, name: str, frame: Any) -> Array | None:
+        """Return the numbers of a column, clipped to their cell, or None if the attribute is not numeric."""
+        declared, cells = self._universe[name], self._cells[name]
+        if declared.bounds is None:
+            return None
+        low, high = (bound[cells] for bound in declared.bounds)
+        column = frame[name]
+        if isinstance(declared, Dates):
+            days = (date_in(meaning(value)[0] or "") for value in column)
+            found = np.array([np.nan if day is None else day for day in days], dtype=float)
+        elif column.dtype.kind in "iuf":
+            found = column.to_numpy(dtype=float)
+        else:
+            read = (meaning(value)[1] for value in column)
+            found = np.array([np.nan if number is None else number for number in read], dtype=float)
+        found = np.floor(found) if declared.is_whole else found
+        return np.asarray(np.clip(np.where(np.isnan(found), low, found), low, high))
+
+    def holds(self, query: Query | None) -> NDArray[np.bool_]:
+        """Return for each row whether a condition holds."""
+        match query:
+            case None:
+                return np.ones(self._rows, bool)
+            case Count():
+                parts = [self._satisfies(name, predicate) for name, predicate in query.predicates]
+                return np.asarray(np.logical_and.reduce([np.ones(self._rows, bool), *parts]))
+            case Combined():
+                combine = np.logical_and if query.operation == "and" else np.logical_or
+                return np.asarray(combine.reduce([self.holds(part) for part in query.parts]))
+            case Not():
+                return ~self.holds(query.part)
+        return np.asarray(self._weights(query) == 1)
+
+    def _weights(self, query: Query) -> Array:
+        """Return the value of a linear query on each row."""
+        linear = query.on(self._universe)
+        assert isinstance(linear, Linear)
+        return np.asarray(linear.table[tuple(self._cells[name] for name in linear.attributes)] * np.ones(self._rows))
+
+    def _satisfies(self, name: str, predicate: Any) -> NDArray[np.bool_]:
+        """Return for each row whether the value of one attribute satisfies a predicate."""
+        declared, cells, numbers = self._universe[name], self._cells[name], self._numbers[name]
+        if isinstance(predicate, isnt):
+            return ~self._satisfies(name, predicate.predicate)
+        if isinstance(predicate, tuple) and numbers is not None:
+            low, high = (
+                (-np.inf if predicate[0] is None else _in_days(predicate[0])),
+                (np.inf if predicate[1] is None else _in_days(predicate[1])),
+            )
+            return (numbers >= low) & (numbers <= high)
+        if not isinstance(declared, Range | Dates) or (isinstance(predicate, np.ndarray) and predicate.dtype == bool):
+            return np.asarray(declared.mask(predicate)[cells])
+        wanted = predicate if isinstance(predicate, set | frozenset | list | np.ndarray) else [predicate]
+        assert numbers is not None
+        found = [
+            cells == declared.cell(value)
+            if value is None or (isinstance(value, str) and isinstance(declared, Range))
+            else numbers == _in_days(value)
+            for value in wanted
+        ]
+        return np.asarray(np.logical_or.reduce([np.zeros(self._rows, bool), *found]))
+
+    def _values(self, name: str, where: Query | None) -> Array:
+        """Return the numbers of a column in the rows where a condition holds and the number is not missing."""
+        numbers = self._numbers[name]
+        assert numbers is not None
+        return numbers[self.holds(where) & ~np.isnan(numbers)]
+
+    def answer(self, query: Query) -> float | Array:
+        """Compute the true answer to a question."""
+        match query:
+            case Marginal():
+                names = tuple(dict.fromkeys(query.attributes))
+                table = np.zeros(self._universe.sizes(names))
+                np.add.at(table, tuple(self._cells[name] for name in names), 1 / self._rows)
+                return table
+            case Weighted():
+                return float(self._weights(query).mean())
+            case Mean():
+                return float(self._values(query.attribute, query.where).mean())
+            case Share():
+                return float(self.holds(query.part)[self.holds(query.where)].mean())
+            case Ratio():
+                return float(self.holds(query.above).sum() / self.holds(query.below).sum())
+            case InterpolatedQuantile():
+                return float(np.quantile(self._values(query.attribute, query.where), query.q))
+            case Quantile():
+                values = np.sort(self._values(query.attribute, query.where))
+                return float(values[max(1, math.ceil(query.q * len(values))) - 1])  # q = 0 gives the least value
+            case Total():
+                return float(self._values(query.attribute, query.where).sum())
+            case Variance():
+                return float(self._values(query.attribute, query.where).var())
+            case Correlation():
+                a, b = self._numbers[query.first], self._numbers[query.second]
+                assert a is not None and b is not None
+                both = self.holds(query.where) & ~np.isnan(a) & ~np.isnan(b)
+                return float(np.corrcoef(a[both], b[both])[0, 1])
+            case Histogram() if query.edges is not None:
+                values = self._values(query.attribute, query.where)
+                return np.asarray(np.histogram(values, query.edges)[0] / self._rows)
+            case Histogram():
+                return self.answer(Grouped((query.attribute,), Count(()) if query.where is None else query.where))
+            case Top():
+                return np.sort(np.asarray(self.answer(Marginal((query.attribute,)))))[::-1][: query.k]
+            case Difference():
+                return self.answer(query.first) - self.answer(query.second)
+            case Grouped(of=None):
+                return self.answer(Marginal(query.attributes))
+            case Grouped():
+                return np.asarray(np.vectorize(self.answer, otypes=[float])(query.parts(self._universe)))
+        return float(self.holds(query).mean())
+
+
+def unsafe_respondent(data: DataSource) -> _Truth:
+    """Return an object that answers bound questions from the table itself. Not private."""
+    return _Truth(data)
+
+
+def _in_days(value: Any) -> Any:
+    """Convert a date to a number of days. Leave a number as it is."""
+    date = datetime.date.fromisoformat(value) if isinstance(value, str) else value
+    return day_of(date) if isinstance(date, datetime.date) else date
+
+
+class _Truth:
+    """An engine that answers from the table itself, without noise."""
+
+    def __init__(self, data: DataSource) -> None:
+        self._data = data
+
+    def believed(self, query: Linear) -> float:
+        """Return the true fraction of a linear query."""
+        return query.dot(self._data.marginal(query.attributes)) / self._data.rows
+
+    @property
+    def least_rows(self) -> float:
+        """Number of rows."""
+        return self._data.rows
+
+    def linear(self, query: Linear, within: float | None) -> Estimate:
+        """Answer a linear query exactly."""
+        return Estimate(self.believed(query), 0.0, "measured")
+
+    def marginal(self, table: BoundMarginal, within: float | None) -> Estimate:
+        """Answer a marginal table exactly."""
+        return Estimate(np.asarray(self._data.marginal(table.attributes) / self._data.rows), 0.0, "measured")
+
+    def minimise(self, question: BoundMinimize, within: float | None) -> Estimate:
+        """Return the minimizer of a loss on the table."""
+        counts = self._data.marginal(question.attributes)
+        return Estimate(minimised(question.risk, counts, question.over).theta, None, "measured")
+
+
+def unsafe_excess_risk(
+    source: Any, query: Query, theta: ArrayLike, universe: Universe | None = None, *, tolerance: float = 1e-8
+) -> float:
+    """Return err(D, θ): the average loss of θ on the table minus the least over the query's set. Not private.
+
+    Parameters
+    ----------
+    source, universe
+        As in ``unsafe_answer``.
+    query : Query
+        A convex question, made by ``hr.minimize``.
+    theta : array_like
+        The parameters to judge.
+    tolerance : float
+        Numerical tolerance of the minimum.
+    """
+    data = source if isinstance(source, DataSource) else Table(source, _declared(source, universe))
+    bound = query.on(data.universe)
+    if not isinstance(bound, BoundMinimize):
+        raise InvalidInput(f"The query must be made by hr.minimize. Found {query!r}. Use unsafe_error for others.")
+    counts = data.marginal(bound.attributes)
+    least = minimised(bound.risk, counts, bound.over, tolerance)
+    return (bound.risk.objective(counts).value(np.asarray(theta, dtype=float)) - least.value) / data.rows
+
+
+def unsafe_error(source: Any, answer: Answer, universe: Universe | None = None) -> float:
+    """Return the largest true error of an answer, as a fraction of the table. Not private."""
+    return float(np.max(np.abs(np.asarray(answer.value) - unsafe_answer(source, answer.query, universe))))
+
+
+def unsafe_inspect(
+    source: Any, universe: Universe, *, table: str | None = None, csv: Csv | None = None, examples: int = 3
+) -> pd.DataFrame:
+    """Count, for each column, the rows that the universe does not describe. Not private.
+
+    The frame lists how many rows are missing, are clamped to an end of the range, or match nothing declared; the cells
+    that such rows are assigned to; and the most common of these values. It is for the owner alone: correct the universe
+    with it, and never show it.
+    """
+    import pandas as pd
+
+    found = opened_before_rows(source, table, csv)
+    attributes = [universe[name] for name in universe.names]
+    inspected_columns = inspected(found, found.positions(universe.names), attributes)
+    lines = [
+        {
+            "column": name,
+            "kind": type(attribute).__name__,
+            "rows": inspection.rows,
+            "missing": inspection.missing,
+            "missing go to": attribute.labels[Coder(attribute).cell(None)],
+            "clamped": inspection.clamped,
+            "unmatched": inspection.unmatched,
+            "unmatched go to": attribute.labels[Coder(attribute).cell("\0")],
+            "examples": ", ".join(repr(value) for value, _ in inspection.examples.most_common(examples)),
+        }
+        for name, attribute, inspection in zip(universe.names, attributes, inspected_columns, strict=True)
+    ]
+    return pd.DataFrame(lines).set_index("column")
+
+
+def _declared(source: Any, universe: Universe | None) -> Universe:
+    """Return the given universe, or for a frame of whole numbers from 0 the one that its largest values imply."""
+    if universe is not None:
+        return universe
+    return Universe.from_sizes({str(name): int(source[name].max()) + 1 for name in source.columns})
